@@ -27,7 +27,7 @@ LONG = {
     "runs/measure.py:measure": TEXT,
     "pages/mcp.py:build_tools": TEXT,
     "stats/intervals.py:mean_ci": TEXT,
-    "stats/intervals.py:paired_bootstrap_ranks": TEXT,
+    "stats/intervals.py:paired_difference": TEXT,
     "arena/voting.py:record": UNTOUCHED,
     "stats/bradley_terry.py:rate": UNTOUCHED,
 }

@@ -11,6 +11,7 @@ import pytest
 from podeval.leaderboard import table
 from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.view import BoardView, resolve_view
+from podeval.runs.board_tables import ALONE, EVIDENT
 from podeval.text.table_files import make_csv_safe
 
 
@@ -58,6 +59,24 @@ def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
     ]
     said = table.describe_reasons(rows)
     assert said == "2 × the recording is silent (by the system: dnsmos); 1 × clap is not installed (by us: pam)"
+
+
+def test_reasons_of_one_key_are_told_besides_those_of_its_metric() -> None:
+    both = json.dumps({"the recording is silent": 1, "the log lacks a time": 3})
+    rows = [
+        row(metric="rtf", key="rtf", unscored_system=1, reasons=json.dumps({"the recording is silent": 1})),
+        row(metric="rtf", key="time_to_first_audio", scored=47, unscored_system=4, reasons=both),
+    ]
+    assert table.describe_reasons(rows) == (
+        "1 × the recording is silent (by the system: rtf); 3 × the log lacks a time (by the system: rtf)"
+    )
+    assert table.format_standing({**rows[1], "rankable": False}) == "incomplete"
+
+
+@pytest.mark.parametrize("reason", EVIDENT.values())
+def test_what_the_column_or_the_kind_of_row_shows_is_not_told_for_every_row(reason: str) -> None:
+    assert table.describe_reasons([row(reasons=json.dumps({reason: 6}))]) == ""
+    assert table.describe_reasons([row(reasons=json.dumps({ALONE: 6}))]) == ALONE
 
 
 def test_numbers_stay_numbers_so_that_sorting_is_by_number(board: pd.DataFrame) -> None:

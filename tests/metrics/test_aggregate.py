@@ -1,9 +1,16 @@
 import math
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
+from podeval.analysis import Recording
 from podeval.metrics import catalogue
-from podeval.metrics.aggregate import aggregate
+from podeval.metrics.aggregate import aggregate, find_gap
+from podeval.metrics.generation_log import GenerationLog
+from podeval.metrics.mos import RATED
 from podeval.metrics.score import Result, Score, Unscored
 
 LOUDNESS = catalogue.get("loudness")
@@ -90,3 +97,63 @@ def test_a_system_is_ranked_with_95_percent_scored_and_nothing_missing_by_our_fa
         *[Unscored("no weights", "ours")] * ours,
     ]
     assert aggregate(MATTR, results).rankable is rankable
+
+
+def test_a_key_that_a_recording_is_too_short_for_is_no_gap(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "short.wav", 0.1 * np.random.default_rng(0).standard_normal(32_000), 16_000)
+    score = LOUDNESS({"recording": Recording.open(tmp_path / "short.wav")})
+    assert isinstance(score, Score)
+    assert score.values["range"] is None
+    assert [find_gap(score, key) for key in LOUDNESS.keys] == [None] * len(LOUDNESS.keys)
+
+
+def test_a_value_that_a_log_could_have_is_a_gap_of_the_system() -> None:
+    rtf = catalogue.get("rtf")
+    score = rtf({"generation_log": GenerationLog.parse({"wall_seconds": 2.0, "audio_seconds": 4.0})})
+    assert isinstance(score, Score)
+    gaps = {key.name: gap.cause for key in rtf.keys if (gap := find_gap(score, key))}
+    assert gaps == {"speech_rtf": "system", "time_to_first_audio": "system", "underrun": "system"}
+
+
+@pytest.mark.parametrize(
+    ("noted", "gap"),
+    [
+        ({}, None),
+        ({"language_unscored": {"unscored": "it is too short", "cause": "system"}}, ("it is too short", "system")),
+        ({"language_unscored": "words cannot be counted"}, ("words cannot be counted", "ours")),
+    ],
+    ids=["not asked for", "asked for", "as earlier versions wrote it"],
+)
+def test_what_a_request_asks_for_and_is_not_measured_is_a_gap_with_its_cause(noted: Any, gap: Any) -> None:
+    key = catalogue.get("instruction_following").key("language")
+    found = find_gap(Score({"language": None}, noted), key)
+    assert (None if found is None else (found.reason, found.cause)) == gap
+    assert find_gap(Score({"language": 100.0}, noted), key) is None
+
+
+def test_a_key_that_is_left_out_does_not_exist_and_none_without_a_reason_is_the_system_s() -> None:
+    assert find_gap(Score({}), MATTR.key("mattr")) is None
+    gap = find_gap(Score({"mattr": None}), MATTR.key("mattr"))
+    assert gap == Unscored("mattr has no value", "system")
+
+
+MAY_NOT_EXIST = {
+    "dialogue_naturalness": {"pauses"},
+    "instruction_following": {"explicit", "implied", "language", "speakers", "length"},
+    "loudness": {"range", "range_score"},
+    "mos": set(RATED) | {"mos_low", "mos_high"},
+    "mushra": {"mushra_low", "mushra_high"},
+    "pace": {"rate_drift"},
+    "pam": {"pam_avg", "pam_avgsim"},
+    "speaker_attribution": {"cpwer", "cpsim"},
+    "turn_taking": {"gap_median"},
+    "wer": {"wer", "wer_raw"},
+}
+"""Keys that an item may not have without anybody's fault; every other None costs the rank of the key."""
+
+
+def test_which_keys_may_be_without_a_value_is_decided_for_each() -> None:
+    declared = {
+        metric.name: {key.name for key in metric.keys if key.only_for} for metric in catalogue.load_all_metrics()
+    }
+    assert {name: keys for name, keys in declared.items() if keys} == MAY_NOT_EXIST

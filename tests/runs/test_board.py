@@ -127,6 +127,7 @@ def test_a_system_alone_on_its_board_has_no_place(tmp_path: Path) -> None:
     alone = column(tmp_path)["alone"]
     assert rank(alone) is None
     assert alone["rankable"], "it would be ranked if there were another"
+    assert json.loads(alone["reasons"]) == {"not ranked: there is no other system to be compared with": 6}
     write_run(tmp_path, "second", 2.0)
     assert {rank(row) for row in column(tmp_path).values()} == {(1, 1), (2, 2), None}
 
@@ -140,6 +141,7 @@ def test_controls_are_shown_and_never_ranked(tmp_path: Path) -> None:
     assert rank(rows["control"]) is None
     assert rows["control"]["system_kind"] == "control"
     assert not rows["control"]["rankable"]
+    assert json.loads(rows["control"]["reasons"]) == {"not ranked: it is a control": 6}
     assert rows["control"]["value"] > 4
 
 
@@ -242,6 +244,7 @@ def test_reported_figures_stand_as_printed(tmp_path: Path) -> None:
     assert len(reported) > 50
     assert set(reported.provenance) == {"reported"}
     assert not reported.rankable.any()
+    assert set(reported.reasons) == {'{"not ranked: a paper reports it": 1}'}
     for name in ("low", "high", "rank_best", "rank_worst", "scored"):
         assert reported[name].isna().all(), name
     assert reported.source.str.contains("Table").any()

@@ -1,6 +1,7 @@
 """How often intervals hold the truth, and how often equal systems are told apart: the figures of two decisions.
 
     python tests/studies/ranks.py ranks [ROUNDS]        docs/decisions/ranks.md
+    python tests/studies/ranks.py gaps [ROUNDS]         the same page, with items missing
     python tests/studies/ranks.py intervals [ROUNDS]    docs/decisions/intervals.md, and ours alone in docs/ratings.md
 
 Values of a normal kind are an item's difficulty plus noise of one standard deviation; those like a word error rate are
@@ -10,10 +11,12 @@ is drawn from fixed seeds.
 
 import sys
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.stats import pair_comparisons
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import rate
 from podeval.stats.intervals import mean_ci, paired_bootstrap_ranks, paired_difference
@@ -39,8 +42,10 @@ def board(kind: str, systems: int, items: int, random: np.random.Generator, gap:
 
 
 def ranges(values: Array) -> list[tuple[int, int]]:
-    """The rank range of each system of a board."""
-    scores = {f"s{i:02}": {f"i{j}": float(v) for j, v in enumerate(row)} for i, row in enumerate(values)}
+    """The rank range of each system of a board; values that are NaN are missing."""
+    scores = {
+        f"s{i:02}": {f"i{j}": float(v) for j, v in enumerate(row) if not np.isnan(v)} for i, row in enumerate(values)
+    }
     return list(paired_bootstrap_ranks(scores, True).values())
 
 
@@ -56,6 +61,48 @@ def power(kind: str, systems: int, items: int, gap: float, rounds: int, seed: in
     """Share of the others whom the better one beats."""
     random = np.random.default_rng([seed, systems, items, KINDS.index(kind)])
     beaten = sum(systems - ranges(board(kind, systems, items, random, gap))[0][1] for _ in range(rounds))
+    return beaten / rounds / (systems - 1)
+
+
+GAPS = ("random", "its worst", "where it trails most")
+"""Which items a system lacks: any, those with its lowest values, or those where it trails the others most."""
+
+
+def leave_out(values: Array, which: str, gaps: int, who: int, random: np.random.Generator) -> Array:
+    """The same board, of which the first `who` systems each lack `gaps` items."""
+    kept, items = values.copy(), values.shape[1]
+    for index in range(who):
+        behind = values[index] - np.delete(values, index, 0).mean(axis=0)
+        order = {"random": random.permutation(items), "its worst": np.argsort(values[index])}.get(which)
+        kept[index, (np.argsort(behind) if order is None else order)[:gaps]] = np.nan
+    return kept
+
+
+def false_places_with_gaps(
+    kind: str, systems: int, which: str, gaps: int, who: int, rounds: int, seed: int = 8
+) -> tuple[int, int]:
+    """Boards of equal systems on 51 items, some of them missing: with any false place, and with one that a system with
+    gaps has before another. Every pair counts as comparable, however few items it shares.
+    """
+    random = np.random.default_rng([seed, systems, gaps, who, KINDS.index(kind), GAPS.index(which)])
+    false = won = 0
+    for _ in range(rounds):
+        # Errors are turned, because higher is better here.
+        values = board(kind, systems, 51, random) * (-1 if kind == "like WER" else 1)
+        with patch.object(pair_comparisons, "ENOUGH_SHARED", 0):
+            places = ranges(leave_out(values, which, gaps, who, random))
+        false += any(place != (1, systems) for place in places)
+        won += any(place[1] < systems for place in places[:who])
+    return false, won
+
+
+def power_with_gaps(kind: str, systems: int, gaps: int, gap: float, rounds: int, seed: int = 9) -> float:
+    """Share of the others whom the better one beats with random items missing from its own results."""
+    random = np.random.default_rng([seed, systems, gaps, KINDS.index(kind)])
+    beaten = sum(
+        systems - ranges(leave_out(board(kind, systems, 51, random, gap), "random", gaps, 1, random))[0][1]
+        for _ in range(rounds)
+    )
     return beaten / rounds / (systems - 1)
 
 
@@ -180,7 +227,7 @@ def print_ranks(rounds: int) -> None:
                 false = false_places(kind, systems, items, rounds) / rounds
                 powers = [f"{100 * power(kind, systems, items, gap, few):.0f} %" for gap in (0.5, 1.0)]
                 rows.append([kind, str(systems), str(items), f"{100 * false:.1f} %", *powers])
-    print_table(["values", "systems", "items", "boards with a false place", "power at 0.5 sd", "at 1 sd"], rows)
+    print_table(["values", "systems", "items", "columns with a false place", "power at 0.5 sd", "at 1 sd"], rows)
     few = max(50, rounds // 4)
     rows = [
         [str(systems), str(voters), f"{100 * false_places_of_arena(systems, voters, 40, few) / few:.1f} %"]
@@ -192,6 +239,29 @@ def print_ranks(rounds: int) -> None:
     print_table(["listeners", "MUSHRA tests of 7 systems with a false place"], rows)
     rows = [[str(items), f"{held_difference(items, rounds):.3f}"] for items in (2, 3, 4, 6, 20, 51)]
     print_table(["items", "paired difference of equal systems holds zero"], rows)
+
+
+def print_gaps(rounds: int) -> None:
+    """False places and power of boards on which items are missing."""
+    rows = []
+    for kind in KINDS:
+        for systems, which, gaps, who in (
+            *((systems, "random", 2, systems) for systems in SYSTEMS),
+            *((7, which, gaps, 1) for which in GAPS for gaps in (2, 5, 10, 25)),
+            *((systems, "where it trails most", 2, systems) for systems in SYSTEMS),
+        ):
+            false, won = false_places_with_gaps(kind, systems, which, gaps, who, rounds)
+            lacking = "each" if who > 1 else "one"
+            shares = [f"{100 * count / rounds:.1f} %" for count in (false, won)]
+            rows.append([kind, str(systems), f"{lacking} lacks {gaps} of 51", which, *shares])
+    print_table(["values", "systems", "missing", "which items", "a false place", "won by a system with gaps"], rows)
+    few = max(100, rounds // 5)
+    rows = [
+        [kind, str(gaps), *(f"{100 * power_with_gaps(kind, 7, gaps, gap, few):.0f} %" for gap in (0.5, 1.0))]
+        for kind in KINDS
+        for gaps in (0, 1, 2)
+    ]
+    print_table(["values", "missing from the better one, of 51", "power at 0.5 sd", "at 1 sd"], rows)
 
 
 def print_intervals(rounds: int) -> None:
@@ -210,4 +280,4 @@ def print_intervals(rounds: int) -> None:
 
 if __name__ == "__main__":
     asked = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
-    {"ranks": print_ranks, "intervals": print_intervals}[sys.argv[1]](asked)
+    {"ranks": print_ranks, "gaps": print_gaps, "intervals": print_intervals}[sys.argv[1]](asked)

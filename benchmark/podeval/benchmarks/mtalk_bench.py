@@ -2,7 +2,9 @@
 
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is the one
 that the user names; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
-criteria); what is judged is what the recogniser hears in an answer, not the transcript that the system supplies.
+criteria); what is judged is what the recogniser hears in an answer, not the transcript that the system supplies. A
+judge reads these words by default, so dialogues about tone of voice and surrounding sounds are unscored until a judge
+hears the answers (`rubric` with `modality=audio`).
 """
 
 import re
@@ -94,7 +96,10 @@ BENCHMARK = Benchmark(
         Dimension(
             name="rubrics",
             title="Rubrics",
-            description="How many of the criteria of its dialogues a system meets, by what each dialogue is about.",
+            description=(
+                "How many of the criteria of its dialogues a system meets, by what each dialogue is about. Dialogues "
+                "about tone of voice and surrounding sounds are scored only by a judge that hears the answers."
+            ),
             tracks=("respond",),
             metrics=(
                 MetricUse(

@@ -20,7 +20,7 @@ from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
 from podeval.metrics.reasons import CAUSES, translate_reason
-from podeval.runs.board_tables import NOT_RANKED
+from podeval.runs.board_tables import EVIDENT, NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
@@ -164,12 +164,17 @@ def count_unscored(row: Row) -> int:
 def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
     """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
 
-    Rows of one metric repeat the same counts for each key; each metric counts once.
+    Rows of one metric repeat the same counts for each key, and have those of their own key besides; each counts once.
     """
     every_row = list(rows)
-    unranked = dict.fromkeys(reason for row in every_row for reason in _reasons(row) if reason.startswith(NOT_RANKED))
+    unranked = dict.fromkeys(
+        reason
+        for row in every_row
+        for reason in _reasons(row)
+        if reason.startswith(NOT_RANKED) and reason not in EVIDENT.values()
+    )
     metrics: dict[tuple[str, str], list[str]] = {}
-    for metric, row in {str(row["metric"]): row for row in every_row if count_unscored(row)}.items():
+    for row in filter(count_unscored, every_row):
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         alone = words["by us" if not system else "by the system"]
         cause = words["both"].format(system, ours) if system and ours else alone
@@ -179,7 +184,8 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
             if not reason.startswith(NOT_RANKED)
         ]
         for why in whys or [f"{system + ours} × {words['unknown']}"]:
-            metrics.setdefault((why, cause), []).append(metric)
+            if not any(row["metric"] in of for (same, _), of in metrics.items() if same == why):
+                metrics.setdefault((why, cause), []).append(str(row["metric"]))
     unscored = [words["one"].format(why, cause, ", ".join(dict.fromkeys(of))) for (why, cause), of in metrics.items()]
     return str(words["between"]).join([*(translate_reason(reason, words) for reason in unranked), *unscored])
 
@@ -300,8 +306,8 @@ def _interval(value: float, low: float | None, high: float | None, places: int) 
 
 
 def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
-    """Return the numbers of scored and of all measurements, each metric counted once."""
-    by_metric = {row["metric"]: row for row in rows if to_number(row["scored"]) is not None}
+    """Return the numbers of scored and of all measurements, each metric counted once, by its key with most gaps."""
+    by_metric = {row["metric"]: row for row in sorted(rows, key=count_unscored) if to_number(row["scored"]) is not None}
     scored = sum(_count(row, "scored") for row in by_metric.values())
     return scored, scored + sum(count_unscored(row) for row in by_metric.values())
 

@@ -1,10 +1,10 @@
 """Aggregate the results of many items: the mean over scored items, its 95 % interval, and why items are unscored."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from podeval.metrics.declaration import Metric
+from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
@@ -37,8 +37,27 @@ class Aggregate:
         """Whether a system may be ranked by these values: no item is missing by our fault, and at least the share
         `COMPLETE` is scored, so that leaving items unscored does not pay.
         """
-        total = self.scored + self.unscored
-        return total > 0 and self.unscored_ours == 0 and self.scored >= COMPLETE * total
+        return is_complete(self.scored, self.unscored_system, self.unscored_ours)
+
+
+def is_complete(scored: int, unscored_system: int, unscored_ours: int) -> bool:
+    """Return whether so many items are scored that a system may be ranked by them."""
+    return scored > 0 and unscored_ours == 0 and scored >= COMPLETE * (scored + unscored_system)
+
+
+def find_gap(score: Score, key: Key) -> Unscored | None:
+    """Return why a score lacks the value of a key that the item could have; None if it lacks none.
+
+    A key does not exist for an item if the score leaves it out, or if it is None and its declaration says what it is
+    `only_for`. Otherwise the item is unscored for the key: for the reason and cause in the note `<key>_unscored`, or
+    else by the system.
+    """
+    stated = score.notes.get(f"{key.name}_unscored", {})
+    if score.values.get(key.name, 0.0) is not None or (key.only_for and not stated):
+        return None
+    # A sentence alone says which model is not installed.
+    stated = stated if isinstance(stated, Mapping) else {"unscored": stated, "cause": "ours"}
+    return Unscored(stated.get("unscored", f"{key.name} has no value"), stated.get("cause", "system"))
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:

@@ -1,8 +1,7 @@
 """The declaration of a metric: every fact about it except its formula, stated once.
 
-From it are made the `evaluate` module, the metric card's facts, the command line's help, the docs table and the
-board's column. A metric's function takes its inputs as positional parameters and its value-changing choices as
-keyword-only ones; both are read off the signature, their descriptions off the docstring's `Args`.
+The `evaluate` module, the card's facts, the command line's help, the docs table and the board's column are made of it.
+A metric's function takes its inputs as positional and its choices as keyword-only parameters, described under `Args`.
 """
 
 import inspect
@@ -72,6 +71,8 @@ class Key:
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
+    only_for: str = ""
+    """What an item must have for the key to exist; if this is empty, None is a gap."""
 
     def about_in(self, language: str) -> str:
         """Return what the value is, in a language of the site."""
@@ -331,7 +332,7 @@ def metric(
         asks: what it asks of a judge, if it asks one.
         dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
         about_zh: what it measures, in a Chinese sentence.
-        only_for: what a recording has to have for the metric to say anything, such as music.
+        only_for: what a recording must have for the metric to say anything; one without it is unscored, and no failure.
         caution: what raises the value without being better, or what it must not be read as, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
         intended_use: what it is for, and what not; on its card.

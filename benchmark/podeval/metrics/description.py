@@ -81,6 +81,7 @@ def collect_metric_facts(metric: Metric) -> dict[str, Any]:
                 "range": format_range(k),
                 "ideal": _between(*k.ideal) if k.ideal else "",
                 "about": k.about,
+                "only_for": k.only_for,
                 "people": k.reach.people if k.reach else None,
                 "systems": k.reach.systems if k.reach else None,
                 "reach_source": k.reach.source if k.reach else "",

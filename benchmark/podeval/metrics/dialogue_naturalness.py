@@ -82,6 +82,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
+            only_for="a dialogue with enough silences to compare",
             about="variation of silences, as a share of that of people",
             about_zh="静音长短的不均匀程度，与真人相比",
             zh="对话自然度：停顿",

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ class GenerationLog:
         hardware: the name given in the log.
         ratios: wall over audio seconds of each piece or part of a piece.
         speech_seconds: seconds of speech in the audio, where every piece says how much of it is speech.
-        first_audio: seconds until each streamed piece began to play.
-        underruns: the longest stall of each streamed piece, in seconds.
+        first_audio: seconds until each piece began to play; empty if not every piece says it.
+        underruns: the longest stall of each piece, in seconds; likewise.
     """
 
     wall_seconds: float
@@ -105,5 +105,7 @@ def _optional(piece: Mapping[str, Any], key: str, number: int) -> float | None:
     return None if piece.get(key) is None else _seconds(piece, key, number)
 
 
-def _collect(pieces: Iterable[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
-    return tuple(value for number, piece in pieces if (value := _optional(piece, key, number)) is not None)
+def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple[float, ...]:
+    if any(piece.get(key) is None for _, piece in pieces):
+        return ()
+    return tuple(_seconds(piece, key, number) for number, piece in pieces)

@@ -34,7 +34,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, cut_script, get_sampling
 from podeval.metrics.reach import PART, PODBENCH, VARIANT, Reach
-from podeval.metrics.score import Result, Score
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count_facts
 from podeval.text.script import Script
 
@@ -69,6 +69,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
+            only_for="a request that states requirements",
             about="requirements that the request states",
             about_zh="请求中明确写出的要求",
             zh="指令遵循：明示要求",
@@ -79,6 +80,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
+            only_for="a request that implies requirements",
             about="requirements that the request implies",
             about_zh="请求中隐含的要求",
             zh="指令遵循：隐含要求",
@@ -89,6 +91,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
+            only_for="a request for a language",
             about="whether the language is as requested, measured",
             about_zh="是否使用所要求的语言，由程序判定",
             zh="指令遵循：语言",
@@ -99,6 +102,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
+            only_for="a request for a number of speakers",
             about="whether the number of speakers is as requested, measured",
             about_zh="说话人数是否符合要求，由程序统计",
             zh="指令遵循：人数",
@@ -109,6 +113,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             unreached=PART,
+            only_for="a request for a length",
             about="whether the length is as requested, measured",
             about_zh="篇幅是否符合要求，由程序统计",
             zh="指令遵循：篇幅",
@@ -199,7 +204,9 @@ def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
     """
     notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
     if request.language and counted.language_as_asked is None:
-        notes["language_unscored"] = "the script is too short, or in no language that could be told"
+        notes["language_unscored"] = Unscored(
+            "the script is too short, or in no language that could be told", "system"
+        ).to_json()
     if request.minutes and counted.length_as_asked is None:
-        notes["length_unscored"] = "words cannot be counted in the script's language"
+        notes["length_unscored"] = Unscored("words cannot be counted in the script's language", "ours").to_json()
     return notes

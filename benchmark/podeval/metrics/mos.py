@@ -218,7 +218,17 @@ _ZH = {
             ),
         ),
         *(
-            Key(name, "higher", "", (1, 5), unreached=PART, about=_ABOUT[name], zh=_ZH[name][0], about_zh=_ZH[name][1])
+            Key(
+                name,
+                "higher",
+                "",
+                (1, 5),
+                unreached=PART,
+                only_for="listeners who were asked this",
+                about=_ABOUT[name],
+                zh=_ZH[name][0],
+                about_zh=_ZH[name][1],
+            )
             for name in RATED
         ),
         Key(
@@ -226,6 +236,7 @@ _ZH = {
             "informative",
             "",
             (1, 5),
+            only_for="answers of two or more listeners",
             about="lower end of the 95 % interval of mos, by listener",
             about_zh="MOS 的 95% 置信区间的下限，按听众聚类",
             zh="问卷 MOS 下限",
@@ -235,6 +246,7 @@ _ZH = {
             "informative",
             "",
             (1, 5),
+            only_for="answers of two or more listeners",
             about="upper end of the 95 % interval of mos, by listener",
             about_zh="MOS 的 95% 置信区间的上限，按听众聚类",
             zh="问卷 MOS 上限",

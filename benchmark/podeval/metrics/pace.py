@@ -112,6 +112,7 @@ _LANGUAGES = ("en", "zh")
             "informative",
             "per second per 10 min",
             title="Pace drift",
+            only_for="a recording long enough for a trend",
             about="how much faster the speech becomes over time",
             about_zh="语速逐渐变快的程度",
             zh="语速漂移",

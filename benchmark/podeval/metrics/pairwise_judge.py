@@ -197,11 +197,14 @@ def judge_battle(
         transcripts: `claimed` has the systems' own words read, marked as claims; `heard` what is heard in their audio.
 
     Raises:
-        BadInput: the dialogues differ in what the user says, or do not name two different systems.
+        BadInput: the dialogues differ in what the user says, do not name two different systems, or are about how an
+            answer sounds and the judge would read plain words.
         CannotScore: an answer is missing, or nothing is heard in it.
         ModelMissing: there is no recogniser.
     """
     _require_comparable(one, other)
+    if unheard := one.explain_unheard(modality) or other.explain_unheard(modality):
+        raise BadInput(unheard)
     if modality == "transcript" and transcripts == "heard":
         one, other = one.transcribe_answers(), other.transcribe_answers()
     pairs = [(one, other), (other, one)]

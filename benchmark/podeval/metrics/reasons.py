@@ -76,6 +76,14 @@ SENTENCES: Mapping[str, str] = {
     "({0} of {1})",
     "not-ranked-loudness": "not ranked: the loudness range of less than a minute is not that of a programme "
     "({0} of {1})",
+    "not-ranked-alone": "not ranked: there is no other system to be compared with",
+    "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, and {2} are "
+    "needed; the others are missing from {3} results",
+    "key-without-value": "{0} has no value",
+    "log-lacks-times": "the generation log does not state for every piece what {0} needs",
+    "unheard-answers": "a judge that reads plain words does not know how an answer sounds, which {0} dialogues are "
+    "about; choose a judge that hears and modality=audio, or give every answer answer_tags, the sounds and tones that "
+    "a listener noted",
 }
 """Reasons that can be translated, by code, with `{0}`, `{1}` … in the place of what varies."""
 

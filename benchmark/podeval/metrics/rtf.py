@@ -4,8 +4,8 @@ Seconds of generation, excluding the loading of models, divided by seconds of au
 the log. 0 or more, lower is better; below 1, audio is generated faster than it plays. LFS-Bench, appendix F.1.
 `speech_rtf` counts only seconds of speech, so that pauses do not help; `p50` and `p95` are percentiles over the pieces.
 For streamed pieces, `time_to_first_audio` is the median time until playback could begin, and `underrun` the longest
-stall; each is None if the log does not record it. Logs that claim 0 seconds of work are refused. Values from different
-hardware belong to different protocols: name yours with `hardware`.
+stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work are
+refused. Values from different hardware belong to different protocols: name yours with `hardware`.
 
 Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
 """
@@ -16,7 +16,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.reach import HARDWARE, LFS_SPEED, Reach
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, Unscored
 
 UNSTATED = "unstated"
 
@@ -24,7 +24,7 @@ UNSTATED = "unstated"
 @metric(
     name="rtf",
     title="RTF",
-    version="1.0",
+    version="1.1",
     dimension="efficiency.speed",
     about_zh="系统生成一秒音频要用多长时间。",
     dimension_zh="速度",
@@ -118,19 +118,27 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
         raise BadInput(f"the generation log names {generation_log.hardware}, not {hardware}")
     if generation_log.audio_seconds == 0:
         raise CannotScore("no audio was generated")
+    values = {
+        "rtf": generation_log.wall_seconds / generation_log.audio_seconds,
+        "speech_rtf": generation_log.wall_seconds / spoken if (spoken := generation_log.speech_seconds) else None,
+        "p50": float(np.percentile(generation_log.ratios, 50)),
+        "p95": float(np.percentile(generation_log.ratios, 95)),
+        "time_to_first_audio": float(np.median(first)) if (first := generation_log.first_audio) else None,
+        "underrun": max(generation_log.underruns, default=None),
+    }
     return Score(
-        values={
-            "rtf": generation_log.wall_seconds / generation_log.audio_seconds,
-            "speech_rtf": generation_log.wall_seconds / spoken if (spoken := generation_log.speech_seconds) else None,
-            "p50": float(np.percentile(generation_log.ratios, 50)),
-            "p95": float(np.percentile(generation_log.ratios, 95)),
-            "time_to_first_audio": float(np.median(first)) if (first := generation_log.first_audio) else None,
-            "underrun": max(generation_log.underruns, default=None),
-        },
+        values=values,
         notes={
             "wall_seconds": round(generation_log.wall_seconds, 3),
             "audio_seconds": round(generation_log.audio_seconds, 3),
             "pieces": generation_log.pieces,
             **({"hardware": generation_log.hardware} if generation_log.hardware else {}),
+            **{
+                f"{key}_unscored": Unscored(
+                    f"the generation log does not state for every piece what {key} needs", "system"
+                ).to_json()
+                for key, value in values.items()
+                if value is None
+            },
         },
     )

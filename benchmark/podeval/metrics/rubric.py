@@ -5,6 +5,9 @@ paralinguistic, ambient), and specific to the sample. The value of a dialogue is
 to 100, higher is better. Values are also given for each level, for the dialogue's dimension, for `capability.…` and
 `scenario.…`, and for turns (`turn_1` and so on) where criteria were written for the dialogue up to that turn. The judge
 either listens to the recordings or reads transcripts with sounds and tones in brackets; these are two protocols.
+Dialogues about tone of voice (`paralinguistic`) and surrounding sounds (`ambient`) are unscored if the judge reads
+plain words: it must hear the answers, or a listener must have noted at least one sound or tone of every answer
+(`answer_tags`).
 MTalk-Bench, section 5.2.
 
 `no_occasion` determines how a criterion is scored if the dialogue gives no occasion for it: `judged` leaves it to the
@@ -32,7 +35,7 @@ from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
-from podeval.metrics.score import Result, Score
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue, Transcripts
 
 PROTOCOL = """\
@@ -211,7 +214,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
 @metric(
     name="rubric",
     title="Rubric",
-    version="1.1",
+    version="1.2",
     dimension="dialogue.rubric",
     about_zh="语音对话系统的回答达到了多少条评分标准。",
     dimension_zh="评分细则",
@@ -221,8 +224,8 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "higher",
             "%",
             (0, 100),
-            about="all criteria",
-            about_zh="全部标准",
+            about="all criteria; of dialogues about tone and sounds only if a judge hears them or reads noted tones",
+            about_zh="全部标准；考察语气和环境声音的对话只在评委听音频或读到标注的语气时计入",
             zh="评分细则",
             reach=Reach(MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
@@ -262,8 +265,8 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, in dialogues about meaning",
-            about_zh="考察语义的对话的全部标准",
+            about="all criteria, in dialogues about meaning; judged by ear or from words",
+            about_zh="考察语义的对话的全部标准，由评委听音频或依据文字评判",
             zh="评分细则：语义",
         ),
         Key(
@@ -272,8 +275,8 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, in dialogues about the manner of speaking",
-            about_zh="考察说话方式的对话的全部标准",
+            about="all criteria, in dialogues about the manner of speaking; judged by ear or from noted tones",
+            about_zh="考察说话方式的对话的全部标准，由评委听音频或依据标注的语气评判",
             zh="评分细则：副语言",
         ),
         Key(
@@ -282,8 +285,8 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             unreached=PART,
-            about="all criteria, in dialogues about surrounding sounds",
-            about_zh="考察环境声音的对话的全部标准",
+            about="all criteria, in dialogues about surrounding sounds; judged by ear or from noted tones",
+            about_zh="考察环境声音的对话的全部标准，由评委听音频或依据标注的语气评判",
             zh="评分细则：环境声",
         ),
     ),
@@ -297,7 +300,8 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
     limitations=(
         "Criteria are both written and judged by language models; a criterion for which a dialogue gives no occasion "
-        "counts as met, which flatters passive systems. A transcript does not convey tone of voice."
+        "counts as met, which flatters passive systems. Words alone do not convey tone of voice, so dialogues about it "
+        "are unscored if the judge reads nothing else."
     ),
 )
 def rubric(
@@ -318,6 +322,8 @@ def rubric(
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` one of its
             audio.
     """
+    if unheard := dialogue.explain_unheard(modality):
+        return Unscored(unheard, "ours")
     if modality == "transcript" and transcripts == "heard":
         dialogue = dialogue.transcribe_answers()
     assessment = yield from assess(dialogue, modality, no_occasion=no_occasion)
@@ -330,6 +336,7 @@ def rubric(
                 criterion.id: {"criterion": criterion.text, "met": verdict.met, "reason": verdict.reason}
                 for criterion, verdict in assessment.verdicts.items()
             },
+            "judged_from": dialogue.name_source(modality),
             **dialogue.claims,
             "records": list(assessment.records),
         },

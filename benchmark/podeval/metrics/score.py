@@ -45,7 +45,11 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Score:
-    """The values of one metric on one item, by key; a key that has no meaning for the item is None."""
+    """The values of one metric on one item, by key.
+
+    A key that does not exist for the item is left out, or is None and declared `only_for` what the item lacks. Any
+    other None is a gap: the item is unscored for that key, as `podeval.metrics.aggregate.find_gap` says.
+    """
 
     values: Mapping[str, float | None]
     notes: Mapping[str, Any] = field(default_factory=dict)

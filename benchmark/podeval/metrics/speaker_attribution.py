@@ -36,7 +36,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.by_minute import compute_share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, NEW, Reach
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, Unscored
 from podeval.text.script import Script, normalise_speaker
 from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors
@@ -78,6 +78,7 @@ FEWEST = 3
             (0, None),
             title="cpWER",
             reach=Reach(DEMO, systems=(0.043, 0.048), profile="embedded"),
+            only_for="a language that puts spaces between words",
             about="word error rate that takes speakers into account",
             about_zh="区分说话人的词错误率",
             zh="分说话人词错误率",
@@ -100,6 +101,7 @@ FEWEST = 3
             (-1, 1),
             title="cpSIM",
             unreached=NEW,
+            only_for="reference voices of the script's speakers",
             about="similarity of each voice to its reference",
             about_zh="每个声音与其参考声音的相似度",
             zh="分说话人相似度",
@@ -171,6 +173,11 @@ def speaker_attribution(
             "undecided": sum(each.last - each.first for each in voiced.stretches if not each.decided),
             "turns_swapped": swapped,
             **({"likeness": {who: round(value, 4) for who, value in voiced.likeness.items()}} if references else {}),
+            **(
+                {"cpsim_unscored": Unscored("no speaker with a reference voice is heard", "system").to_json()}
+                if references and not voiced.likeness
+                else {}
+            ),
             "defects": [defect.to_json() for defect in list_wrong_voices(voiced, alignment)],
             **track.notes,
         },

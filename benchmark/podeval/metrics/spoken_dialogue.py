@@ -1,5 +1,8 @@
 """A spoken dialogue under judgement: what a user said, what a system answered, and the criteria for it (MTalk-Bench).
 
+How an answer sounds reaches a judge that hears it, or reads the tones that a listener noted (`answer_tags`). Without
+either, paralinguistic and ambient dialogues cannot be judged (the paper's two conditions, section 6.2.2).
+
 As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
 "criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
 "system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. `answer` is what the
@@ -37,6 +40,11 @@ BRACKETS = (
     "system's own claim of its words, and quotation marks in it show no tone."
 )
 """What a judge that reads has to know of a transcript."""
+
+UNHEARD = (
+    "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
+    "that hears and modality=audio, or give every answer answer_tags, the sounds and tones that a listener noted"
+)
 
 _BRACKETED = re.compile(r"[\[(\uff08\u3010{<*]([^\[\](){}<>\uff08\uff09\u3010\u3011*]*)[\])\uff09\u3011}>*]")
 _BRACKETS = re.compile(r"[\[\](){}<>\uff08\uff09\u3010\u3011\uff3b\uff3d\u3014\u3015]")
@@ -184,6 +192,19 @@ class SpokenDialogue:
             CannotScore: an answer has no words.
         """
         return "\n".join(_write_exchange(number, turn) for number, turn in enumerate(self.turns, 1))
+
+    def name_source(self, modality: str) -> str:
+        """Return what a judge decides from: `audio`, `annotated transcript` or `plain words`.
+
+        A transcript is annotated if a listener noted at least one sound or tone of every answer (`neutral` is one).
+        """
+        annotated = all(any(map(str.strip, turn.answer_tags)) for turn in self.turns)
+        return modality if modality == "audio" else "annotated transcript" if annotated else "plain words"
+
+    def explain_unheard(self, modality: str) -> str:
+        """Return why a judge cannot decide about the dialogue, which is about more than words; empty if it can."""
+        judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
+        return "" if judged else UNHEARD.format(self.dimension)
 
     @property
     def claims(self) -> dict[str, int]:

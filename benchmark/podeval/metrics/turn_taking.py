@@ -72,6 +72,7 @@ of conversation, than the same number of turns that are strung together with equ
             "informative",
             "s",
             title="Median gap between turns",
+            only_for="a dialogue in which the turn passes from one speaker to another",
             about="median from the end of a turn to the next; overlaps are negative",
             about_zh="一轮结束到下一轮开始的时间的中位数，重叠记为负值",
             zh="话轮间隔中位数",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,16 @@ BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 
 NOT_RANKED = "not ranked"
 """How a reason begins that is not of items without a score, but of a row without a rank."""
+ALONE = f"{NOT_RANKED}: there is no other system to be compared with"
+# Reasons that a reader sees from the column or from the kind of row, so that tables need not repeat them.
+EVIDENT: Mapping[str, str] = {
+    "control": f"{NOT_RANKED}: it is a control",
+    "direction": f"{NOT_RANKED}: neither more nor less of it is better",
+    "values": f"{NOT_RANKED}: no item has a value of its own",
+    "printed": f"{NOT_RANKED}: it is easily won, and shown because a paper prints it",
+    "reported": f"{NOT_RANKED}: a paper reports it",
+    "seeds": f"{NOT_RANKED}: it compares the seeds of one system",
+}
 
 Provenance = Literal["run by us", "outputs supplied", "reported"]
 

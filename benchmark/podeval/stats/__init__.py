@@ -13,6 +13,7 @@ __all__ = [
     "judge_scales",
     "multiple",
     "mushra_scores",
+    "pair_comparisons",
     "questionnaire_scores",
     "screening",
     "sequential",

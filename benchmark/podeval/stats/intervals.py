@@ -9,7 +9,6 @@ in any way. How often each interval covers the truth, and how often equal system
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,11 @@ from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach,
 
 Array = NDArray[np.float64]
 
-METHOD = "3"
+METHOD = "4"
 """Version of how intervals and ranks are made, kept in the provenance of results.
 
-1 was Student's t alone; 2 had no allowance for long tails.
+1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share.
 """
-
-_NO_SPREAD = 1e-9
-"""Standard error, as a share of the difference, below which it is rounding error."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,8 @@ def mean_ci(
         BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
             out of range.
     """
+    from podeval.stats.bootstrap_draws import compute_pulls, find_student_quantile
+
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
         raise BadInput("a mean needs at least one value; leave the figure out where nothing was scored")
@@ -90,13 +88,13 @@ def mean_ci(
         return Interval(mean, None, None, y.size, count)
     sizes: Array = np.bincount(codes, weights=w, minlength=count).astype(np.float64)
     residuals: Array = np.bincount(codes, weights=w * (y - mean), minlength=count).astype(np.float64)
-    pulls = _pulls(residuals, sizes)
+    pulls = compute_pulls(residuals, sizes)
     low, high = bounds
     if low is not None and high is not None and is_share(y, bounds):
         error = math.sqrt(float(pulls @ pulls) / (count * (count - 1))) / (high - low)
         least, most = share_interval((mean - low) / (high - low), error, sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
-    quantile = _student_quantile(count - 1, level)
+    quantile = find_student_quantile(count - 1, level)
     if is_crowded(mean, float(y.std(ddof=1)), bounds):
         below, above = skewed_reach(pulls, quantile)
         if count == y.size and weights is None:
@@ -120,7 +118,7 @@ def paired_bootstrap_ranks(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[int, int]]:
-    """Return the range of ranks each system may claim, from paired comparisons over the items all systems share.
+    """Return the range of ranks each system may claim, from comparisons of each two on the items that both have.
 
     One system beats another if two intervals of the paired difference of their means exclude zero:
 
@@ -133,8 +131,13 @@ def paired_bootstrap_ranks(
     If the difference is the same in each of G clusters, there is no spread to judge it by. The probability that two
     equal systems differ by any one amount is at most a quarter, so the p-value is then 4 ** (1 - G).
 
+    Gaps cost the system that has them: if it lacks items of another, it beats that one only if both intervals exclude
+    zero also with each missing item counted as one on which it is behind by a standard deviation of their differences.
+    If a pair shares less than nine tenths of the clusters of the system with more of them, neither beats the other, and
+    the one with fewer is compared with nobody.
+
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
-    beat, itself included.
+    beat, itself included. A system that is compared with nobody may have any rank.
 
     Args:
         scores: for each system, the value of each item it was scored on.
@@ -149,42 +152,18 @@ def paired_bootstrap_ranks(
         rank.
 
     Raises:
-        BadInput: there are no systems, no item common to all, a value that is not finite, or an item without a cluster.
+        BadInput: there are no systems, no item common to any two, a value that is not finite, or an item without a
+            cluster.
     """
-    from podeval.stats.bootstrap_draws import compare_draws
-    from podeval.stats.multiple import holm_pairs
+    from podeval.stats.pair_comparisons import compare_pairs
 
-    systems, items = _find_common_items(scores)
-    y = _values(scores, systems, items)
-    codes, count = _number_labels(_look_up_clusters(items, clusters))
-    if count < 2 or len(systems) == 1:
-        return dict.fromkeys(systems, (1, len(systems)))
-    membership = _membership(codes, count)
-    sizes = membership.sum(axis=1)
-    better = y if higher_is_better else -y
-    means, p = _pairs(membership, sizes, better)
-    ahead = holm_pairs(p, level) & (means > 0)
-
-    beats = np.zeros((len(systems), len(systems)), dtype=bool)
-    if ahead.any():
-        draws = _draw(count, rounds, seed)
-        drawn_items = draws @ sizes
-        tail = _expanded_tail(count, level)
-        drawn_means = (draws @ (membership @ better)) / drawn_items[:, None]
-    for index in np.flatnonzero(ahead.any(axis=1)):
-        others = np.flatnonzero(ahead[index])
-        above, unclear = compare_draws(drawn_means, int(index), others, tail)
-        beats[index, others[above]] = True
-        if not unclear.any():
-            continue
-        others = others[unclear]
-        # Differences are summed, not means subtracted: equal systems then differ by exactly zero.
-        differences = membership @ (better[:, [index]] - better[:, others])
-        drawn = (draws @ differences) / drawn_items[:, None]
-        beats[index, others] = np.quantile(drawn, tail, axis=0) > 0
-    best = 1 + beats.sum(axis=0)
-    worst = len(systems) - beats.sum(axis=1)
-    return {system: (int(best[i]), int(worst[i])) for i, system in enumerate(systems)}
+    verdicts = compare_pairs(scores, higher_is_better, clusters, rounds, seed, level)
+    if len(scores) > 1 and not np.triu(verdicts.shared, 1).any():
+        raise BadInput(
+            f"no item was scored for all {len(scores)} systems, nor for any two of them, so they cannot be ranked on "
+            "equal terms; leave out the systems with too few scored items"
+        )
+    return dict.fromkeys(sorted(scores), (1, len(scores))) | verdicts.ranges
 
 
 def paired_difference(
@@ -219,120 +198,38 @@ def paired_difference(
         BadInput: there is no item common to both, a value that is not finite, a weight that is not positive, or an item
             without a cluster.
     """
-    _, items = _find_common_items({"a": a, "b": b})
-    y = _values({"a": a, "b": b}, ["a", "b"], items)
-    w = np.ones_like(y) if weights is None else _values(dict(zip("ab", weights, strict=True)), ["a", "b"], items)
+    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
+    from podeval.stats import bootstrap_draws as draws
+
+    if not (items := sorted(a.keys() & b.keys())):
+        raise BadInput("no item was scored for both systems, so they cannot be compared")
+    y = draws.tabulate_values((a, b), items)
+    w = np.ones_like(y) if weights is None else draws.tabulate_values(weights, items)
     if not (w > 0).all():
         raise BadInput("the weights of a mean must be positive")
-    codes, count = _number_labels(_look_up_clusters(items, clusters))
+    membership = draws.make_membership(items, clusters)
+    count: int = membership.shape[0]
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
     # Equal systems differ by exactly zero, here as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
     if count < 2:
         return Interval(mean, None, None, len(items), count)
-    membership, draws = _membership(codes, count), _draw(count, rounds, seed)
+    drawn_clusters = draws.draw_clusters(count, rounds, seed)
     if weights is None:
         difference = y[:, 0] - y[:, 1]
-        drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
-        pulls = _pulls(membership @ (difference - mean), membership.sum(axis=1))
+        drawn = (drawn_clusters @ (membership @ difference)) / (drawn_clusters @ membership.sum(axis=1))
+        pulls = draws.compute_pulls(membership @ (difference - mean), membership.sum(axis=1))
     else:
-        means = (draws @ (membership @ (w * y))) / (draws @ (membership @ w))
+        means = (drawn_clusters @ (membership @ (w * y))) / (drawn_clusters @ (membership @ w))
         drawn = means[:, 0] - means[:, 1]
-        of_both = _pulls(membership @ (w * (y - whole)), membership @ w)
+        of_both = draws.compute_pulls(membership @ (w * (y - whole)), membership @ w)
         pulls = of_both[:, 0] - of_both[:, 1]
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    if error <= _NO_SPREAD * abs(mean) and mean != 0 and _all_alike(count) > 1 - level:
+    if error <= draws.NEAR_ZERO * abs(mean) and mean != 0 and draws.bound_alike(count) > 1 - level:
         return Interval(mean, None, None, len(items), count)
-    tail, half = _expanded_tail(count, level), _student_quantile(count - 1, level) * error
+    tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)
-
-
-def _draw(count: int, rounds: int, seed: int) -> Any:
-    # Loaded where intervals are drawn: one recording has none, and a short command starts sooner.
-    from podeval.stats.bootstrap_draws import draw_clusters
-
-    return draw_clusters(count, rounds, seed)
-
-
-def _pulls(residuals: Array, sizes: Array) -> Array:
-    """Return each cluster's influence on a mean, times G: without the cluster, the mean would be `pull / (G - 1)` less.
-
-    Args:
-        residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
-        sizes: weight of each cluster, likewise.
-    """
-    rest = sizes.sum(axis=0) - sizes
-    pulls: Array = residuals * (len(sizes) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
-    return pulls
-
-
-def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
-    """Return each pair's paired difference of means, and the two-sided p of Student's clustered test of it."""
-    count, systems = len(sizes), y.shape[1]
-    means, errors = np.zeros((systems, systems)), np.zeros((systems, systems))
-    for index in range(systems):
-        # The paired differences from this system, and their cluster-robust errors.
-        differences = y[:, [index]] - y
-        means[index] = differences.mean(axis=0)
-        pulls = _pulls(membership @ (differences - means[index]), sizes)
-        errors[index] = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (count * (count - 1)))
-    # Student's test; without any spread, the bound of `_all_alike` instead.
-    alike = errors <= _NO_SPREAD * np.abs(means)
-    t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
-    from scipy import special
-
-    p = 2 * special.stdtr(count - 1, -t)
-    p[alike] = np.where(means[alike] == 0, 1.0, _all_alike(count))
-    return means, p
-
-
-def _all_alike(clusters: int) -> float:
-    """Return an upper bound of the probability that two equal systems differ alike, and not by zero, in every cluster.
-
-    Of two draws from one distribution, one exceeds the other by a given amount with probability sum p(x) p(x + d),
-    which is at most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these probabilities sum to at most 4
-    (1/4) ** clusters.
-    """
-    return float(4.0 ** (1 - clusters))
-
-
-def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], items: Sequence[str]) -> Array:
-    """Return the scores of the systems on the items, `(items, systems)`."""
-    y = np.array([[scores[system][item] for system in systems] for item in items], dtype=np.float64)
-    if not np.isfinite(y).all():
-        raise BadInput("the scores to rank hold NaN or infinity; leave unscored items out first")
-    return y
-
-
-def _membership(codes: NDArray[np.intp], count: int) -> Any:
-    """Return a sparse matrix of ones and zeros that says which item is in which cluster, `(clusters, items)`."""
-    places = (codes, np.arange(len(codes)))
-    from scipy import sparse
-
-    return sparse.csr_array((np.ones(len(codes)), places), shape=(count, len(codes)))
-
-
-def _find_common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[str]]:
-    """Return the systems and the items scored for all of them, sorted so that draws do not depend on their order."""
-    if not scores:
-        raise BadInput("there is no system to rank")
-    common = set.intersection(*(set(values) for values in scores.values()))
-    if not common:
-        raise BadInput(
-            f"no item was scored for all {len(scores)} systems, so they cannot be ranked on equal terms; "
-            "leave out the systems with too few scored items"
-        )
-    return sorted(scores), sorted(common)
-
-
-def _look_up_clusters(items: Sequence[str], clusters: Mapping[str, Hashable] | None) -> Sequence[Hashable]:
-    if clusters is None:
-        return items
-    missing = [item for item in items if item not in clusters]
-    if missing:
-        raise BadInput(f"{len(missing)} items have no cluster, the first is {missing[0]!r}; give one for each")
-    return [clusters[item] for item in items]
 
 
 def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArray[np.intp], int]:
@@ -345,23 +242,5 @@ def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDA
         return np.arange(size, dtype=np.intp), size
     if len(clusters) != size:
         raise BadInput(f"{size} values came with {len(clusters)} clusters; give one cluster for each value")
-    return _number_labels(clusters)
-
-
-def _number_labels(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
-    """Return labels as integers from 0, in order of first appearance, and the number of labels."""
-    numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return np.asarray(codes, dtype=np.intp), len(numbers)
-
-
-def _student_quantile(freedom: int, level: float) -> float:
-    from scipy import special
-
-    return float(special.stdtrit(freedom, (1 + level) / 2))
-
-
-def _expanded_tail(count: int, level: float) -> float:
-    from scipy import special
-
-    return float(special.ndtr(-math.sqrt(count / (count - 1)) * _student_quantile(count - 1, level)))
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(clusters))}
+    return np.array([numbers[label] for label in clusters], dtype=np.intp), len(numbers)

@@ -62,8 +62,16 @@ def standings(
         raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
     # Ranks over the pages that all ranked stimuli share.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
-    shared = taking_part and set.intersection(*(set(of_stimulus) for of_stimulus in taking_part.values()))
-    ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if shared else {}
+    shared = set.intersection(*map(set, taking_part.values())) if taking_part else ()
+    ranks = (
+        paired_bootstrap_ranks(
+            {name: {key: of_stimulus[key] for key in shared} for name, of_stimulus in taking_part.items()},
+            True,
+            clusters=people,
+        )
+        if shared
+        else {}
+    )
     stimulus_scores = [
         StimulusScore(
             name,

@@ -20,7 +20,7 @@ USER = "What is the weather like?"
 
 
 def dialogue(system: str, answer: str = "Sunny.", number: int = 1, **others: Any) -> SpokenDialogue:
-    turns = [{"user": USER, "answer": f"{answer} ({system} speaking, {number})", **others}]
+    turns = [{"user": USER, "answer": f"{answer} ({system} speaking, {number})", "answer_tags": ["calm"]} | others]
     return SpokenDialogue.parse({"id": f"ambient-1-{number}", "dimension": "ambient", "turns": turns, "system": system,
                                  "capability": "ambient_sound_perception"})  # fmt: skip
 
@@ -138,3 +138,11 @@ def test_a_transcript_that_lies_buys_nothing_where_the_answers_are_heard(
     assert {question.inputs["dialogue_a"] for question in made.questions[2:]} == {
         question.inputs["dialogue_b"] for question in made.questions[2:]
     }
+
+
+def test_a_battle_about_sounds_is_not_fought_by_plain_words(judge: Callable[..., Any]) -> None:
+    made = judge(prefers("Lark"))
+    (refused,) = fought(made, (dialogue("Raven"), dialogue("Lark", answer_tags=[])))
+    assert isinstance(refused, BadInput)
+    assert "which ambient dialogues are about" in str(refused)
+    assert made.questions == []

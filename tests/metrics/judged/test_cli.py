@@ -48,7 +48,12 @@ def with_judge(made: Any) -> list[str | Path]:
 def dialogues(tmp_path: Path) -> list[Path]:
     (tmp_path / "answers.json").write_text(json.dumps(SUBMISSION), "utf-8")
     made = run("judge", "dialogues", tmp_path / "answers.json", "--to", tmp_path / "dialogues")
-    return [Path(line) for line in made.stdout.splitlines()]
+    paths = [Path(line) for line in made.stdout.splitlines()]
+    for path in paths:  # a listener notes how each answer sounds, which words do not tell
+        written = json.loads(path.read_text("utf-8"))
+        turns = [turn | {"answer_tags": ["calm"]} for turn in written["turns"]]
+        path.write_text(json.dumps(written | {"turns": turns}), "utf-8")
+    return paths
 
 
 def test_measure_prints_one_json_object_a_file_with_the_judge_in_its_protocol(

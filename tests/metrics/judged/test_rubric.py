@@ -151,6 +151,40 @@ def test_an_answer_that_is_missing_is_the_system_s_fault(judge: Callable[..., An
     assert made.questions == []
 
 
+@pytest.mark.parametrize("dimension", ["paralinguistic", "ambient"])
+@pytest.mark.parametrize("words", [{}, {"answer_heard": "What a pity."}, {"answer_tags": []}, {"answer_tags": [" "]}])
+def test_how_an_answer_sounds_is_not_judged_from_plain_words(
+    judge: Callable[..., Any], dimension: str, words: dict[str, Any]
+) -> None:
+    made = judge(verdicts(MET))
+    plain = {"user": "I lost my job.", "answer": "(warmly) What a pity.", **words}
+    (item,) = scored([dialogue(turns=[plain], dimension=dimension)], made.bench)["items"]
+    assert item["cause"] == "ours"
+    assert f"does not know how an answer sounds, which {dimension} dialogues are about" in item["unscored"]
+    assert "modality=audio" in item["unscored"]
+    assert made.questions == [], "nobody pays for a question that cannot be answered"
+    meant = scored([dialogue(turns=[plain])], made.bench)["items"][0]
+    assert meant["notes"]["judged_from"] == "plain words"
+
+
+def test_a_tone_noted_for_every_answer_counts_as_heard_and_for_one_of_two_not(judge: Callable[..., Any]) -> None:
+    made = judge(verdicts(MET))
+    noted = [{**turn, "answer_tags": ["gently"]} for turn in TURNS]
+    every, one = scored(
+        [dialogue(turns=noted, dimension="paralinguistic"), dialogue(dimension="paralinguistic")], made.bench
+    )["items"]
+    assert every["paralinguistic"] == every["rubric"]
+    assert every["notes"]["judged_from"] == "annotated transcript"
+    assert one["cause"] == "ours"
+
+
+def test_a_judge_that_hears_decides_about_tone(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
+    made = judge(verdicts(MET), hears=True)
+    (item,) = scored([{**heard, "dimension": "paralinguistic"}], made.bench, modality="audio")["items"]
+    assert item["paralinguistic"] == item["rubric"]
+    assert item["notes"]["judged_from"] == "audio"
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

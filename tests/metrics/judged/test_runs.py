@@ -123,6 +123,21 @@ def test_an_item_whose_task_cannot_be_read_is_unscored_with_the_reason_and_stops
         assert "the dimension is one of semantic, paralinguistic, ambient, not 'sideways'" in refused.reason
 
 
+@pytest.mark.parametrize("dimension", ["paralinguistic", "ambient"])
+def test_a_run_whose_judge_reads_words_leaves_what_they_do_not_tell_unscored_by_us(
+    judge: Callable[..., Any], tmp_path: Path, dimension: str
+) -> None:
+    made = judge(answered)
+    found = measured(tmp_path, [item(1), item(2, dimension)], made.bench)
+    assert isinstance(found["1", "rubric"], Score)
+    refused = found["2", "rubric"]
+    assert isinstance(refused, Unscored)
+    assert (refused.cause, f"which {dimension} dialogues are about" in refused.reason) == ("ours", True)
+    assert isinstance(found["2", "content_density"], Score), "how much of an answer is needed is in its words"
+    asked = [question.prompt for question in made.questions if "town 2?" in question.inputs.get("dialogue", "")]
+    assert set(asked) == {"essential_clauses"}
+
+
 def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Callable[..., Any], tmp_path: Path) -> None:
     heard = MTALK.model_dump()
     heard["dimensions"][0]["metrics"][0]["parameters"] = {"modality": "audio"}

@@ -1,0 +1,230 @@
+"""The standing of each system in each column: its range of ranks, or why it has none.
+
+A column is one key over all items or one slice of them, within one benchmark, split, profile and protocol. Each two
+systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
+it is complete there (a key that an item could have and that has no value counts as unscored), is no control, has
+another system to be compared with and, on the error rates themselves and where the dimension needs accurate speech,
+keeps its WER and CER under the benchmark's ceiling in each of its languages. Values that a metric itself calls unranked
+(`Score.unranked`), such as the richness of three words, are not ranked.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.metrics.aggregate import COMPLETE, find_gap, is_complete
+from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.score import Result, Score
+from podeval.runs.aggregate import collect_metrics
+from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
+from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary
+from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_pairs
+
+Place = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run under one profile, with its results in memory."""
+
+    folder: RunFolder
+    summary: RunSummary
+    benchmark: Benchmark
+    items: tuple[Item, ...]
+    results: dict[tuple[str, str], Result]
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The declarations of all that is measured on its track."""
+        return collect_metrics(self.benchmark, self.summary.plan.track)
+
+    @cached_property
+    def clusters(self) -> dict[str, str]:
+        """The cluster (topic, text, dialogue) of each item."""
+        return {item.id: self.benchmark.cluster(item) for item in self.items}
+
+    @cached_property
+    def error_rates(self) -> list[tuple[float, str, str]]:
+        """Mean, key and slice of its error rates over all items and in each language.
+
+        English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
+        """
+        return [
+            (rate.mean, name, row.slice)
+            for row in self.summary.metrics
+            if row.metric == "wer" and (not row.slice or row.slice.startswith("language="))
+            for name in ("wer", "cer")
+            if (rate := row.keys.get(name)) is not None
+        ]
+
+    def comparison_key(self, protocol: str, slice_: str) -> Place:
+        """Return the place within which its numbers may be compared with others'."""
+        return (self.summary.plan.benchmark, self.summary.plan.split, self.summary.profile, protocol, slice_)
+
+    def select_scores(self, protocol: str, slice_: str) -> dict[str, Score]:
+        """Return the scores on the items of a slice."""
+        field, _, group = slice_.partition("=")
+        within = any(breakdown.name == field and breakdown.within for breakdown in self.benchmark.breakdowns)
+        scores = {}
+        for item in self.items:
+            result = self.results.get((item.id, protocol))
+            if within and isinstance(result, Score):
+                result = result.part(field, group)
+            elif slice_ and item.group(field) != group:
+                continue
+            if isinstance(result, Score):
+                scores[item.id] = result
+        return scores
+
+
+@dataclass
+class Standing:
+    """The standing of a system in one column.
+
+    Attributes:
+        scored: the number of items without a gap in this key.
+        unscored_system: the number of items unscored, or without a value of this key, by the system's fault.
+        unscored_ours: likewise by ours.
+        reasons: why items are unscored and why the system has no rank, with the number of items.
+        values: the number of items that have a value.
+        clusters: the number of independent clusters behind the rank; without a rank, behind the value.
+        rankable: whether it may have a rank if there are others.
+        rank: its best and worst rank; None without one.
+    """
+
+    scored: int
+    unscored_system: int
+    unscored_ours: int
+    reasons: dict[str, int]
+    values: int
+    clusters: int
+    rankable: bool
+    rank: tuple[int, int] | None = None
+
+
+def find_standings(runs: Sequence[Run]) -> dict[tuple[Place, str, str], Standing]:
+    """Return the standing of each system in each column, by place, key and system."""
+    places: dict[Place, list[tuple[Run, MetricSummary]]] = defaultdict(list)
+    for run in runs:
+        for row in run.summary.metrics:
+            places[run.comparison_key(row.protocol, row.slice)].append((run, row))
+    standings: dict[tuple[Place, str, str], Standing] = {}
+    for place, entries in places.items():
+        scores = [run.select_scores(row.protocol, row.slice) for run, row in entries]
+        clusters = {item: cluster for run, _ in entries for item, cluster in run.clusters.items()}
+        for key in dict.fromkeys(key for _, row in entries for key in row.keys):
+            standings |= {(place, key, of): one for of, one in _rank_column(key, entries, scores, clusters).items()}
+    return standings
+
+
+def _rank_column(
+    name: str,
+    entries: Sequence[tuple[Run, MetricSummary]],
+    scores: Sequence[Mapping[str, Score]],
+    clusters: Mapping[str, str],
+) -> dict[str, Standing]:
+    key = next(
+        (key for key in entries[0][0].metrics[entries[0][1].metric].keys if key.name == name),
+        Key(name, "informative", only_for="what nothing declares"),
+    )
+    standings: dict[str, Standing] = {}
+    field: dict[str, dict[str, float]] = {}
+    for (run, row), of_items in zip(entries, scores, strict=True):
+        system, values = run.summary.plan.system, _pool_values(name, of_items)
+        standings[system] = standing = _count_items(key, row, of_items, clusters)
+        if not standing.rankable:
+            continue
+        bar = _explain_bar(run, row.metric) or _explain_refusals(name, of_items, standing)
+        standing.rankable = not bar
+        if why := bar or _explain_column(key, values):
+            standing.reasons[why] = row.scored
+        else:
+            field[system] = values
+    if not field:
+        return standings
+    verdicts = compare_pairs(field, key.better == "higher", clusters)
+    for index, system in enumerate(sorted(field)):
+        standing, alone = standings[system], len(field) == 1
+        standing.rank = verdicts.ranges.get(system)
+        standing.clusters = verdicts.clusters.get(system, standing.clusters)
+        if standing.rank is None:
+            standing.reasons[ALONE if alone else _explain_lonely(index, verdicts.shared)] = standing.values
+            standing.rankable = alone
+    return standings
+
+
+def _count_items(key: Key, row: MetricSummary, of_items: Mapping[str, Score], clusters: Mapping[str, str]) -> Standing:
+    """Return the standing of a system before any rank, with what it lacks of this key counted as unscored."""
+    gaps = [gap for score in of_items.values() if (gap := find_gap(score, key))]
+    ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps)
+    scored, unscored = row.scored - len(gaps), row.unscored_system + row.unscored_ours + len(gaps)
+    having = [item for item, score in of_items.items() if score.values.get(key.name) is not None]
+    return Standing(
+        scored=scored,
+        unscored_system=unscored - ours,
+        unscored_ours=ours,
+        reasons=dict(Counter(row.reasons) + Counter(gap.reason for gap in gaps)),
+        values=len(having),
+        clusters=len({clusters[item] for item in having}),
+        rankable=is_complete(scored, unscored - ours, ours),
+    )
+
+
+def _pool_values(name: str, of_items: Mapping[str, Score]) -> dict[str, float]:
+    """Return the values of a key that may be ranked, by item; weighted ones in proportion to their weight.
+
+    Weights (those of criteria, if a mean is pooled over them) make the mean of what is returned the weighted mean.
+    """
+    kept = {
+        item: (value, score.weights.get(name, 1.0))
+        for item, score in of_items.items()
+        if (value := score.values.get(name)) is not None and name not in score.unranked
+    }
+    total = sum(weight for _, weight in kept.values())
+    return {item: value * weight * len(kept) / total for item, (value, weight) in kept.items()} if total else {}
+
+
+def _explain_bar(run: Run, metric: str) -> str:
+    """Return why a run is not ranked on a metric although it was scored: its errors are too many or unknown, or it is a
+    control; empty if nothing bars it.
+    """
+    needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
+    if metric == "wer" or any(dimension.needs_accurate_speech for dimension in needing):
+        if not run.error_rates:
+            return f"{NOT_RANKED}: its WER is not known"
+        ceiling = run.benchmark.wer_ceiling
+        for mean, name, slice_ in run.error_rates:
+            if ceiling is not None and mean > ceiling:
+                where = f" ({slice_})" if slice_ else ""
+                return f"{NOT_RANKED}: its {name.upper()} of {mean:.2f}{where} is above the ceiling of {ceiling:.2f}"
+    return EVIDENT["control"] if run.summary.plan.system_kind == "control" else ""
+
+
+def _explain_refusals(name: str, of_items: Mapping[str, Score], standing: Standing) -> str:
+    """Return why a key is not ranked if its metric calls too many of its values unranked; empty if it does not."""
+    refusals = Counter(reason for score in of_items.values() if (reason := score.unranked.get(name)))
+    total = standing.scored + standing.unscored_system
+    many = refusals and refusals.total() + standing.unscored_system > (1 - COMPLETE) * total
+    return f"{NOT_RANKED}: {refusals.most_common(1)[0][0]} ({refusals.total()} of {total})" if many else ""
+
+
+def _explain_column(key: Key, values: Collection[str]) -> str:
+    """Return why nobody is ranked by a key, or by one that no item has; empty if there is no such reason."""
+    checks = {"direction": key.better in ("higher", "lower"), "printed": key.ranked, "values": bool(values)}
+    return next((EVIDENT[name] for name, passed in checks.items() if not passed), "")
+
+
+def _explain_lonely(index: int, shared: NDArray[np.intp]) -> str:
+    """Return why a system is compared with nobody, and from whose results the items are missing."""
+    sizes = shared.diagonal().tolist()
+    least = min(range(len(sizes)), key=lambda other: shared[index, other] / max(sizes[index], sizes[other]))
+    whose = "its own" if sizes[index] < sizes[least] else "both" if sizes[index] == sizes[least] else "the other's"
+    return (
+        f"{NOT_RANKED}: it shares {shared[index, least]} of {max(sizes[index], sizes[least])} independent items with "
+        f"another system, and {100 * ENOUGH_SHARED:.0f} % are needed; the others are missing from {whose} results"
+    )
