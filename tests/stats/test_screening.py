@@ -108,6 +108,11 @@ def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> N
     assert inter_rater(table)[0][1].value > 0.9
     with pytest.raises(BadInput, match="twice"):
         standings([*marks, marks[0]])
+    # A third system that one listener heard on one page takes nobody's rank away.
+    more = {
+        standing.stimulus: standing for standing in standings([*marks, Mark("r0", "p0", "z", 60.0)], ["x", "y", "z"])
+    }
+    assert [(more[name].best, more[name].worst) for name in "xy"] == [(1, 1), (2, 2)]
 
 
 def answers(

@@ -5,6 +5,7 @@ A listener's marks depend on each other, so the listener is the cluster of every
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from podeval.errors import BadInput
 from podeval.stats.agreement import Estimate, Level, krippendorff_alpha
@@ -38,7 +39,7 @@ class StimulusScore:
 def standings(
     marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
 ) -> list[StimulusScore]:
-    """Return the mean of each stimulus, best first, with ranks by paired comparisons over the pages all of them share.
+    """Return the mean of each stimulus, best first, with ranks by comparing each two on the pages that both are on.
 
     Args:
         marks: marks on one scale.
@@ -60,18 +61,10 @@ def standings(
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
         raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
-    # Ranks over the pages that all ranked stimuli share.
+    # Ranks of each two over the pages that both are on; one that was hardly heard takes nobody's rank away.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
-    shared = set.intersection(*map(set, taking_part.values())) if taking_part else ()
-    ranks = (
-        paired_bootstrap_ranks(
-            {name: {key: of_stimulus[key] for key in shared} for name, of_stimulus in taking_part.items()},
-            True,
-            clusters=people,
-        )
-        if shared
-        else {}
-    )
+    several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
+    ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if several or len(taking_part) == 1 else {}
     stimulus_scores = [
         StimulusScore(
             name,
