@@ -25,7 +25,7 @@ from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.recording_results import ScoreRow
 from podeval.scoring.report_words import ReportWords
-from podeval.scoring.standing import choose_tone, choose_word, find_usual, format_number, format_reach
+from podeval.scoring.standing import find_usual, format_number, format_reach
 from tabs.measuring import SINGLE, choose_metrics, list_offered, name_metric, place_of_problem, render_problem
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
@@ -165,6 +165,7 @@ class RecordingPart:
             results=results,
             rows=[describe_row(row, self._language) for row in results.shown_rows],
             unscored=[(name, translate_reason(one["unscored"], reasons)) for name, one in results.unscored.items()],
+            notes=[(name, translate_reason(note, reasons)) for name, of in results.notes.items() for note in of],
             # Drawn here of numbers alone; every text in them is escaped.
             plots=[Markup(picture.replace(PLOT_STYLE, "")) for picture in pictures],
             report=report,
@@ -177,7 +178,7 @@ class RecordingPart:
 def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
     """A value as the page shows it: in words, and as a gauge beside what people and good systems reach."""
     people, systems = format_reach(row.key)
-    word = choose_word(row.key, row.value)
+    word = row.word("embedded")
     return {
         "title": name_metric(row.metric, language),
         "key": "" if row.metric.name == row.key.name else row.key.name,
@@ -189,7 +190,7 @@ def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
         "systems": systems,
         "word": word,
         "mark": _MARKS.get(word, ""),
-        "tone": choose_tone(row.key, row.value),
+        "tone": row.tone("embedded"),
         "gauge": draw_gauge(row),
     }
 

@@ -13,7 +13,7 @@ from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored, describe_merged
+from podeval.metrics.score import Score, Unscored, describe_notes
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
@@ -252,10 +252,10 @@ def test_of_more_voices_than_there_should_be_the_most_alike_are_one_and_none_is_
     assert result.values["speakers"] == 2
     assert set(result.notes["seconds"]) == {"Bea", "Ben"}
     assert (result.notes["voices_heard"], result.notes["speakers_asked"]) == (3, 2)
-    assert describe_merged(result).startswith("3 voices are heard and there should be 2")
+    assert describe_notes(result)[0].startswith("3 voices are heard and there should be 2")
     four = catalogue.get("sptd")({"recording": recording}, {"speakers": 4})
     assert four == Unscored("there should be 4 speakers, 3 are heard", "system")
-    assert describe_merged(four) == describe_merged(score("sptd", {"recording": recording})) == ""
+    assert describe_notes(score("sptd", {"recording": recording})) == []
     assert "voices_heard" not in score("sptd", {"recording": recording}, speakers=3).notes
 
 

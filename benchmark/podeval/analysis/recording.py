@@ -65,6 +65,7 @@ class Recording:
         self.allow_upsampling = allow_upsampling
         self.notes = notes or {}
         """What scores on this recording have to mention; empty for a file as it is."""
+        self.decoder_note = ""
         self.cache = cache or open_default_cache()
         self._facts = DerivedFacts()
         self._transcripts: dict[str | None, Transcript] = {}
@@ -78,7 +79,9 @@ class Recording:
         """
         decoded = decode(Path(path))
         content = hash_file(Path(path))
-        return cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
+        opened = cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
+        opened.decoder_note = decoded.note or ""
+        return opened
 
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
@@ -124,6 +127,14 @@ class Recording:
                 return "holds samples that are not numbers (NaN or infinity); export it again"
             sounding = sounding or bool(np.any(block))
         return None if sounding else "is digital silence from beginning to end; check how it was exported"
+
+    @cached_property
+    def file_notes(self) -> tuple[str, ...]:
+        """What a reader of any score must know of the file: parts that are not read, silence at the ends."""
+        from podeval.audio.faults import describe_silent_ends
+
+        silence = "" if self.defect else describe_silent_ends(self.samples, self.rate)
+        return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
     @cached_property
     def cancelled(self) -> float:

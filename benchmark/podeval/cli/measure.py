@@ -201,7 +201,7 @@ def _print_means(metric: "Metric", results: "list[Result]") -> None:
 
 
 def _describe_result(metric: "Metric", result: "Result") -> str:
-    from podeval.metrics.score import Unscored, describe_merged
+    from podeval.metrics.score import Unscored, describe_notes
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
@@ -212,10 +212,11 @@ def _describe_result(metric: "Metric", result: "Result") -> str:
     drifts = result.timeline.drift if result.timeline else {}
     # A slope whose interval holds zero says nothing.
     slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per" and is_clear(trend)]
-    if merged := describe_merged(result):
-        values += f"\n  {merged}"
-    if scored := result.notes.get("scored"):
-        values += f"\n  scored: the {scored}, as there are {result.notes.get('music_seconds', 0):.1f} s of music"
+    noted = [
+        *describe_notes(result),
+        *(f"{name}: {one}" for name in ("file", "text") for one in result.notes.get(name, ())),
+    ]
+    values += "".join(f"\n  {sentence}" for sentence in noted)
     return values + (f"\n  drift per {drifts['per']} [95 %]: {'  '.join(slopes)}" if slopes else "")
 
 

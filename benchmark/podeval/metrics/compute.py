@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,18 @@ def score_items(
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
     """Score one item; where the measured input cannot be read, the item is unscored with the cause `system`."""
     opened = open_inputs(metric, inputs)
-    return opened if isinstance(opened, Unscored) else metric(opened, parameters)
+    return opened if isinstance(opened, Unscored) else note_inputs(metric(opened, parameters), inputs, opened)
+
+
+def note_inputs(result: Result, inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
+    """Add to a score what its reader must know of the file (`file`) and of the texts (`text`) that it was made of."""
+    recording = opened.get("recording")
+    found = {
+        "file": list(recording.file_notes) if recording is not None else [],
+        "text": list(getattr(inputs, "text_notes", ())),
+    }
+    notes = {name: sentences for name, sentences in found.items() if sentences}
+    return replace(result, notes={**result.notes, **notes}) if notes and isinstance(result, Score) else result
 
 
 def score_judged(
@@ -66,12 +78,16 @@ def score_judged(
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
     for start in range(0, len(items), size):
-        opened = [open_inputs(metric, item) for item in items[start : start + size]]
+        sources = items[start : start + size]
+        opened = [open_inputs(metric, item) for item in sources]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
         outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
-        for inputs in opened:
+        for source, inputs in zip(sources, opened, strict=True):
             try:
-                yield inputs if isinstance(inputs, Unscored) else metric.to_result(next(outcomes), inputs)
+                if isinstance(inputs, Unscored):
+                    yield inputs
+                else:
+                    yield note_inputs(metric.to_result(next(outcomes), inputs), source, inputs)
             except PodevalError as refusal:
                 yield refusal
 

@@ -63,6 +63,8 @@ class MetricInputs(Mapping[str, Any]):
         self._options = {"profile": profile, "allow_upsampling": allow_upsampling}
         self._keep = keep
         self._kept: dict[str, Any] = {}
+        # What was read unusually in the texts so far, a sentence each.
+        self.text_notes: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
         """Read an input.
@@ -73,7 +75,7 @@ class MetricInputs(Mapping[str, Any]):
         if name in self._kept:
             return self._kept[name]
         source = self._sources[name]
-        value = read_input(name, source() if callable(source) else source, **self._options)
+        value = read_input(name, source() if callable(source) else source, self.text_notes, **self._options)
         if self._keep:
             self._kept[name] = value
         return value
@@ -93,7 +95,7 @@ class MetricInputs(Mapping[str, Any]):
         """
         names = (*metric.inputs, *metric.optional_inputs) if names is None else names
         selected = MetricInputs({name: self._sources[name] for name in names if name in self}, keep=self._keep)
-        selected._options, selected._kept = self._options, self._kept
+        selected._options, selected._kept, selected.text_notes = self._options, self._kept, self.text_notes
         return selected
 
     def read(self) -> dict[str, Any]:
@@ -105,12 +107,13 @@ class MetricInputs(Mapping[str, Any]):
         return {name: self[name] for name in self}
 
 
-def read_input(name: str, source: Any, **options: Any) -> Any:
+def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None, **options: Any) -> Any:
     """Read an input by its name in a metric's signature.
 
     Args:
         name: one of `podeval.metrics.declaration.INPUTS`.
         source: a path, a text, or data, as the input takes it; a `Path` stands for the file's content.
+        text_notes: the notes of an item, to which those on a text that was read unusually are added.
         options: `profile` and `allow_upsampling`, for recordings.
 
     Raises:
@@ -121,7 +124,16 @@ def read_input(name: str, source: Any, **options: Any) -> Any:
         source = _read_file(name, source)
     if not isinstance(source, Path) and _is_missing(source):
         raise MissingInput(name)
-    return _READERS[name](source, options) if name in _READERS else resolve_name(_PARSERS[name])(source)
+    if name in _PARSERS:
+        return resolve_name(_PARSERS[name])(source)
+    if name not in _OF_SCRIPT:
+        return _READERS[name](source, options)
+    from podeval.text.script_format import read_any_script
+
+    script = read_any_script(source)
+    if text_notes is not None:
+        text_notes.update(dict.fromkeys(script.notes))
+    return _OF_SCRIPT[name](script, options)
 
 
 def _is_missing(value: Any) -> bool:
@@ -153,20 +165,10 @@ def _read_reference_voices(source: Any, options: Mapping[str, Any]) -> Any:
     return source if isinstance(source, ReferenceVoices) else ReferenceVoices.read(source, **options)
 
 
-def _read_script(source: Any, _: Mapping[str, Any]) -> Script:
-    from podeval.text.script_format import read_any_script
-
-    return read_any_script(source)
-
-
-def _read_words(source: Any, options: Mapping[str, Any]) -> str:
-    return _read_script(source, options).text
-
-
-def _read_passage(source: Any, options: Mapping[str, Any]) -> Any:
+def _make_passage(script: Script, options: Mapping[str, Any]) -> Any:
     from podeval.analysis.text_embeddings import EmbeddedText
 
-    return EmbeddedText(_read_words(source, options), options.get("profile", "embedded"))
+    return EmbeddedText(script.text, options.get("profile", "embedded"))
 
 
 def _read_dialogue(source: Any, options: Mapping[str, Any]) -> Any:
@@ -187,13 +189,17 @@ _PARSERS = {
 """By input the function that reads it from a source alone."""
 
 
+_OF_SCRIPT: Mapping[str, Callable[[Script, Mapping[str, Any]], Any]] = {
+    "text": lambda script, _: script.text,
+    "passage": _make_passage,
+    "reference_text": lambda script, _: script.text,
+    "script": lambda script, _: script,
+    "reference_script": lambda script, _: script,
+}
+"""Inputs that are read as scripts, and what is made of the script."""
+
 _READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "recording": _read_recording,
-    "text": _read_words,
-    "passage": _read_passage,
-    "reference_text": _read_words,
-    "script": _read_script,
-    "reference_script": _read_script,
     "dialogue": _read_dialogue,
     "reference_voices": _read_reference_voices,
 }

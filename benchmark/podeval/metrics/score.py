@@ -116,13 +116,39 @@ class Unscored:
 Result = Score | Unscored
 
 
-def describe_merged(result: Result) -> str:
-    """Say that more voices were heard than there should be, and what became of them; empty where it is not so."""
-    notes = result.notes if isinstance(result, Score) else {}
-    if "voices_heard" not in notes:
-        return ""
-    heard, asked = notes["voices_heard"], notes["speakers_asked"]
-    return f"{heard} voices are heard and there should be {asked}, so the most similar are merged"
+_NOTED: Mapping[str, str] = {
+    "upsampled_from": "the recording has {0} Hz, less than the models need, and was resampled",
+    "text_language": "the language of the text is {0}",
+    "text_languages": "the text is in several languages: {0}",
+    "dropped": "{0:.0%} of the reference is in brackets and was not compared",
+    "short": "the text is shorter than the window that this is measured on",
+    "windows_left_out": "{0} windows with hardly any speech were left out",
+}
+"""Sentences for notes that hold a number or a name, by the note; those that are 0 or empty say nothing."""
+
+
+def describe_notes(score: Score) -> list[str]:
+    """Say in sentences what a reader must know of a score's values: which are not ranked and why, what was left out."""
+    notes, lines = score.notes, []
+    if "voices_heard" in notes:
+        heard, asked = notes["voices_heard"], notes["speakers_asked"]
+        lines.append(f"{heard} voices are heard and there should be {asked}, so the most similar are merged")
+    for reason in dict.fromkeys(score.unranked.values()):
+        keys = ", ".join(key for key, why in score.unranked.items() if why == reason)
+        lines.append(f"not ranked ({keys}): {reason}")
+    for name, value in notes.items():
+        if name.endswith("_unscored"):
+            reason = value["unscored"] if isinstance(value, Mapping) else value
+            lines.append(f"{name.removesuffix('_unscored')} has no value: {reason}")
+        elif name in _NOTED and value:
+            shares = value.items() if isinstance(value, Mapping) else ()
+            listed = ", ".join(f"{language} {share:.0%}" for language, share in shares)
+            lines.append(_NOTED[name].format(listed or value))
+    stem = notes if notes.get("scored") else notes.get("stem")
+    if stem:
+        what = "is what is scored" if notes.get("scored") else "is scored beside the recording as it is"
+        lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech without it {what}")
+    return lines
 
 
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")

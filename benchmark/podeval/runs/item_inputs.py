@@ -1,6 +1,7 @@
 """The inputs of one item of a run: what was asked and what the system made of it, by the names metrics use."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> Me
     if output.audio:
         sources["recording"] = outputs / Path(output.audio).name
     if output.script:
-        sources |= dict.fromkeys(("script", "reference_text", "text", "passage"), Script.parse(list(output.script)))
+        sources |= dict.fromkeys(("script", "reference_text", "text", "passage"), _read_script(output))
     if output.wall_seconds and output.duration is not None:
         sources["generation_log"] = _read_log(output, output.wall_seconds, output.duration)
     if item.reference_voices:
@@ -53,6 +54,11 @@ def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> Me
         if name not in ("recording", "reference_voices"):
             inputs[name]  # read now: what cannot be read is the item's failure and not a metric's
     return inputs
+
+
+def _read_script(output: Output) -> Script:
+    """Read the script of an output, with the notes on how it was read."""
+    return replace(Script.parse(list(output.script)), notes=tuple(output.details.get("script_notes", ())))
 
 
 def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict[str, Any]:

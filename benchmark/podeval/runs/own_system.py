@@ -28,7 +28,7 @@ from podeval.systems.speech import (
     WrittenScript,
     list_speeches,
 )
-from podeval.text.script import Script
+from podeval.text.script_format import read_any_script
 
 FINGERPRINT = "sha256"
 """Key in an output's details: of the files that it was read from."""
@@ -182,9 +182,9 @@ def describe_streaming(folder: RunFolder) -> str | None:
 
 
 def list_notes(folder: RunFolder) -> list[str]:
-    """List what a server's answers are noted for: a rate that it states nowhere, fields of ours that it refuses."""
+    """List what outputs are noted for: how a script was read, a rate that a server states nowhere, refused fields."""
     details = [output.details for item in folder.items() or () if (output := folder.output(item.id))]
-    notes = [note for one in details for note in one.get("notes", ())]
+    notes = [note for one in details for note in (*one.get("notes", ()), *one.get("script_notes", ()))]
     for one in details:
         for name, words in one.get("refused_fields", {}).items():
             notes.append(f"the server refuses {name!r}, which is replaced or left out ({words})")
@@ -219,8 +219,9 @@ def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: s
             update = {"turns": product.turns, "load_seconds": product.load_seconds}
             folder.write_output(output.model_copy(update=update), product.samples, product.rate)
         case WrittenScript():
-            turns = product.turns if product.turns is not None else Script.parse(product.text).to_json()
-            folder.write_output(output.model_copy(update={"script": tuple(turns)}))
+            written = read_any_script(product.text if product.turns is None else product.turns)
+            details = {**output.details, "script_notes": list(written.notes)} if written.notes else output.details
+            folder.write_output(output.model_copy(update={"script": tuple(written.to_json()), "details": details}))
         case SpokenAnswers():
             by_turn = {answer.turn: answer for answer in product.answers}
             answers = []

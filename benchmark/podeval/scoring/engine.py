@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
     from podeval.scoring.sources import AudioSource
 
-_FORM = 1
+_FORM = 2
 """Of what is kept; raised when it changes."""
 
 SHORTEST, LONGEST = 30.0, 2 * 3600.0
@@ -204,9 +204,9 @@ class _Session:
         key = Cache.key(self._source.content, "described", form=_FORM, version=__version__)
         if (payload := self._cache.get(key)) is not None:
             data = json.loads(payload)
-            return RecordingFacts(**data["facts"]), tuple(Defect(**defect) for defect in data["defects"])
+            return RecordingFacts.parse(data["facts"]), tuple(Defect(**defect) for defect in data["defects"])
         recording = self._source.recording
-        facts = RecordingFacts(round(recording.duration, 3), recording.rate, recording.channels)
+        facts = RecordingFacts(round(recording.duration, 3), recording.rate, recording.channels, recording.file_notes)
         defects = find_defects(recording)
         data = {"facts": facts.to_json(), "defects": [defect.to_json() for defect in defects]}
         self._cache.put(key, json.dumps(data, ensure_ascii=False).encode())

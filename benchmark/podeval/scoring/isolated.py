@@ -74,7 +74,7 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
         if "metric" in line:
             results[line["metric"]] = parse_result(line["result"])
             protocols[line["metric"]] = line["protocol"]
-            facts = RecordingFacts(**line["facts"])
+            facts = RecordingFacts.parse(line["facts"])
             defects += [Defect(**defect) for defect in line["defects"]]
     if not results and not left_out:
         return None

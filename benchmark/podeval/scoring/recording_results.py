@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
-from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_merged
+from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_notes
 from podeval.scoring.defects import Defect
-from podeval.scoring.standing import choose_word, format_reach
+from podeval.scoring.standing import Tone, Word, choose_tone, choose_word, format_reach
 from podeval.text.short_names import shorten_names
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
-_JOINED = "More voices are heard than there should be, so the most similar are merged,"
 
 
 @dataclass(frozen=True)
@@ -37,24 +36,43 @@ class RecordingFacts:
         seconds: it lasts.
         rate: Hz, as stored.
         channels: as stored.
+        notes: what was not read of the file or is silent in it, a sentence each.
     """
 
     seconds: float
     rate: int
     channels: int
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        return asdict(self)
+        return {**asdict(self), "notes": list(self.notes)}
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> RecordingFacts:
+        """Read facts that `to_json` wrote."""
+        return cls(**{**data, "notes": tuple(data["notes"])})
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording."""
+    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
+
+    A value that is not ranked (`unranked` says why) is neither good nor bad news.
+    """
 
     metric: Metric
     key: Key
     value: float | None
+    unranked: str = ""
+
+    def word(self, profile: str) -> Word:
+        """Whether the value is low, usual or high; empty if nobody knows, or if it is not ranked."""
+        return "" if self.unranked else choose_word(self.key, self.value, profile)
+
+    def tone(self, profile: str) -> Tone:
+        """Whether that is good news."""
+        return "" if self.unranked else choose_tone(self.key, self.value, profile)
 
     @property
     def name(self) -> str:
@@ -122,18 +140,11 @@ class RecordingResults:
         }
 
     @property
-    def notes(self) -> dict[str, dict[str, Any]]:
-        """By metric what is to be known of its values, of those of which there is something.
-
-        That is where more voices were heard than there should be: how many of each, and as a sentence (`note`) what
-        became of them.
-        """
-        scored = ((name, one, describe_merged(one)) for name, one in self.results.items() if isinstance(one, Score))
-        return {
-            name: {**{key: one.notes[key] for key in ("voices_heard", "speakers_asked")}, "note": sentence}
-            for name, one, sentence in scored
-            if sentence
-        }
+    def notes(self) -> dict[str, list[str]]:
+        """By metric, and for the `file` and the `text`, the sentences that a reader of the values must know."""
+        notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
+        scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
+        return {name: sentences for name, sentences in (notes | scored).items() if sentences}
 
     @property
     def timelines(self) -> dict[str, Timeline]:
@@ -154,7 +165,11 @@ class RecordingResults:
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
-                rows += [ScoreRow(metric, keys[key], value) for key, value in result.values.items() if key in keys]
+                rows += [
+                    ScoreRow(metric, keys[key], value, result.unranked.get(key, ""))
+                    for key, value in result.values.items()
+                    if key in keys
+                ]
         return rows
 
     def __getitem__(self, name: str) -> float:
@@ -202,21 +217,25 @@ class RecordingResults:
     def to_pandas(self) -> pd.DataFrame:
         """Return a table with one row a value.
 
-        Its columns are file, metric, key, value, unit, better, people, systems, word, protocol and note (that voices
-        were joined; empty for most values).
+        Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
+        and file_note (of the file and the text); both are empty for most values.
         """
         import pandas as pd
 
-        columns = ("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol", "note")
-        notes = {name: one["note"] for name, one in self.notes.items()}
+        columns = (
+            *("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol", "note"),
+            "file_note",
+        )
+        notes = {name: "; ".join(sentences) for name, sentences in self.notes.items()}
+        file_note = "; ".join(filter(None, (notes.get("file"), notes.get("text"))))
         rows = []
         for row in self.rows:
             people, systems = format_reach(row.key, self.profile)
-            word = choose_word(row.key, row.value, self.profile)
+            word = row.word(self.profile)
             protocol = self.protocols[row.metric.name]["id"]
             key, metric = row.key, row.metric.name
             of_key = (self.name, metric, key.name, row.value, key.unit, key.better)
-            rows.append((*of_key, people, systems, word, protocol, notes.get(metric, "")))
+            rows.append((*of_key, people, systems, word, protocol, notes.get(metric, ""), file_note))
         return pd.DataFrame(rows, columns=list(columns))
 
 
@@ -275,16 +294,13 @@ class ResultsTable:
 
     @property
     def notes(self) -> list[str]:
-        """What was not scored and where voices were joined, in how many recordings, and which values are left out."""
+        """What was not scored and what is noted, in how many recordings, and which values are left out."""
         total, hidden = len(self.scores), self.hidden_values
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
         ]
-        joined = Counter(name for scores in self.scores for name in scores.notes)
-        by_count: dict[int, list[str]] = {}
-        for name, count in joined.items():
-            by_count.setdefault(count, []).append(name)
-        lines += [f"{_JOINED} in {count} of {total}: {', '.join(names)}" for count, names in by_count.items()]
+        noted = Counter((name, said) for scores in self.scores for name, of in scores.notes.items() for said in of)
+        lines += [f"In {count} of {total}: {name}: {sentence}" for (name, sentence), count in noted.items()]
         return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
 
     def __getitem__(self, name: str | int) -> Any:

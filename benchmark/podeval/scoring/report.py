@@ -11,7 +11,7 @@ import base64
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords
 from podeval.scoring.score_tables import format_clock
-from podeval.scoring.standing import choose_tone, choose_word, format_number, format_reach, format_span
+from podeval.scoring.standing import format_number, format_reach, format_span
 from podeval.scoring.transcripts import read_turns
 from podeval.version import __version__
 
@@ -121,7 +121,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
         "heading": words.heading(scores),
         "seconds": scores.facts.seconds,
         "rows": [_row(row, scores.profile, words) for row in scores.shown_rows],
-        "merged": [(name, _say_merged(note, words)) for name, note in scores.notes.items()],
+        "notes": [(name, words.reason(note)) for name, notes in scores.notes.items() for note in notes],
         "unscored": [(name, words.reason(one["unscored"])) for name, one in scores.unscored.items()],
         "advice": [(words["advice"].get(what, what), ", ".join(names)) for what, names in scores.advice.items()],
         "defects": [_defect(defect, words) for defect in scores.defects],
@@ -146,7 +146,7 @@ def _make_breakable(name: str) -> Markup:
 
 def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
     people, systems = format_reach(row.key, profile)
-    word = choose_word(row.key, row.value, profile)
+    word = row.word(profile)
     return {
         "name": row.short_name,
         "title": words.name(row),
@@ -156,7 +156,7 @@ def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
         "people": people or _ideal(row, words),
         "systems": systems,
         "word": str(words["stands"][word]) if word else "",
-        "tone": choose_tone(row.key, row.value, profile),
+        "tone": row.tone(profile),
     }
 
 
@@ -180,11 +180,6 @@ def _defect(defect: Defect, words: ReportWords) -> dict[str, Any]:
         "end": format_clock(defect.end),
         "detail": detail,
     }
-
-
-def _say_merged(note: Mapping[str, Any], words: ReportWords) -> str:
-    """That more voices were heard than there should be."""
-    return str(words["merged"].format(note["voices_heard"], note["speakers_asked"]))
 
 
 def _sources(scores: RecordingResults) -> list[str]:

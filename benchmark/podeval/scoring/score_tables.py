@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from podeval.scoring.plots import plot_results
-from podeval.scoring.standing import choose_tone, choose_word, format_number, format_reach
+from podeval.scoring.standing import choose_tone, format_number, format_reach
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ def write_notes(scores: RecordingResults) -> list[str]:
             for kind, at in kinds.items()
         )
         lines.append(f"Defects: {'; '.join(kind_texts)}")
-    for sentence, names in _group((one["note"], name) for name, one in scores.notes.items()).items():
-        lines.append(f"{sentence}: {', '.join(names)}")
+    said = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
+    for sentence, names in _group(said).items():
+        lines.append(f"Note ({', '.join(names)}): {sentence}")
     for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
         lines.append(f"Not scored: {', '.join(names)}: {reason}")
     if scores.advice:
@@ -130,13 +131,12 @@ def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
 
     key, value = row.key, row.value
     people, systems = format_reach(key, profile)
-    word = choose_word(key, value, profile)
     return (
-        Text(format_number(value)),
+        Text(format_number(value), style="dim" if row.unranked else ""),
         Text(key.unit_text),
         Text(people or format_ideal(row)),
         Text(systems),
-        Text(word, style=_COLOURS[choose_tone(key, value, profile)]),
+        Text(row.word(profile), style=_COLOURS[row.tone(profile)]),
     )
 
 
@@ -215,7 +215,7 @@ def render_html(scores: RecordingResults) -> str:
 def _html_row(row: ScoreRow, profile: str) -> str:
     key, value = row.key, row.value
     people, systems = format_reach(key, profile)
-    word, tone = choose_word(key, value, profile), choose_tone(key, value, profile)
+    word, tone = row.word(profile), row.tone(profile)
     return (
         f'<tr><td title="{escape(key.about, quote=True)}">{escape(row.short_name)}</td>'
         f'<td class="n">{format_number(value)}</td>'

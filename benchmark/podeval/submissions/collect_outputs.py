@@ -111,9 +111,12 @@ class Intake:
             self.fail(item, refused[0])
             return
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
+        details = keep_proportionate_details(line)
         if line.script is not None:
             try:
-                script = tuple(read_any_script(_read_script(out / line.script)).to_json())
+                written = read_any_script(_read_script(out / line.script))
+                script = tuple(written.to_json())
+                details |= {"script_notes": list(written.notes)} if written.notes else {}
             except (BadInput, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
@@ -137,7 +140,7 @@ class Intake:
                 turns=keep_possible_turns(line, seconds),
                 script=script,
                 answers=answers if line.answers else (),
-                details=keep_proportionate_details(line),
+                details=details,
             )
         )
 

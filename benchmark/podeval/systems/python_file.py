@@ -26,7 +26,6 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.script_writer import read_turns
 from podeval.systems.ask import Ask
 from podeval.systems.speech import (
     Product,
@@ -165,7 +164,7 @@ class PythonSystem:
             text = strip_reasoning(result)
             if not text:
                 raise SpeechFailed(f"{self._name} gave a text without words")
-            return text, read_turns(text)
+            return text, None
         try:
             script = Script.parse(result)
         except (BadInput, TypeError) as refusal:

@@ -79,7 +79,7 @@ class Speech:
 
 @dataclass(frozen=True)
 class WrittenScript:
-    """What a system wrote: the text, and its turns as plain data where it has the form of a script."""
+    """What a system wrote: the text, and its turns as plain data if it gave turns and not a text."""
 
     text: str
     turns: list[dict[str, str]] | None

@@ -93,14 +93,6 @@ def test_an_answer_that_was_cut_off_says_so(model: script_writer.LanguageModel) 
     assert not answer(model, "Host 1: Hel")["whole"]
 
 
-def test_a_script_is_kept_with_its_turns() -> None:
-    assert script_writer.read_turns("Host 1: Hello.\nHost 2: Hi.") == [
-        {"speaker": "1", "text": "Hello."},
-        {"speaker": "2", "text": "Hi."},
-    ]
-    assert script_writer.read_turns("Once upon a time") is None
-
-
 def test_a_request_beyond_the_window_fails_and_is_not_cut(run: Any, fetched: Any, tmp_path: Path) -> None:
     long = {"id": "long", "prompt": "salt " * 200}
     made = run("script-writer", fetched("lm"), [ASKS[0], long], batch=2)

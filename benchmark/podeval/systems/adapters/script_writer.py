@@ -20,7 +20,7 @@ from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
-from podeval.text.script_format import read_script, strip_reasoning
+from podeval.text.script_format import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
@@ -156,7 +156,7 @@ class ScriptWriter:
         return [
             WrittenScript(
                 answer["text"],
-                read_turns(answer["text"]),
+                None,
                 wall_seconds=share,
                 details={key: value for key, value in answer.items() if key != "text"},
             )
@@ -277,14 +277,6 @@ def _window(config: Any) -> int | None:
     text = config.get_text_config()
     window = getattr(text, "max_position_embeddings", None)
     return int(window) if window else None
-
-
-def read_turns(text: str) -> list[dict[str, str]] | None:
-    """Read the turns of a text as plain data; None where it does not have the form of a script."""
-    try:
-        return read_script(text).to_json()
-    except BadInput:
-        return None
 
 
 ADAPTER = ScriptWriterAdapter()

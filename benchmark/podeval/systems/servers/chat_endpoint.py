@@ -10,7 +10,6 @@ from typing import Any
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
-from podeval.systems.adapters.script_writer import read_turns
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
 from podeval.systems.servers.sound_reading import read_sound
@@ -51,7 +50,7 @@ class ChatEndpoint:
         if not text:
             raise SpeechFailed("the server's answer holds no words beside its thoughts")
         details = {"seed": seed, "requests": response.tries, **completion.about, **self.connection.list_refused()}
-        return WrittenScript(text, read_turns(text), response.seconds, details)
+        return WrittenScript(text, None, response.seconds, details)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         messages: list[dict[str, Any]] = []
