@@ -1,8 +1,10 @@
-"""Faults of a recording that need no model: holes, clicks, clipped runs, jumps of level, cut-off ends.
+"""Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, cut-off ends.
 
 Each detector takes samples of shape (frames,) at their own rate and gives spans in seconds. Hearing is relative:
 levels are by the recording's own, the mean over the louder half of its 20 ms frames.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +35,49 @@ CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
 """Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
 
-CLIPPED_RUN = 3
-"""Samples in a row that stand still at a peak."""
+HELD_RUN, HELD_TIMES = 3, 4
+"""Samples in a row that a peak is held at exactly the height of others, and peaks that are so one after the other."""
 
-CLIPPED_TIMES = 4
-"""Peaks that stand still within `CLIPPED_TOGETHER` seconds."""
+HELD_SPREAD = 1e-3
+"""Largest difference between the heights of held peaks, by the lowest of them."""
 
-CLIPPED_TOGETHER = 0.25
+HELD_DROP = 0.005
+"""How far held peaks rise above the samples next to them in the mean, by their height."""
+
+HELD_VALUES = 30
+"""Different values in the upper half of such peaks at least: samples that are rounded to fewer are held anyway."""
+
+FLAT_RUN, FLAT_TIMES, FLAT, FLAT_VALUES = 5, 12, 0.65, 8
+"""Samples of a peak above half of its height, peaks one after the other, and the share of those samples above 0.85 of the
+height in their mean: sines have 0.53, and what was clipped stays flat when it is resampled or coded. Different values
+as for `HELD_VALUES`."""
+
+FLAT_SPREAD = 0.1
+"""Largest difference between the heights of flat peaks, by the lowest of them."""
+
+CLIPPED_TOGETHER, CLIPPED_AROUND = 0.25, 0.05
+"""Seconds between two peaks at most, and before and after a peak that has to be nearly the highest there."""
+
 CLIPPED_LEVEL = 0.5
-"""Of a clipped peak, by the recording's level: quieter ones stand still by rounding."""
+"""Of a clipped peak, by the recording's level: quieter ones are not looked at."""
+
+BEYOND = 10 ** (0.5 / 20)
+"""Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
+
+OFFSET, SLIGHT_OFFSET = 0.1, 0.01
+"""Constant offset by the recording's level: a fault from the first, and left as it is up to the second."""
+
+OFFSET_CHANGE = 0.02
+"""Change of the offset within a recording, by its level, from which parts have offsets of their own."""
+
+OFFSET_FRAMES = 201
+"""Frames over which the median of their means is the offset: 4 s, longer than any sound that is not symmetric."""
+
+SILENT, SILENT_SECONDS = 1e-5, 2.0
+"""Power by that of the loudest frame below which there is silence, and for how long, so that it is no pause."""
+
+SILENT_SAMPLE = 0.03
+"""Magnitude of a sample by the recording's level, up to which it belongs to the silence at an end."""
 
 JUMP = 9.0
 """dB by which the loudness of speech changes from 3 s to the next 3 s."""
@@ -52,13 +88,76 @@ END_LEVEL = 0.25
 """Level of the last 10 ms, by the recording's, at which it is cut off."""
 
 _FRAME = 0.02
+_STEP = 0.005
 _BLOCK = 1 << 22
 
 
 def measure_level(samples: Samples, rate: int) -> float:
-    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence."""
+    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
+
+    Silence of more than 2 s counts for nothing, so that what is appended to a recording does not change its level.
+    """
     powers = _frame_powers(samples, rate)
+    powers = powers[find_sounding_frames(powers)]
     return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
+
+
+def measure_sounding(samples: Samples, rate: int) -> float:
+    """Measure the seconds of a recording without its silence of more than 2 s: when there can be faults."""
+    silent = np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate)))
+    return max(_FRAME, len(samples) / rate - silent * _FRAME)
+
+
+def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which frames of 20 ms are sound or a pause in it: all but silence of more than 2 s, (frames,)."""
+    sounding = np.ones(len(powers), dtype=bool)
+    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), round(SILENT_SECONDS / _FRAME)):
+        sounding[start:end] = False
+    return sounding
+
+
+def remove_offset(samples: Samples, rate: int) -> Samples:
+    """Return the samples without their constant offset, or as they are if they have hardly any.
+
+    Parts with offsets of their own, as where two recordings were joined, each lose theirs.
+    """
+    offsets = measure_offset(samples, rate)
+    if not offsets.any():
+        return samples
+    whole = np.repeat(offsets, round(_FRAME * rate))[: len(samples)]
+    return samples - np.pad(whole, (0, len(samples) - len(whole)), mode="edge")
+
+
+def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
+    """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
+    from scipy.ndimage import median_filter
+
+    frame = max(1, round(_FRAME * rate))
+    means = samples[: len(samples) // frame * frame].reshape(-1, frame).mean(axis=1, dtype=np.float64)
+    if not len(means):
+        return np.zeros(0, np.float32)
+    constant = np.median(means)
+    level = measure_level(samples - np.float32(constant), rate)
+    changes = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
+    if np.abs(changes).max() > OFFSET_CHANGE * level:
+        return (constant + changes).astype(np.float32)
+    slight = abs(constant) <= SLIGHT_OFFSET * level
+    return np.full(len(means), 0.0 if slight else constant, np.float32)
+
+
+def find_offsets(samples: Samples, rate: int) -> list[Span]:
+    """Find the parts whose samples lie around a value that is not 0."""
+    offsets = measure_offset(samples, rate)
+    level = measure_level(remove_offset(samples, rate), rate)
+    return [
+        Span(start * _FRAME, min(end * _FRAME, len(samples) / rate))
+        for start, end in find_runs(np.abs(offsets) > OFFSET * level, OFFSET_FRAMES // 2)
+    ]
+
+
+def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
+    """Find stretches with samples beyond full scale, which every player and integer file clips."""
+    return _join([(int(at), int(at) + 1) for at in np.flatnonzero(np.abs(samples) > BEYOND)], rate)
 
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
@@ -112,18 +211,80 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches whose peaks stand still, at whatever level they were clipped."""
-    level = measure_level(samples, rate)
-    flat = (np.diff(samples) == 0) & (np.abs(samples[1:]) >= CLIPPED_LEVEL * level) & (level > 0)
-    runs = find_runs(flat, CLIPPED_RUN - 1)
-    tops = [(start, end) for start, end in runs if _is_peak(samples, start, end + 1)]
-    groups: list[list[tuple[int, int]]] = []
-    for top in tops:
-        if groups and top[0] - groups[-1][-1][1] <= CLIPPED_TOGETHER * rate:
-            groups[-1].append(top)
-        else:
-            groups.append([top])
-    return [Span(group[0][0] / rate, (group[-1][1] + 1) / rate) for group in groups if len(group) >= CLIPPED_TIMES]
+    """Find stretches whose peaks are cut off at one height, whatever it is and however it was stored afterwards.
+
+    Peaks are held at exactly one height, or many in a row are flat and about as high as each other.
+    """
+    centred = remove_offset(samples, rate)
+    floor = CLIPPED_LEVEL * measure_level(centred, rate)
+    clipped: list[tuple[int, int]] = []
+    for begin in range(0, len(samples) if floor else 0, _BLOCK):
+        part = samples[begin : begin + _BLOCK]
+        peaks = _describe_peaks(centred[begin : begin + _BLOCK], rate, floor)
+        held = _find_peaks_together(part, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
+        long = peaks[peaks[:, _END] - peaks[:, _START] >= FLAT_RUN]
+        flat = _find_peaks_together(part, long, rate, FLAT_TIMES)
+        clipped += [(begin + start, begin + end) for start, end in sorted([*held, *flat])]
+    return _join(clipped, rate)
+
+
+_START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
+
+
+def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
+    """Describe the peaks, up and down, that are nearly as high as any around them, in order of time, (peaks, 6).
+
+    Columns: the first sample above half of the highest around, the one after the last, the height with its sign, the
+    flatness (see `FLAT`), how many samples have exactly the height, and the highest other one by the height.
+    """
+    from scipy.ndimage import maximum_filter1d
+
+    step = max(1, round(_STEP * rate))
+    around = 2 * round(CLIPPED_AROUND / _STEP) + 1
+    tables = [np.zeros((0, 6))]
+    for sign in (1, -1):
+        side = sign * samples[: len(samples) // step * step]
+        highest = np.repeat(maximum_filter1d(side.reshape(-1, step).max(axis=1, initial=0.0), around), step)
+        runs = find_runs(side > 0.5 * np.maximum(highest, floor), HELD_RUN)
+        if not runs:
+            continue
+        starts, ends = np.array(runs).T
+        lengths = ends - starts
+        first = np.cumsum(lengths) - lengths
+        inside = side[np.repeat(starts - first, lengths) + np.arange(lengths.sum())]
+        heights = np.maximum.reduceat(inside, first)
+        share = inside / np.repeat(heights, lengths)
+        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85, 1 - 1e-5)]
+        beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
+        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], above[2], beside))
+        tables.append(table[(heights >= 0.9 * highest[starts]) & (heights >= floor)])
+    peaks = np.concatenate(tables)
+    return peaks[peaks[:, _START].argsort()]
+
+
+def _find_peaks_together(
+    samples: Samples, peaks: NDArray[np.float64], rate: int, times: int
+) -> Iterator[tuple[int, int]]:
+    """Find clipped peaks in a row, `HELD_TIMES` that are held or `FLAT_TIMES` that are flat: first and last sample."""
+    if len(peaks) < times:
+        return
+    rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
+    together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
+    # The peaks of each side have about one height, or exactly one.
+    spread = np.zeros(len(rows))
+    for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
+        highest = np.where(side > 0, side, 0.0).max(axis=1)
+        spread = np.maximum(spread, highest / np.where(side > 0, side, np.inf).min(axis=1) - 1)
+    flat, drop = rows[:, _FLATNESS].mean(axis=1), 1 - rows[:, _BESIDE].mean(axis=1)
+    held = times == HELD_TIMES
+    likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
+    for number in np.flatnonzero(together & likely):
+        # What is rounded to few values is held and flat by that alone.
+        starts, ends = rows[number, _START].astype(int), rows[number, _END].astype(int)
+        values = np.concatenate([samples[start:end] for start, end in zip(starts, ends, strict=True)])
+        count = len(np.unique(values)) / len(np.unique(np.sign(rows[number, _HEIGHT])))
+        if count >= (max(HELD_VALUES, 1 / drop[number]) if held else FLAT_VALUES):
+            yield int(starts[0]), int(ends[-1])
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
@@ -159,11 +320,17 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find whether the recording ends in the middle of a sound."""
-    level, size = measure_level(samples, rate), max(2, round(END_SECONDS * rate))
-    if level > 0 and _rms(samples[-size:]) >= END_LEVEL * level:
-        return [Span(max(0.0, (len(samples) - size) / rate), len(samples) / rate)]
+    """Find whether the recording ends in the middle of a sound, with or without silence after it."""
+    level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
+    if level > 0 and _rms(samples[max(0, last - size) : last]) >= END_LEVEL * level:
+        return [Span(max(0.0, (last - size) / rate), last / rate)]
     return []
+
+
+def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
+    """Return the first sample that is not in the silence at the beginning, and the one after the last; 0, 0 if none."""
+    loud = np.flatnonzero(np.abs(samples) > SILENT_SAMPLE * measure_level(samples, rate))
+    return (int(loud[0]), int(loud[-1]) + 1) if len(loud) else (0, 0)
 
 
 def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
@@ -173,12 +340,15 @@ def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
     return [(start, end) for start, end in pairs if end - start >= shortest]
 
 
-def _is_peak(samples: Samples, start: int, end: int) -> bool:
-    """Whether a run of equal samples is higher in magnitude than those on both its sides."""
-    here = abs(float(samples[start]))
-    before = abs(float(samples[start - 1])) if start > 0 else here
-    after = abs(float(samples[end])) if end < len(samples) else here
-    return before < here and after < here
+def _join(stretches: list[tuple[int, int]], rate: int) -> list[Span]:
+    """Join stretches of samples, in order, that lie within `CLIPPED_TOGETHER` seconds of one another."""
+    joined: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if joined and start - joined[-1][1] <= CLIPPED_TOGETHER * rate:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return [Span(start / rate, end / rate) for start, end in joined]
 
 
 def _frame_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
