@@ -198,7 +198,7 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
-        """Return what speech metrics score: with `mix` this recording; with `auto` its speech stem if there is music.
+        """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
 
         The stem's `notes` describe it; `analysis/speech_track.py` defines what counts as music.
 
@@ -346,17 +346,21 @@ class Recording:
         """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
 
         Args:
-            windows: which windows, as `dnsmos` names them.
+            windows: which windows, as `dnsmos` names them; `exact` are those of the spoken part.
             gain: decibels by which the recording is made louder first.
         """
+        from podeval.analysis.predicted_windows import SpokenPart, cut_to_speech
+
+        part = cut_to_speech(self) if windows == "exact" else SpokenPart(self.mono(), 0.0, {})
 
         def stack_scores(model: Any) -> NDArray[Any]:
-            samples = self.mono() if not gain else (self.mono() * np.float32(10 ** (gain / 20))).astype(np.float32)
+            samples = part.samples if not gain else (part.samples * np.float32(10 ** (gain / 20))).astype(np.float32)
             scores = model.score(samples, windows=windows)
             return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
 
-        options = {"windows": windows, **({"gain": gain} if gain else {})}
-        return self.array_from("speech_quality", stack_scores, **options)
+        options = {"windows": windows, **({"gain": gain} if gain else {}), **part.made}
+        rated = self.array_from("speech_quality", stack_scores, **options)
+        return np.column_stack((rated[:, :1] + part.begin, rated[:, 1:]))
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         return self._facts.compute_once(name, make)

@@ -48,9 +48,9 @@ HELD_VALUES = 30
 """Different values in the upper half of such peaks at least: samples that are rounded to fewer are held anyway."""
 
 FLAT_RUN, FLAT_TIMES, FLAT, FLAT_VALUES = 5, 12, 0.65, 8
-"""Samples of a peak above half of its height, peaks one after the other, and the share of those samples above 0.85 of the
-height in their mean: sines have 0.53, and what was clipped stays flat when it is resampled or coded. Different values
-as for `HELD_VALUES`."""
+"""Samples of a peak above half of its height at least, such peaks one after the other, and the share of the samples
+that is above 0.85 of the height in their mean: sines have 0.53, and what was clipped stays flat when it is resampled or
+coded. Different values as for `HELD_VALUES`."""
 
 FLAT_SPREAD = 0.1
 """Largest difference between the heights of flat peaks, by the lowest of them."""
@@ -104,7 +104,7 @@ def measure_level(samples: Samples, rate: int) -> float:
 
 def measure_sounding(samples: Samples, rate: int) -> float:
     """Measure the seconds of a recording without its silence of more than 2 s: when there can be faults."""
-    silent = np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate)))
+    silent = int(np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate))))
     return max(_FRAME, len(samples) / rate - silent * _FRAME)
 
 
@@ -124,8 +124,9 @@ def remove_offset(samples: Samples, rate: int) -> Samples:
     offsets = measure_offset(samples, rate)
     if not offsets.any():
         return samples
-    whole = np.repeat(offsets, round(_FRAME * rate))[: len(samples)]
-    return samples - np.pad(whole, (0, len(samples) - len(whole)), mode="edge")
+    whole = np.repeat(offsets, max(1, round(_FRAME * rate)))
+    centred: Samples = np.subtract(samples, np.pad(whole, (0, len(samples) - len(whole)), mode="edge"))
+    return centred
 
 
 def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
@@ -157,7 +158,8 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
     """Find stretches with samples beyond full scale, which every player and integer file clips."""
-    return _join([(int(at), int(at) + 1) for at in np.flatnonzero(np.abs(samples) > BEYOND)], rate)
+    beyond = find_runs(np.abs(samples) > BEYOND, 1)
+    return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
@@ -217,15 +219,15 @@ def find_clipped(samples: Samples, rate: int) -> list[Span]:
     """
     centred = remove_offset(samples, rate)
     floor = CLIPPED_LEVEL * measure_level(centred, rate)
-    clipped: list[tuple[int, int]] = []
+    spans: list[Span] = []
     for begin in range(0, len(samples) if floor else 0, _BLOCK):
         part = samples[begin : begin + _BLOCK]
         peaks = _describe_peaks(centred[begin : begin + _BLOCK], rate, floor)
-        held = _find_peaks_together(part, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
         long = peaks[peaks[:, _END] - peaks[:, _START] >= FLAT_RUN]
+        held = _find_peaks_together(part, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
         flat = _find_peaks_together(part, long, rate, FLAT_TIMES)
-        clipped += [(begin + start, begin + end) for start, end in sorted([*held, *flat])]
-    return _join(clipped, rate)
+        spans += [Span((begin + start) / rate, (begin + end) / rate) for start, end in sorted([*held, *flat])]
+    return join_spans(spans, CLIPPED_TOGETHER)
 
 
 _START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
@@ -340,15 +342,15 @@ def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
     return [(start, end) for start, end in pairs if end - start >= shortest]
 
 
-def _join(stretches: list[tuple[int, int]], rate: int) -> list[Span]:
-    """Join stretches of samples, in order, that lie within `CLIPPED_TOGETHER` seconds of one another."""
-    joined: list[tuple[int, int]] = []
-    for start, end in stretches:
-        if joined and start - joined[-1][1] <= CLIPPED_TOGETHER * rate:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+def join_spans(spans: list[Span], gap: float) -> list[Span]:
+    """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start - joined[-1].end <= gap:
+            joined[-1] = Span(joined[-1].start, max(span.end, joined[-1].end))
         else:
-            joined.append((start, end))
-    return [Span(start / rate, end / rate) for start, end in joined]
+            joined.append(span)
+    return joined
 
 
 def _frame_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
