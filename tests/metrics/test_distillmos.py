@@ -58,7 +58,8 @@ def test_human_speech_scores_as_in_the_original_code(
     files = [str(tmp_path / f"{name}.npy") for name in recordings]
     program = ORIGINAL.format(packages=str(reference_packages), files=files)
     printed = ask_reference(program, tmp_path).splitlines()[-2:]
-    found = [measured(samples, tmp_path / "cache") for samples in recordings.values()]
+    # The clips have an offset, which the package hears.
+    found = [measured(samples, tmp_path / "cache", windows="upstream") for samples in recordings.values()]
     assert [score.values["distillmos"] for score in found] == pytest.approx([float(p) for p in printed], abs=1e-3)
     assert [score.notes for score in found] == [
         {"windows": 1, "windows_left_out": 0},

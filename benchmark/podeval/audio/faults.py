@@ -38,14 +38,14 @@ CLICK_LEVEL = 2.5
 HELD_RUN, HELD_TIMES = 3, 4
 """Samples in a row that a peak is held at exactly the height of others, and peaks that are so one after the other."""
 
-HELD_SPREAD = 1e-3
+HELD_SPREAD = 1e-4
 """Largest difference between the heights of held peaks, by the lowest of them."""
 
 HELD_DROP = 0.005
 """How far held peaks rise above the samples next to them in the mean, by their height."""
 
 HELD_VALUES = 30
-"""Different values in the upper half of such peaks at least: samples that are rounded to fewer are held anyway."""
+"""Different values between half of their height and all of it at least: samples rounded to fewer are held anyway."""
 
 FLAT_RUN, FLAT_TIMES, FLAT, FLAT_VALUES = 5, 12, 0.65, 8
 """Samples of a peak above half of its height at least, such peaks one after the other, and the share of the samples
@@ -95,7 +95,7 @@ _BLOCK = 1 << 22
 def measure_level(samples: Samples, rate: int) -> float:
     """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
 
-    Silence of more than 2 s counts for nothing, so that what is appended to a recording does not change its level.
+    Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
     """
     powers = _frame_powers(samples, rate)
     powers = powers[find_sounding_frames(powers)]
@@ -103,16 +103,17 @@ def measure_level(samples: Samples, rate: int) -> float:
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds of a recording without its silence of more than 2 s: when there can be faults."""
+    """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate))))
     return max(_FRAME, len(samples) / rate - silent * _FRAME)
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which frames of 20 ms are sound or a pause in it: all but silence of more than 2 s, (frames,)."""
+    """Return which frames of 20 ms are sound or a pause in it: not silence at an end or of more than 2 s, (frames,)."""
     sounding = np.ones(len(powers), dtype=bool)
-    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), round(SILENT_SECONDS / _FRAME)):
-        sounding[start:end] = False
+    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
+        if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / _FRAME):
+            sounding[start:end] = False
     return sounding
 
 
@@ -222,10 +223,11 @@ def find_clipped(samples: Samples, rate: int) -> list[Span]:
     spans: list[Span] = []
     for begin in range(0, len(samples) if floor else 0, _BLOCK):
         part = samples[begin : begin + _BLOCK]
-        peaks = _describe_peaks(centred[begin : begin + _BLOCK], rate, floor)
+        side = centred[begin : begin + _BLOCK]
+        peaks = _describe_peaks(side, rate, floor)
         long = peaks[peaks[:, _END] - peaks[:, _START] >= FLAT_RUN]
-        held = _find_peaks_together(part, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
-        flat = _find_peaks_together(part, long, rate, FLAT_TIMES)
+        held = _find_peaks_together(part, side, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
+        flat = _find_peaks_together(part, side, long, rate, FLAT_TIMES)
         spans += [Span((begin + start) / rate, (begin + end) / rate) for start, end in sorted([*held, *flat])]
     return join_spans(spans, CLIPPED_TOGETHER)
 
@@ -265,7 +267,7 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
 
 
 def _find_peaks_together(
-    samples: Samples, peaks: NDArray[np.float64], rate: int, times: int
+    samples: Samples, centred: Samples, peaks: NDArray[np.float64], rate: int, times: int
 ) -> Iterator[tuple[int, int]]:
     """Find clipped peaks in a row, `HELD_TIMES` that are held or `FLAT_TIMES` that are flat: first and last sample."""
     if len(peaks) < times:
@@ -280,13 +282,15 @@ def _find_peaks_together(
     flat, drop = rows[:, _FLATNESS].mean(axis=1), 1 - rows[:, _BESIDE].mean(axis=1)
     held = times == HELD_TIMES
     likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
+    reach = round(CLIPPED_TOGETHER * rate)
     for number in np.flatnonzero(together & likely):
         # What is rounded to few values is held and flat by that alone.
-        starts, ends = rows[number, _START].astype(int), rows[number, _END].astype(int)
-        values = np.concatenate([samples[start:end] for start, end in zip(starts, ends, strict=True)])
-        count = len(np.unique(values)) / len(np.unique(np.sign(rows[number, _HEIGHT])))
-        if count >= (max(HELD_VALUES, 1 / drop[number]) if held else FLAT_VALUES):
-            yield int(starts[0]), int(ends[-1])
+        first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
+        around = slice(max(0, first - reach), last + reach)
+        share = centred[around] / height
+        count = len(np.unique(samples[around][(share > 0.5) & (share < 1 + HELD_SPREAD)]))
+        if count >= (max(HELD_VALUES, 2 / drop[number]) if held else FLAT_VALUES):
+            yield first, last
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
@@ -322,9 +326,11 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find whether the recording ends in the middle of a sound, with or without silence after it."""
+    """Find whether the recording ends in the middle of a sound; before silence it must break off as at a hole."""
     level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
-    if level > 0 and _rms(samples[max(0, last - size) : last]) >= END_LEVEL * level:
+    edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
+    breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
+    if level > 0 and breaks_off and _rms(samples[max(0, last - size) : last]) >= END_LEVEL * level:
         return [Span(max(0.0, (last - size) / rate), last / rate)]
     return []
 

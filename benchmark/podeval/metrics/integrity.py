@@ -6,9 +6,9 @@ that recur within 12 s, identical down to 20 ms; with a script, only those that 
 (peaks of any channel that are cut off at one height, at whatever level, rate or depth, also where they were coded
 afterwards), and 3 s or more of music that was not requested. `faults_per_hour` also counts jumps of 9 dB or more in the
 loudness of speech, a last word that is cut off, samples beyond full scale (by more than 0.5 dB), and parts with a
-constant offset (of more than a tenth of the level). The hour is one without silence of more than 2 s, so that silence
-dilutes nothing; at an end it neither makes nor hides a fault, and the notes give it from 5 s on (`silent_ends`, seconds
-at the beginning and the end). Music at an end is no silence.
+constant offset (of more than a tenth of the level). The hour is one without silence at the ends and silence of more
+than 2 s, so that none of it dilutes anything; at an end it neither makes nor hides a fault, and the notes give it from
+5 s on (`silent_ends`, seconds at the beginning and the end). Music at an end is no silence.
 
 `plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
 of 6 s of the recording as it is. What it hears, as all predictors of opinion here: no constant offset, ends without
