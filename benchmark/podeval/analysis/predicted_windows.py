@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.faults import remove_offset
+from podeval.audio.faults import find_sound, remove_offset
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples
@@ -88,6 +88,14 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     centred = remove_offset(part, rate)
     changed = {"part": [first, last], "centred": centred is not part}
     return SpokenPart(centred, first / rate, changed if len(centred) < len(samples) or centred is not part else {})
+
+
+def cut_to_sound(samples: Samples, rate: int) -> tuple[Samples, int]:
+    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample."""
+    centred = remove_offset(samples, rate)
+    first, last = find_sound(centred, rate)
+    begin = first if first > LONGEST_END * rate else 0
+    return centred[begin : last if 0 < last < len(centred) - LONGEST_END * rate else None], begin
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:

@@ -35,49 +35,31 @@ CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
 """Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
 
-HELD_RUN, HELD_TIMES = 3, 4
-"""Samples in a row that a peak is held at exactly the height of others, and peaks that are so one after the other."""
+HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_VALUES = 3, 4, 1e-3, 0.005, 30
+"""Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
+by the lowest, and how far they rise above the samples next to them in the mean. At least so many different values lie
+between half of the height and all of it: where samples are rounded to fewer, smooth peaks are held too."""
 
-HELD_SPREAD = 1e-4
-"""Largest difference between the heights of held peaks, by the lowest of them."""
+FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
+"""Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
+heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
+0.53; what was clipped stays flat when it is resampled or coded."""
 
-HELD_DROP = 0.005
-"""How far held peaks rise above the samples next to them in the mean, by their height."""
-
-HELD_VALUES = 30
-"""Different values between half of their height and all of it at least: samples rounded to fewer are held anyway."""
-
-FLAT_RUN, FLAT_TIMES, FLAT, FLAT_VALUES = 5, 12, 0.65, 8
-"""Samples of a peak above half of its height at least, such peaks one after the other, and the share of the samples
-that is above 0.85 of the height in their mean: sines have 0.53, and what was clipped stays flat when it is resampled or
-coded. Different values as for `HELD_VALUES`."""
-
-FLAT_SPREAD = 0.1
-"""Largest difference between the heights of flat peaks, by the lowest of them."""
-
-CLIPPED_TOGETHER, CLIPPED_AROUND = 0.25, 0.05
-"""Seconds between two peaks at most, and before and after a peak that has to be nearly the highest there."""
-
-CLIPPED_LEVEL = 0.5
-"""Of a clipped peak, by the recording's level: quieter ones are not looked at."""
+CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
+"""Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
+and its least height by the recording's level."""
 
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
 
-OFFSET, SLIGHT_OFFSET = 0.1, 0.01
-"""Constant offset by the recording's level: a fault from the first, and left as it is up to the second."""
+OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 201
+"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
+parts have offsets of their own. It is the median of the means of so many frames: 4 s, longer than any sound that is not
+symmetric."""
 
-OFFSET_CHANGE = 0.02
-"""Change of the offset within a recording, by its level, from which parts have offsets of their own."""
-
-OFFSET_FRAMES = 201
-"""Frames over which the median of their means is the offset: 4 s, longer than any sound that is not symmetric."""
-
-SILENT, SILENT_SECONDS = 1e-5, 2.0
-"""Power by that of the loudest frame below which there is silence, and for how long, so that it is no pause."""
-
-SILENT_SAMPLE = 0.03
-"""Magnitude of a sample by the recording's level, up to which it belongs to the silence at an end."""
+SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
+"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
+recording's level up to which a sample belongs to the silence at an end."""
 
 JUMP = 9.0
 """dB by which the loudness of speech changes from 3 s to the next 3 s."""
@@ -138,9 +120,9 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     means = samples[: len(samples) // frame * frame].reshape(-1, frame).mean(axis=1, dtype=np.float64)
     if not len(means):
         return np.zeros(0, np.float32)
-    constant = np.median(means)
+    constant = float(np.median(means))
     level = measure_level(samples - np.float32(constant), rate)
-    changes = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
+    changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
     if np.abs(changes).max() > OFFSET_CHANGE * level:
         return (constant + changes).astype(np.float32)
     slight = abs(constant) <= SLIGHT_OFFSET * level

@@ -57,9 +57,8 @@ HOUR = 3600.0
 LONG_END = 5.0
 """Seconds of silence at an end from which the notes mention it."""
 
-PLCMOS_WINDOW = 6.0
-PLCMOS_WINDOWS = 30
-"""Windows that PLCMOS hears at most, spread over the recording."""
+PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
+"""Seconds of a window that PLCMOS hears, and windows at most, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
 """Share of a loop's words that the script has there, from which on it is the script that repeats them."""
