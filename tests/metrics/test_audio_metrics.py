@@ -71,10 +71,10 @@ class Derived:
         self.asked.append(language)
         return Transcript(self.heard, language or "en", ())
 
-    def mono(self) -> Vector:
+    def mono(self, rate: int = 16_000) -> Vector:
         return np.full(int(self.duration * self.rate), 0.1, np.float32)
 
-    def speech_quality(self, windows: str, gain: float = 0.0) -> Vector:
+    def speech_quality(self, windows: str, gain: float = 0.0, *part: Any, **options: Any) -> Vector:
         self.asked.append(windows)
         return np.array([[0.0, 3.0, 4.0, 2.0, 2.5]], np.float32)
 

@@ -125,14 +125,14 @@ class Heard:
     def speech_stem(self) -> "Heard":
         return self.stem or self
 
-    def mono(self) -> Any:
+    def mono(self, rate: int = RATE) -> Any:
         tone = np.sin(2 * np.pi * 1000 * np.arange(RATE * 10) / RATE)
         return np.asarray(np.sqrt(2) * 10 ** (self.level / 20) * tone, np.float32)
 
     def speech(self) -> tuple[Span, ...]:
         return (Span(0, 10),)
 
-    def speech_quality(self, windows: str, gain: float = 0.0) -> Any:
+    def speech_quality(self, windows: str, gain: float = 0.0, *part: Any, **options: Any) -> Any:
         return np.array([[0.0, 3.0, 4.0, 3 - abs(self.level + gain + 26) / 20, 3.0]])
 
 

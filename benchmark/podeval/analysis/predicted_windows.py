@@ -21,7 +21,7 @@ from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.faults import find_sound, remove_offset
 from podeval.audio.windows import Span
 from podeval.models import registry
-from podeval.models.interfaces import Samples
+from podeval.models.interfaces import Samples, WindowScorer
 
 LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more."""
@@ -32,11 +32,11 @@ Source = Literal["mix", "stem"]
 
 @dataclass(frozen=True)
 class SpokenPart:
-    """The part of a recording that is heard: its samples, where they begin in seconds, and how they were made."""
+    """The part of a recording that is rated: samples, where they begin in seconds, and what tells them from others."""
 
     samples: Samples
     begin: float
-    made: dict[str, Any]
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,18 @@ def start_windows(frames: int, size: int, *, most: int | None = None, stride: in
     return starts if most is None or len(starts) <= most else [int(s) for s in np.linspace(0, last, most)]
 
 
+def score_clips(model: WindowScorer, clips: Sequence[Samples]) -> NDArray[np.float32]:
+    """Ask a model that takes windows at its own rate."""
+    return model.score(clips)
+
+
 def predict_windows(
     track: Recording,
     job: str,
     seconds: float,
     rate: int,
     ask: Callable[[Any, list[Samples]], NDArray[Any]],
-    place: Callable[[int, int], list[int]] = start_windows,
+    list_starts: Callable[[int, int], list[int]] = start_windows,
     *,
     everything: bool = False,
 ) -> PredictedWindows:
@@ -137,7 +142,7 @@ def predict_windows(
         seconds: length of a window.
         rate: sample rate of the windows.
         ask: takes the model and the windows and returns its scores, windows first.
-        place: takes the number of samples and that of a window, and returns the first sample of each window.
+        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
         everything: whether silence, offset and all are heard, as public code does.
 
     Raises:
@@ -145,7 +150,7 @@ def predict_windows(
     """
     part = SpokenPart(track.mono(rate), 0.0, {}) if everything else cut_to_speech(track, rate)
     samples, size = part.samples, round(seconds * rate)
-    starts = place(len(samples), size)
+    starts = list_starts(len(samples), size)
     moments = part.begin + np.array(starts, dtype=np.float64) / rate
     chosen = np.arange(len(starts)) if everything else choose_windows(track, moments.tolist(), seconds)
     windows = [samples[starts[number] : starts[number] + size] for number in chosen]
@@ -155,7 +160,7 @@ def predict_windows(
         window=size,
         rate=rate,
         starts=hashlib.sha256(repr([starts[number] for number in chosen]).encode()).hexdigest(),
-        **part.made,
+        **part.options,
     )
     return PredictedWindows(
         starts=moments[chosen],

@@ -63,8 +63,8 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
+        # What scores on this recording have to mention; empty for a file as it is.
         self.notes = notes or {}
-        """What scores on this recording have to mention; empty for a file as it is."""
         self.cache = cache or open_default_cache()
         self._facts = DerivedFacts()
         self._transcripts: dict[str | None, Transcript] = {}
@@ -200,8 +200,6 @@ class Recording:
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
         """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
 
-        The stem's `notes` describe it; `analysis/speech_track.py` defines what counts as music.
-
         Raises:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
@@ -232,9 +230,8 @@ class Recording:
     def stems(self) -> "Stems":
         """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
-        The recording is resampled to the separator's rate: a lower rate is upsampled here even if
-        `allow_upsampling` is off, because a band that is empty in the mix stays empty in both stems. Code that measures
-        the stems themselves requires the rate first; a speech stem's notes say where it comes from.
+        A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
+        in the mix stays empty in both stems. Code that measures the stems themselves requires the rate first.
 
         Raises:
             CannotScore: the recording has more than two channels.
@@ -288,10 +285,7 @@ class Recording:
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
     ) -> tuple[Word, ...]:
-        """Transcribe stretches once more, or by the second transcriber; words in the recording's time, in order.
-
-        They are heard one after the other with pauses between them, so that many short ones cost little.
-        """
+        """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
@@ -342,25 +336,26 @@ class Recording:
 
         return find_voices(turns, self.duration, self.embeddings)
 
-    def speech_quality(self, windows: str, gain: float = 0.0) -> NDArray[np.float64]:
+    def speech_quality(
+        self, windows: str, gain: float = 0.0, part: Samples | None = None, **options: Any
+    ) -> NDArray[np.float64]:
         """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
 
         Args:
-            windows: which windows, as `dnsmos` names them; `exact` are those of the spoken part.
+            windows: which windows, as `dnsmos` names them.
             gain: decibels by which the recording is made louder first.
+            part: the samples that are rated, at 16 kHz; those of the whole recording if None.
+            options: what tells this part from others.
         """
-        from podeval.analysis.predicted_windows import SpokenPart, cut_to_speech
-
-        part = cut_to_speech(self) if windows == "exact" else SpokenPart(self.mono(), 0.0, {})
 
         def stack_scores(model: Any) -> NDArray[Any]:
-            samples = part.samples if not gain else (part.samples * np.float32(10 ** (gain / 20))).astype(np.float32)
-            scores = model.score(samples, windows=windows)
+            samples = self.mono() if part is None else part
+            louder = samples if not gain else (samples * np.float32(10 ** (gain / 20))).astype(np.float32)
+            scores = model.score(louder, windows=windows)
             return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
 
-        options = {"windows": windows, **({"gain": gain} if gain else {}), **part.made}
-        rated = self.array_from("speech_quality", stack_scores, **options)
-        return np.column_stack((rated[:, :1] + part.begin, rated[:, 1:]))
+        options |= {"windows": windows, **({"gain": gain} if gain else {})}
+        return self.array_from("speech_quality", stack_scores, **options)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         return self._facts.compute_once(name, make)

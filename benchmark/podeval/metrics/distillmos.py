@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.predicted_windows import PredictedWindows, choose_tracks, predict_windows
+from podeval.analysis.predicted_windows import PredictedWindows, choose_tracks, predict_windows, score_clips
 from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import score_windows
@@ -116,17 +116,11 @@ def distillmos(
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track, SHORTEST)
 
-    def predict(heard: Recording) -> PredictedWindows:
+    def predict(audio: Recording) -> PredictedWindows:
         spread = windows == "spread"
-        place = partial(place_window_starts, spread=spread)
+        list_starts = partial(place_window_starts, spread=spread)
         return predict_windows(
-            heard,
-            "naturalness",
-            WINDOW / RATE,
-            RATE,
-            lambda model, heard: model.score(heard),
-            place,
-            everything=not spread,
+            audio, "naturalness", WINDOW / RATE, RATE, score_clips, list_starts, everything=not spread
         )
 
     return score_windows(recording, "distillmos", predict(track), predict(stem) if stem is not track else None, notes)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.predicted_windows import choose_tracks, choose_windows
+from podeval.analysis.predicted_windows import choose_tracks, choose_windows, cut_to_speech
 from podeval.analysis.recording import MODEL_RATE
 from podeval.audio.faults import remove_offset
 from podeval.metrics.cancelled_channels import note_cancelled
@@ -164,9 +164,12 @@ def dnsmos(
 
 def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
     """Return the quality of the windows that count, as `Recording.speech_quality` does, and how many do not."""
-    quality = track.speech_quality(windows, gain)
-    chosen = choose_windows(track, quality[:, 0].tolist(), WINDOW_SECONDS) if windows == "exact" else slice(None)
-    return quality[chosen], len(quality) - len(quality[chosen])
+    if windows == "upstream":
+        return track.speech_quality(windows, gain), 0
+    part = cut_to_speech(track)
+    quality = track.speech_quality(windows, gain, part.samples, **part.options) + np.array([part.begin, 0, 0, 0, 0])
+    chosen = choose_windows(track, quality[:, 0].tolist(), WINDOW_SECONDS)
+    return quality[chosen], len(quality) - len(chosen)
 
 
 def measure_speech_level(recording: Recording) -> float | None:

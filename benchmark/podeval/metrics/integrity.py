@@ -36,7 +36,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.analysis import Recording
 from podeval.analysis.defects import TimedDefect
-from podeval.analysis.predicted_windows import predict_windows, start_windows
+from podeval.analysis.predicted_windows import predict_windows, score_clips, start_windows
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_track import NEEDS, find_lasting_music
 from podeval.analysis.spoken_script import align_recording
@@ -218,8 +218,8 @@ def list_faults(recording: Recording, script: Script | None, *, music_asked: boo
             if not _is_near(span, edges)
         ),
         *(
-            TimedDefect(kind, *_edges(span), heard=heard)
-            for kind, (find, heard) in _IN_CHANNELS.items()
+            TimedDefect(kind, *_edges(span), heard=phrase)
+            for kind, (find, phrase) in _IN_CHANNELS.items()
             for span in _find_in_channels(recording, find)
         ),
         *(
@@ -286,14 +286,13 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
     """PLCMOS, or None and a note that says how to get it."""
-    place = partial(start_windows, most=PLCMOS_WINDOWS)
+    list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
-        rated = predict_windows(
-            recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, lambda model, windows: model.score(windows), place
-        )
+        predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)
     except ModelMissing as error:
         return None, {"plcmos_unscored": str(error)}
-    return float(rated.scores.mean()), {"plcmos_windows": len(rated.scores), "plcmos_left_out": rated.left_out}
+    windows = {"plcmos_windows": len(predicted.scores), "plcmos_left_out": predicted.left_out}
+    return float(predicted.scores.mean()), windows
 
 
 def _edges(span: Span) -> tuple[float, float]:

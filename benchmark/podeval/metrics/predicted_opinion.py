@@ -22,7 +22,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples
 
 SPEECH_NEEDS = NEEDS
-"""The jobs that decide what is rated."""
+"""The jobs that decide what is predicted."""
 
 STEM = "_stem"
 """What the name of the informative key ends with that has the same of the speech stem."""
@@ -59,43 +59,43 @@ def rate_speech(
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track, SHORTEST)
 
-    def predict(heard: Recording) -> PredictedWindows:
-        rates = (recording.rate, heard.rate, highest_rate or card.rate)
+    def predict(audio: Recording) -> PredictedWindows:
+        rates = (recording.rate, audio.rate, highest_rate or card.rate)
         rate = max(card.rate, min(rates))
 
         def ask(model: Any, windows: list[Samples]) -> NDArray[Any]:
             scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
             return scores
 
-        return predict_windows(heard, job, seconds, rate, ask, partial(start_windows, most=most))
+        return predict_windows(audio, job, seconds, rate, ask, partial(start_windows, most=most))
 
     return score_windows(recording, key, predict(track), predict(stem) if stem is not track else None, notes)
 
 
 def score_windows(
-    recording: Recording, key: str, rated: PredictedWindows, stem: PredictedWindows | None, notes: Mapping[str, Any]
+    recording: Recording, key: str, predicted: PredictedWindows, stem: PredictedWindows | None, notes: Mapping[str, Any]
 ) -> Score:
     """Return the mean of the windows, that of the stem's beside it, and the course.
 
     Args:
         recording: the recording that is rated.
         key: the score's key.
-        rated: its windows.
+        predicted: its windows.
         stem: the windows of its speech stem; None where they are the same.
         notes: notes on what was heard.
     """
-    beside = stem or rated
+    beside = stem or predicted
     return Score(
-        values={key: float(rated.scores.mean()), f"{key}{STEM}": float(beside.scores.mean())},
+        values={key: float(predicted.scores.mean()), f"{key}{STEM}": float(beside.scores.mean())},
         notes={
-            "windows": len(rated.scores),
-            "windows_left_out": rated.left_out,
+            "windows": len(predicted.scores),
+            "windows_left_out": predicted.left_out,
             **notes,
             **note_cancelled(recording, (key,)),
         },
         timeline=Timeline(
-            starts=[round(float(start), 3) for start in rated.starts],
-            window=round(rated.seconds, 3),
-            values={key: [round(float(score), 4) for score in rated.scores]},
+            starts=[round(float(start), 3) for start in predicted.starts],
+            window=round(predicted.seconds, 3),
+            values={key: [round(float(score), 4) for score in predicted.scores]},
         ),
     )

@@ -18,7 +18,13 @@ from functools import partial
 from typing import Literal
 
 from podeval.analysis import Recording
-from podeval.analysis.predicted_windows import PredictedWindows, choose_tracks, predict_windows, start_windows
+from podeval.analysis.predicted_windows import (
+    PredictedWindows,
+    choose_tracks,
+    predict_windows,
+    score_clips,
+    start_windows,
+)
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
@@ -88,10 +94,10 @@ def sound_fidelity(
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track)
 
-    def predict(heard: Recording) -> PredictedWindows:
-        heard = heard.through(LFS_RATE) if variant == "lfs" else heard
-        place = partial(start_windows, stride=round(STRIDE * RATE))
-        return predict_windows(heard, "pesq_estimator", WINDOW, RATE, lambda model, heard: model.score(heard), place)
+    def predict(audio: Recording) -> PredictedWindows:
+        audio = audio.through(LFS_RATE) if variant == "lfs" else audio
+        list_starts = partial(start_windows, stride=round(STRIDE * RATE))
+        return predict_windows(audio, "pesq_estimator", WINDOW, RATE, score_clips, list_starts)
 
     return score_windows(
         recording, "pesq_estimate", predict(track), predict(stem) if stem is not track else None, notes
