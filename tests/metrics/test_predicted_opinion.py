@@ -1,6 +1,7 @@
 """Predictors of listeners' opinion on long recordings: which windows are rated, at which rate; refusals."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -218,3 +219,55 @@ def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: 
     monkeypatch.setattr(models, "score", None)
     assert isinstance(first, Score)
     assert measure("nisqa_tts", sound, cache) == first
+
+
+# With the models
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "key", "off"), [("dnsmos", "ovrl", 0.06), ("distillmos", "distillmos", 0.06), ("integrity", "plcmos", 0.1)]
+)
+def test_silence_and_offset_around_and_under_speech_move_no_rating(
+    name: str, key: str, off: float, shared_data: Path, tmp_path: Path
+) -> None:
+    """A reader of LibriTTS-R; until October 2026 30 s of silence at the ends took 1.0 off DNSMOS, an offset 0.7."""
+    if missing := registry.get_card("speech_quality", "embedded").missing():
+        pytest.skip(missing)
+    whole = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac")
+    rate, speech = whole.rate, whole.samples[: 15 * whole.rate, 0]
+    quiet = np.random.default_rng(2).normal(0, 10 ** (-70 / 20), 30 * rate).astype(np.float32)
+    zeros = np.zeros(5 * rate, np.float32)
+
+    def rate_speech(samples: Vector) -> float:
+        recording = Recording.from_samples(samples, rate, cache=Cache(tmp_path))
+        value = catalogue.get(name)({"recording": recording}).values[key]
+        assert value is not None
+        return float(value)
+
+    plain = rate_speech(speech)
+    half = len(speech) // 2
+    for changed in (
+        np.concatenate([zeros, speech, zeros]),
+        np.concatenate([quiet, speech, quiet]),
+        speech + np.float32(0.05),
+        np.concatenate([speech[:half], speech[half:] - np.float32(0.1)]),
+    ):
+        assert rate_speech(changed) == pytest.approx(plain, abs=off)
+
+
+@pytest.mark.models
+def test_a_louder_bed_of_music_never_wins(shared_data: Path, tmp_path: Path) -> None:
+    if missing := registry.get_card("speech_quality", "embedded").missing():
+        pytest.skip(missing)
+    whole = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac")
+    rate, speech = whole.rate, whole.samples[: 12 * whole.rate, 0]
+    time = np.arange(len(speech)) / rate
+    chord = sum(np.sin(2 * np.pi * pitch * n * time) / n for pitch in (220, 277.2, 329.6) for n in (1, 2, 3))
+    bed = (chord * np.abs(np.sin(np.pi * time)) / np.sqrt(np.mean(np.square(chord)))).astype(np.float32)
+    values = []
+    for level in (-30, -20, -10, 0):
+        mixed = speech + np.float32(10 ** (level / 20) * float(np.sqrt(np.mean(np.square(speech))))) * bed
+        recording = Recording.from_samples(mixed, rate, cache=Cache(tmp_path))
+        values.append(catalogue.get("dnsmos")({"recording": recording}).values["ovrl"])
+    assert values == sorted(values, reverse=True)

@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.faults import find_sound, remove_offset
+from podeval.audio.faults import find_sound, measure_level, remove_offset
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
 
 LONGEST_END, KEPT_END = 1.0, 0.5
-"""Seconds without speech at an end that are heard, and how many are kept of more."""
+"""Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+
+DIGITAL_SILENCE = 1e-3
+"""Magnitude by the recording's level up to which a sample is digital silence."""
 
 Source = Literal["mix", "stem"]
 """What is rated: the recording as it is, or its speech stem, whether there is music or not."""
@@ -79,15 +82,16 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
     samples, speech = track.mono(rate), track.speech()
+    centred = remove_offset(samples, rate)
     first, last = 0, len(samples)
-    if speech and speech[0].start > LONGEST_END:
-        first = round((speech[0].start - KEPT_END) * rate)
-    if speech and track.duration - speech[-1].end > LONGEST_END:
-        last = round((speech[-1].end + KEPT_END) * rate)
-    part = samples[first:last]
-    centred = remove_offset(part, rate)
-    changed = {"part": [first, last], "centred": centred is not part}
-    return SpokenPart(centred, first / rate, changed if len(centred) < len(samples) or centred is not part else {})
+    sound = np.flatnonzero(np.abs(centred) > DIGITAL_SILENCE * measure_level(centred, rate)) if speech else samples[:0]
+    if len(sound) and speech[0].start > LONGEST_END:
+        first = max(int(sound[0]), round((speech[0].start - KEPT_END) * rate))
+    if len(sound) and track.duration - speech[-1].end > LONGEST_END:
+        last = min(int(sound[-1]) + 1, round((speech[-1].end + KEPT_END) * rate))
+    changed = (first, last) != (0, len(samples)) or centred is not samples
+    options = {"span": [first, last], "centred": centred is not samples} if changed else {}
+    return SpokenPart(centred[first:last], first / rate, options)
 
 
 def cut_to_sound(samples: Samples, rate: int) -> tuple[Samples, int]:

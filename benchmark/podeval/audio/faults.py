@@ -52,9 +52,9 @@ and its least height by the recording's level."""
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
 
-OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 201
+OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
 """Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
-parts have offsets of their own. It is the median of the means of so many frames: 4 s, longer than any sound that is not
+parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
 symmetric."""
 
 SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
