@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.faults import find_sound, measure_level, remove_offset
+from podeval.audio.faults import find_sound, remove_offset
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
 
 LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
-
-DIGITAL_SILENCE = 1e-3
-"""Magnitude by the recording's level up to which a sample is digital silence."""
 
 Source = Literal["mix", "stem"]
 """What is rated: the recording as it is, or its speech stem, whether there is music or not."""
@@ -84,7 +81,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     samples, speech = track.mono(rate), track.speech()
     centred = remove_offset(samples, rate)
     first, last = 0, len(samples)
-    sound = np.flatnonzero(np.abs(centred) > DIGITAL_SILENCE * measure_level(centred, rate)) if speech else samples[:0]
+    sound = np.flatnonzero(centred) if speech else samples[:0]
     if len(sound) and speech[0].start > LONGEST_END:
         first = max(int(sound[0]), round((speech[0].start - KEPT_END) * rate))
     if len(sound) and track.duration - speech[-1].end > LONGEST_END:
