@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.faults import find_sound, remove_offset
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
@@ -80,6 +81,9 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     """
     samples, speech = track.mono(rate), track.speech()
     centred = remove_offset(samples, rate)
+    if centred is not samples:
+        # At the recording's own rate digital silence becomes silence again; resampled, it has traces of the offset.
+        centred = resample(remove_offset(mix_to_mono(track.samples), track.rate), track.rate, rate)
     first, last = 0, len(samples)
     sound = np.flatnonzero(centred) if speech else samples[:0]
     if len(sound) and speech[0].start > LONGEST_END:

@@ -117,10 +117,12 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     from scipy.ndimage import median_filter
 
     frame = max(1, round(_FRAME * rate))
-    means = samples[: len(samples) // frame * frame].reshape(-1, frame).mean(axis=1, dtype=np.float64)
-    if not len(means):
+    frames = samples[: len(samples) // frame * frame].reshape(-1, frame)
+    if not len(frames):
         return np.zeros(0, np.float32)
-    constant = float(np.median(means))
+    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
+    means, spreads = frames.mean(axis=1, dtype=np.float64), frames.std(axis=1)
+    constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
     level = measure_level(samples - np.float32(constant), rate)
     changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
     if np.abs(changes).max() > OFFSET_CHANGE * level:
