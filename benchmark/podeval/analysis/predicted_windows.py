@@ -55,9 +55,9 @@ class PredictedWindows:
 
 
 def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
-    """Return what is rated, the speech stem that is rated beside it, and notes on both.
+    """Return what is rated, the speech stem that is rated next to it, and notes on both.
 
-    Without music, the stem beside a recording as it is is that recording itself.
+    Without music there is nothing to separate, and both are the recording.
 
     Raises:
         CannotScore: there is music and no speech.

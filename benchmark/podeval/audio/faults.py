@@ -79,9 +79,7 @@ def measure_level(samples: Samples, rate: int) -> float:
 
     Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
     """
-    powers = _frame_powers(samples, rate)
-    powers = powers[find_sounding_frames(powers)]
-    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
+    return _measure_level(_frame_powers(samples, rate))
 
 
 def measure_sounding(samples: Samples, rate: int) -> float:
@@ -116,14 +114,14 @@ def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
     """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
     from scipy.ndimage import median_filter
 
-    frame = max(1, round(_FRAME * rate))
-    frames = samples[: len(samples) // frame * frame].reshape(-1, frame)
-    if not len(frames):
+    powers, frame = _frame_powers(samples, rate), max(1, round(_FRAME * rate))
+    if not len(powers):
         return np.zeros(0, np.float32)
+    means = np.einsum("ij->i", samples[: len(powers) * frame].reshape(-1, frame), dtype=np.float64) / frame
     # The quietest frames have it to the last bit, so that digital silence becomes silence again.
-    means, spreads = frames.mean(axis=1, dtype=np.float64), frames.std(axis=1)
+    spreads = powers - means**2
     constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
-    level = measure_level(samples - np.float32(constant), rate)
+    level = _measure_level(powers - 2 * constant * means + constant**2)
     changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
     if np.abs(changes).max() > OFFSET_CHANGE * level:
         return (constant + changes).astype(np.float32)
@@ -341,6 +339,11 @@ def join_spans(spans: list[Span], gap: float) -> list[Span]:
         else:
             joined.append(span)
     return joined
+
+
+def _measure_level(powers: NDArray[np.float64]) -> float:
+    powers = powers[find_sounding_frames(powers)]
+    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
 
 
 def _frame_powers(samples: Samples, rate: int) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples
 
 SPEECH_NEEDS = NEEDS
-"""The jobs that decide what is predicted."""
+"""The jobs that decide what is rated."""
 
 STEM = "_stem"
 """What the name of the informative key ends with that has the same of the speech stem."""
