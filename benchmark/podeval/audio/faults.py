@@ -35,10 +35,11 @@ CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
 """Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
 
-HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_VALUES = 3, 4, 1e-3, 0.005, 30
+HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
 """Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
-by the lowest, and how far they rise above the samples next to them in the mean. At least so many different values lie
-between half of the height and all of it: where samples are rounded to fewer, smooth peaks are held too."""
+by the lowest, and how far they rise above the samples next to them in the mean, by their height and by twice the mean
+step between the values from half of it on. At least so many different values lie there: where samples are rounded to
+fewer, smooth peaks are held too."""
 
 FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 """Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
@@ -271,7 +272,7 @@ def _find_peaks_together(
         around = slice(max(0, first - reach), last + reach)
         share = centred[around] / height
         count = len(np.unique(samples[around][(share > 0.5) & (share < 1 + HELD_SPREAD)]))
-        if count >= (max(HELD_VALUES, 2 / drop[number]) if held else FLAT_VALUES):
+        if count >= (max(HELD_VALUES, HELD_STEPS / drop[number]) if held else FLAT_VALUES):
             yield first, last
 
 
