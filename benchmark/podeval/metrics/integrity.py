@@ -69,13 +69,6 @@ SAME_WORDS = 0.5
 _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clipped", "music": "unasked_music"}
 """By kind of fault the key that counts it."""
 
-_IN_CHANNELS = {
-    "clipped": (faults.find_clipped, "clipped"),
-    "beyond_scale": (faults.find_beyond_scale, "beyond full scale"),
-    "offset": (faults.find_offsets, "a constant offset"),
-}
-"""By kind of fault what finds it in one channel, and what is heard."""
-
 
 @metric(
     name="integrity",
@@ -219,7 +212,11 @@ def list_faults(recording: Recording, script: Script | None, *, music_asked: boo
         ),
         *(
             TimedDefect(kind, *_edges(span), heard=phrase)
-            for kind, (find, phrase) in _IN_CHANNELS.items()
+            for kind, find, phrase in (
+                ("clipped", faults.find_clipped, "clipped"),
+                ("beyond_scale", faults.find_beyond_scale, "beyond full scale"),
+                ("offset", faults.find_offsets, "a constant offset"),
+            )
             for span in _find_in_channels(recording, find)
         ),
         *(
