@@ -19,6 +19,7 @@ from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.audio.resample import resample
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
+from podeval.metrics.dnsmos import rate_samples
 from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.models.interfaces import Transcript
@@ -60,7 +61,7 @@ def test_a_second_recording_of_the_same_content_asks_the_disk_and_loads_nothing(
     def facts(recording: Recording) -> list[Any]:
         turns = recording.turns()
         voices = recording.voices(turns)
-        quality = recording.speech_quality("exact")
+        quality = rate_samples(recording, "exact")
         plain = [(voice.speaker, voice.seconds, voice.embedding.tolist()) for voice in voices]
         return [recording.speech(), recording.transcript("en"), turns, plain, quality.tolist()]
 
@@ -231,7 +232,7 @@ def test_channels_that_cancel_each_other_are_refused_where_their_mean_is_needed(
     one = noise(2)
     recording = Recording.from_samples(np.hstack([one, (left - 1) * one]), RATE, cache=cache)
     recording.require_sound()
-    for hears in (recording.mono, recording.speech, lambda: recording.speech_quality("exact")):
+    for hears in (recording.mono, recording.speech, lambda: rate_samples(recording, "exact")):
         with pytest.raises(CannotScore, match="its channels are averaged, because they cancel each other"):
             hears()
 

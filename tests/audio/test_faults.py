@@ -1,12 +1,18 @@
 """Faults that need no model: each is found where it is planted, and none where nothing is planted."""
 
+import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
+from podeval import benchmarks
 from podeval.audio import faults
 from podeval.audio.loops import find_loops
+from podeval.audio.resample import resample
+from podeval.systems.planted_faults import plant_clipped
 
 RATE = 16_000
 Samples = np.ndarray[Any, np.dtype[np.float32]]
@@ -61,6 +67,140 @@ def test_a_clipped_run_is_found_at_whatever_level_it_was_clipped(talk: Samples, 
     assert 2.2 < run.end < 2.6, "where the syllable fades, nothing is clipped"
 
 
+READERS = [
+    soundfile.read(path, dtype="float32")[0]
+    for path in sorted((Path(benchmarks.__file__).parent / "data" / "readers").glob("libritts_r_*.flac"))[:8:2]
+]
+"""Four people who read, 24 kHz, 16 bit."""
+
+READER_RATE = 24_000
+FORMS = [
+    *(
+        (rate, subtype, level)
+        for rate in (8_000, 48_000, 192_000)
+        for subtype in ("PCM_16", "FLOAT")
+        for level in (0, -30)
+    ),
+    *(
+        (rate, subtype, level)
+        for rate in (8_000, 24_000)
+        for subtype in ("PCM_U8", "ULAW", "ALAW")
+        for level in (0, -42)
+    ),
+    *((24_000, "PCM_16", level) for level in (-12, -24, -42)),
+    *((96_000, subtype, -42) for subtype in ("PCM_16", "PCM_24")),
+]
+
+
+def store(samples: Samples, rate: int, subtype: str, container: str = "WAV") -> Samples:
+    """Return the samples as a file of this form gives them back."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, subtype=subtype, format=container)
+    file.seek(0)
+    stored: Samples = soundfile.read(file, dtype="float32")[0]
+    return stored
+
+
+def clip_half_a_second(samples: Samples, rate: int) -> tuple[Samples, float]:
+    """Clip half a second from where the reader is loudest on; return where that is."""
+    second = np.abs(samples[: -2 * rate]).reshape(-1)[: (len(samples) - 2 * rate) // 1200 * 1200].reshape(-1, 1200)
+    place = float(np.convolve(second.mean(axis=1), np.ones(10), "valid").argmax()) * 1200 / rate
+    damaged = samples.copy()
+    plant_clipped(damaged, rate, place)
+    return damaged, place
+
+
+@pytest.mark.parametrize(("rate", "subtype", "level"), FORMS)
+def test_people_who_read_are_not_clipped_at_any_rate_depth_or_level(rate: int, subtype: str, level: int) -> None:
+    for reader in READERS:
+        stored = store(np.float32(10 ** (level / 20)) * resample(reader, READER_RATE, rate), rate, subtype)
+        assert faults.find_clipped(stored, rate) == []
+
+
+@pytest.mark.parametrize(
+    ("rate", "subtype", "level"),
+    [form for form in FORMS if form[0] > 8_000 and form[1] not in ("PCM_U8", "ULAW", "ALAW")]
+    + [(24_000, "ULAW", 0), (24_000, "ALAW", -12)],
+)
+def test_half_a_second_that_was_clipped_is_found_at_any_rate_depth_and_level(
+    rate: int, subtype: str, level: int
+) -> None:
+    for reader in READERS:
+        damaged, place = clip_half_a_second(reader, READER_RATE)
+        stored = store(np.float32(10 ** (level / 20)) * resample(damaged, READER_RATE, rate), rate, subtype)
+        spans = faults.find_clipped(stored, rate)
+        assert spans, (rate, subtype, level)
+        assert all(place - 0.1 < span.start < span.end < place + 0.6 for span in spans)
+
+
+@pytest.mark.parametrize(("container", "subtype"), [("MP3", "MPEG_LAYER_III"), ("OGG", "VORBIS"), ("OGG", "OPUS")])
+def test_clipping_that_was_coded_afterwards_is_mostly_found_and_coding_clips_nothing(
+    container: str, subtype: str
+) -> None:
+    found = 0
+    for reader in READERS:
+        damaged, _ = clip_half_a_second(reader, READER_RATE)
+        assert faults.find_clipped(store(reader, READER_RATE, subtype, container), READER_RATE) == []
+        found += bool(faults.find_clipped(store(damaged, READER_RATE, subtype, container), READER_RATE))
+    assert found >= 3
+
+
+@pytest.mark.parametrize("offset", [-0.3, 0.05, 0.3])
+def test_a_constant_offset_clips_nothing_hides_nothing_and_is_a_fault_of_its_own(offset: float) -> None:
+    for reader in READERS:
+        damaged, _ = clip_half_a_second(reader, READER_RATE)
+        shifted = [store(each / 2 + np.float32(offset), READER_RATE, "PCM_16") for each in (reader, damaged)]
+        assert [bool(faults.find_clipped(each, READER_RATE)) for each in shifted] == [False, True]
+        (span,) = faults.find_offsets(shifted[0], READER_RATE)
+        assert (span.start, span.end) == pytest.approx((0, len(reader) / READER_RATE), abs=0.05)
+        assert faults.find_offsets(reader, READER_RATE) == []
+
+
+def test_an_offset_is_removed_from_each_part_to_the_sample_and_hardly_any_is_left_alone() -> None:
+    speech = np.concatenate(READERS)
+    assert faults.remove_offset(speech, READER_RATE) is speech
+    shift = np.where(np.arange(len(speech)) < len(speech) // 2, np.float32(0.1), np.float32(-0.02))
+    parts = faults.remove_offset(speech + shift, READER_RATE)
+    away = np.abs(parts - speech)
+    assert float(np.quantile(away, 0.95)) < 0.005
+    (span, *_) = faults.find_offsets(speech + shift, READER_RATE)
+    assert span.end == pytest.approx(len(speech) / 2 / READER_RATE, abs=0.1)
+    whole = faults.remove_offset(speech + np.float32(0.1), READER_RATE)
+    np.testing.assert_allclose(whole, speech, atol=1e-3)
+
+
+@pytest.mark.parametrize("gain", [2.0, 20.0, 32767.0])
+def test_samples_beyond_full_scale_are_a_fault_and_no_clipping(gain: float) -> None:
+    for reader in READERS:
+        loud = np.float32(gain / np.abs(reader).max()) * reader
+        assert faults.find_beyond_scale(loud, READER_RATE)
+        assert faults.find_clipped(loud, READER_RATE) == []
+        assert faults.find_beyond_scale(reader / np.abs(reader).max(), READER_RATE) == []
+
+
+@pytest.mark.parametrize("level", [None, -70.0])
+@pytest.mark.parametrize("seconds", [2.0, 30.0])
+def test_silence_at_the_ends_neither_makes_nor_hides_a_fault(seconds: float, level: float | None) -> None:
+    size = round(seconds * READER_RATE)
+    noise = np.random.default_rng(3).normal(0, 0 if level is None else 10 ** (level / 20), size).astype(np.float32)
+    speech = np.concatenate(READERS[:2])
+    loud = int(np.abs(speech[-READER_RATE:]).argmax()) + len(speech) - READER_RATE + 1
+    cut = speech[:loud]
+    for samples, cut_off in ((speech, 0), (cut, 1)):
+        padded = np.concatenate([noise, samples, noise])
+        assert len(faults.find_cut_end(samples, READER_RATE)) == cut_off
+        ends = faults.find_cut_end(padded, READER_RATE)
+        assert [span.end for span in ends] == pytest.approx([seconds + len(samples) / READER_RATE] * cut_off, abs=0.01)
+        for find in (faults.find_holes, faults.find_clipped, faults.find_offsets):
+            assert find(padded, READER_RATE) == find(samples, READER_RATE) == []
+        assert faults.measure_level(padded, READER_RATE) == pytest.approx(
+            faults.measure_level(samples, READER_RATE), rel=0.02
+        )
+        if seconds > faults.SILENT_SECONDS:
+            sounding = faults.measure_sounding(padded, READER_RATE)
+            assert sounding == pytest.approx(len(samples) / READER_RATE, abs=1.0)
+
+
 def test_speech_that_becomes_louder_for_good_jumps_once(talk: Samples) -> None:
     samples = np.concatenate([talk, 4 * talk])
     (jump,) = faults.find_level_jumps(samples, RATE, [faults.Span(0.0, 12.0)])
@@ -83,6 +223,16 @@ def test_a_stretch_that_is_heard_again_is_a_loop_with_its_lag() -> None:
     ((loop, lag),) = find_loops(looped, RATE)
     assert lag == pytest.approx(2.0)
     assert (loop.start, loop.end) == pytest.approx((3.0, 5.0), abs=0.15)
+
+
+@pytest.mark.parametrize("seconds", [5.0, 30.0, 120.0])
+def test_silence_around_speech_makes_no_loop_of_it(seconds: float) -> None:
+    speech = resample(np.concatenate(READERS[:2]), READER_RATE, RATE)
+    silence = np.zeros(round(seconds * RATE), np.float32)
+    assert find_loops(speech, RATE) == []
+    assert find_loops(np.concatenate([silence, speech, silence]), RATE) == []
+    paused = [part for word in np.array_split(speech, 12) for part in (word, silence[: round(1.5 * RATE)])]
+    assert find_loops(np.concatenate(paused), RATE) == []
 
 
 def test_silence_has_no_faults_and_no_level() -> None:

@@ -28,7 +28,7 @@ def complete(line: str) -> list[str]:
         ("podeval run --benchmark l", ["lfs_bench"]),
         ("podeval run --benchmark lfs_bench --split ", ["test", "sample"]),
         ("podeval run --benchmark nothing --split ", []),
-        ("podeval report certificate RUN --key dnsmos.o", ["dnsmos.ovrl", "dnsmos.ovrl_mix"]),
+        ("podeval report certificate RUN --key dnsmos.o", ["dnsmos.ovrl", "dnsmos.ovrl_stem"]),
         ("podeval report certificate RUN --key spt", ["sptd.sptd", "sptd.speakers"]),
         ("podeval compare A B --fail-if-worse dnsm", ["dnsmos"]),
         ("podeval run hib", ["hibari_piper"]),

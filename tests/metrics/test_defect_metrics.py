@@ -287,6 +287,41 @@ def test_integrity_counts_faults_by_the_hour_and_lists_them(monkeypatch: pytest.
     assert (defect["kind"], defect["start"], defect["end"]) == ("hole", 4.0, 4.1)
 
 
+@pytest.mark.parametrize("seconds", [0.0, 2.0, 30.0])
+def test_silence_at_the_ends_dilutes_no_rate_and_is_noted_when_it_is_long(
+    seconds: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    studio = Studio(said())
+    monkeypatch.setattr(registry, "load", studio.load)
+    sound = studio.make(tmp_path).samples[:, 0].copy()
+    sound[4 * RATE : 4 * RATE + 1600] = 0
+    silence = np.zeros(round(seconds * RATE), np.float32)
+    recording = Recording.from_samples(np.concatenate([silence, sound, silence]), RATE, cache=Cache(tmp_path))
+    score = catalogue.get("integrity")({"recording": recording})
+    assert isinstance(score, Score)
+    assert score.values["holes"] == pytest.approx(3600 * RATE / len(sound), rel=0.02)
+    ends = f"{seconds:.1f} s of silence at the beginning and {seconds:.1f} s of silence at the end"
+    assert recording.file_notes == ((ends,) if seconds else ())
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_faults_of_one_channel_are_found_once_and_named(
+    both: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    studio = Studio(said())
+    monkeypatch.setattr(registry, "load", studio.load)
+    left = studio.make(tmp_path).samples[:, 0].copy()
+    loud = left * np.float32(1.5 / np.abs(left).max())
+    stereo = np.stack([loud, loud if both else left], axis=1)
+    recording = Recording.from_samples(stereo + np.float32([0.4, 0]), RATE, cache=Cache(tmp_path))
+    score = catalogue.get("integrity")({"recording": recording})
+    assert isinstance(score, Score)
+    kinds = [defect["kind"] for defect in score.notes["defects"]]
+    assert kinds.count("offset") == 1
+    assert "beyond_scale" in kinds
+    assert "clipped" not in kinds
+
+
 def test_the_list_has_what_every_metric_notes_by_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = said(voices={2: "Ben"})
     studio = Studio(words[:4] + words[9:])

@@ -58,9 +58,13 @@ def test_human_speech_scores_as_in_the_original_code(
     files = [str(tmp_path / f"{name}.npy") for name in recordings]
     program = ORIGINAL.format(packages=str(reference_packages), files=files)
     printed = ask_reference(program, tmp_path).splitlines()[-2:]
-    found = [measured(samples, tmp_path / "cache") for samples in recordings.values()]
+    # The clips have an offset, which the package hears.
+    found = [measured(samples, tmp_path / "cache", windows="upstream") for samples in recordings.values()]
     assert [score.values["distillmos"] for score in found] == pytest.approx([float(p) for p in printed], abs=1e-3)
-    assert [score.notes for score in found] == [{"windows": 1}, {"windows": 3}]
+    assert [score.notes for score in found] == [
+        {"windows": 1, "windows_left_out": 0},
+        {"windows": 3, "windows_left_out": 0},
+    ]
 
 
 @pytest.mark.models
@@ -132,12 +136,12 @@ class Rated:
 def test_the_score_is_the_mean_over_windows_with_their_timeline(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    model = Rated(spoken=5.0)
+    model = Rated(spoken=9.0)
     monkeypatch.setattr(registry, "load", model.load)
     samples = np.random.default_rng(2).normal(0, 0.1, WINDOW + 32_000).astype(np.float32)
     found = measured(samples, tmp_path)
     assert isinstance(found, Score)
-    assert found.values == {"distillmos": 2.0, "distillmos_mix": 2.0}
+    assert found.values == {"distillmos": 2.0, "distillmos_stem": 2.0}
     assert found.timeline
     assert found.timeline.starts == [0, 1, 2]
     assert found.timeline.window == pytest.approx(7.68)

@@ -110,7 +110,7 @@ def test_inaudible_music_is_in_no_rank_by_its_ratio_and_out_of_range() -> None:
 class Heard:
     """A recording whose quality is that of its samples' level: a stand-in for a model that is moved by level."""
 
-    rate, duration = RATE, 10.0
+    rate, duration, profile = RATE, 10.0, "embedded"
 
     cancelled = 0.0
 
@@ -122,13 +122,17 @@ class Heard:
     def speech_track(self, source: str = "auto") -> "Heard":
         return self.stem if self.stem and source == "auto" else self
 
-    def mono(self) -> Any:
-        return np.full(RATE * 10, 10 ** (self.level / 20), np.float32)
+    def speech_stem(self) -> "Heard":
+        return self.stem or self
+
+    def mono(self, rate: int = RATE) -> Any:
+        tone = np.sin(2 * np.pi * 1000 * np.arange(RATE * 10) / RATE)
+        return np.asarray(np.sqrt(2) * 10 ** (self.level / 20) * tone, np.float32)
 
     def speech(self) -> tuple[Span, ...]:
         return (Span(0, 10),)
 
-    def speech_quality(self, windows: str, gain: float = 0.0) -> Any:
+    def speech_quality(self, windows: str, gain: float = 0.0, *part: Any, **options: Any) -> Any:
         return np.array([[0.0, 3.0, 4.0, 3 - abs(self.level + gain + 26) / 20, 3.0]])
 
 
@@ -140,10 +144,12 @@ def test_dnsmos_at_a_fixed_level_does_not_move_with_the_level_and_the_notes_have
     assert score("dnsmos", {"recording": loud}).values["ovrl"] == pytest.approx(2.5)
 
 
-def test_the_mix_stands_beside_the_stem() -> None:
+def test_the_mix_is_ranked_and_the_stem_is_shown() -> None:
     mixed = Heard(-6, stem=Heard(-26, {"scored": "speech stem"}))
     values = score("dnsmos", {"recording": mixed}).values
-    assert (values["ovrl"], values["ovrl_mix"]) == (pytest.approx(3.0), pytest.approx(2.0))
+    assert (values["ovrl"], values["ovrl_stem"]) == (pytest.approx(2.0), pytest.approx(3.0))
+    for name in ("dnsmos", "distillmos", "utmos22", "nisqa_tts", "utmosv2", "sound_fidelity"):
+        assert [key.better for key in catalogue.get(name).keys if key.name.endswith("_stem")] == ["informative"]
 
 
 @pytest.mark.parametrize(

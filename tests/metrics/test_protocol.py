@@ -122,7 +122,7 @@ def test_inputs_a_metric_has_no_use_for_leave_the_id_alone() -> None:
 
 
 def test_the_same_weights_in_two_profiles_are_one_protocol() -> None:
-    """Of a recording as it is: where a stem is scored, the profiles' separators differ."""
+    """Of a recording as it is: where every stem is scored, the profiles' separators differ."""
     metric = catalogue.get("dnsmos")
 
     def ids(source: str) -> set[str]:
@@ -131,7 +131,7 @@ def test_the_same_weights_in_two_profiles_are_one_protocol() -> None:
         return {make_protocol(metric, chosen, ("recording",), found).id for found in models}
 
     assert len(ids("mix")) == 1
-    assert len(ids("auto")) == len(PROFILES)
+    assert len(ids("stem")) == len(PROFILES)
 
 
 def test_the_protocol_as_data_holds_everything_the_id_is_made_of() -> None:

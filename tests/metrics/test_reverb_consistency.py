@@ -147,3 +147,12 @@ def test_what_has_no_spread_says_why(recording: Recording, reason: str) -> None:
     found = unscored(recording)
     assert found.cause == "system"
     assert reason in found.reason
+
+
+@pytest.mark.parametrize("music", [False, True])
+def test_reverberation_under_music_is_in_no_rank(music: bool) -> None:
+    recording = heard(whispered(12), (0, 12))
+    stem = heard(whispered(12), (0, 12))
+    stem.notes = {"scored": "speech stem", "music_seconds": 9.0}
+    recording.speech_track = lambda source="auto": stem if music else recording  # type: ignore[method-assign]
+    assert set(score(recording).unranked) == ({"reverb_consistency_cv"} if music else set())

@@ -115,14 +115,16 @@ def find(at):
 def test_the_places_of_content_errors_1_2_are_drawn_that_were_held_out(
     study: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The seed is of commit ccbac2d4, by the digest of the whole code; every file has the same thresholds since."""
-    assert study.draw_seeds("after") == ("a36393cca56ffb76",)
+    """The seed is of commit ccbac2d4; since `integrity` 1.3 the thresholds are others, and so are the places."""
     module = study.thresholds
-    own = {name: module.catalogue.get(name).version for name in module.LISTENING}
-    monkeypatch.setattr(module, "catalogue", Versions(own | {"integrity": "1.1"}))
-    assert study.draw_seeds("after") == ("a36393cca56ffb76",), "the versions of that commit"
-    monkeypatch.setattr(module, "catalogue", Versions(own | {"content_errors": "1.3"}))
     assert study.draw_seeds("after") == (module.digest_thresholds(),) != ("a36393cca56ffb76",)
+    own = {name: module.catalogue.get(name).version for name in module.LISTENING}
+    now = module.digest_thresholds()
+    monkeypatch.setattr(module, "catalogue", Versions(own | {"content_errors": "9.9"}))
+    assert module.digest_thresholds() != now
+    for digest in module.DRAWN_BEFORE:
+        monkeypatch.setattr(module, "digest_thresholds", lambda digest=digest: digest)
+        assert study.draw_seeds("after") == ("a36393cca56ffb76",)
 
 
 class Versions:

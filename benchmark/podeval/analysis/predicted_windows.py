@@ -1,19 +1,43 @@
-"""Windows of a recording that a predictor of listeners' opinions rates one by one."""
+"""What predictors of listeners' opinions hear of a recording: one rule for all of them.
+
+They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech. So a
+constant offset is removed (`podeval.audio.faults.remove_offset`), what comes before the first speech and after the last
+is left out if it is longer than a second, and so are windows with more than 60 % of silence or music alone. Music under
+speech counts as what it is. Variants that reproduce public code hear everything.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.recording import Recording
+from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
+from podeval.audio.faults import find_sound, remove_offset
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Span
-from podeval.models.interfaces import Samples
+from podeval.models import registry
+from podeval.models.interfaces import Samples, WindowScorer
+
+LONGEST_END, KEPT_END = 1.0, 0.5
+"""Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+
+Source = Literal["mix", "stem"]
+"""What is rated: the recording as it is, or its speech stem, whether there is music or not."""
+
+
+@dataclass(frozen=True)
+class SpokenPart:
+    """The part of a recording that is rated: samples, where they begin in seconds, and what tells them from others."""
+
+    samples: Samples
+    begin: float
+    options: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,14 +54,76 @@ class PredictedWindows:
     left_out: int
 
 
-def start_windows(frames: int, size: int, most: int | None = None) -> list[int]:
+def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
+    """Return what is rated, the speech stem that is rated next to it, and notes on both.
+
+    Without music there is nothing to separate, and both are the recording.
+
+    Raises:
+        CannotScore: there is music and no speech.
+        ModelMissing: the music detector, or if something is separated the separator, is not installed.
+    """
+    if source == "stem":
+        stem = recording.speech_stem()
+        return stem, stem, stem.notes
+    stem = recording.speech_track("auto")
+    if stem is recording:
+        return recording, recording, {}
+    separator = registry.get_card("separator", recording.profile).identity
+    return recording, stem, {"stem": {**stem.notes, "separator": separator["id"]}}
+
+
+def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
+    """Return a recording from its first to its last speech, without a constant offset; all of it where nobody speaks.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    samples, speech = track.mono(rate), track.speech()
+    centred = remove_offset(samples, rate)
+    if centred is not samples:
+        # At the recording's own rate digital silence becomes silence again; resampled, it has traces of the offset.
+        centred = resample(remove_offset(mix_to_mono(track.samples), track.rate), track.rate, rate)
+    first, last = 0, len(samples)
+    sound = np.flatnonzero(centred) if speech else samples[:0]
+    if len(sound) and speech[0].start > LONGEST_END:
+        first = max(int(sound[0]), round((speech[0].start - KEPT_END) * rate))
+    if len(sound) and track.duration - speech[-1].end > LONGEST_END:
+        last = min(int(sound[-1]) + 1, round((speech[-1].end + KEPT_END) * rate))
+    changed = (first, last) != (0, len(samples)) or centred is not samples
+    options = {"span": [first, last], "centred": centred is not samples} if changed else {}
+    return SpokenPart(centred[first:last], first / rate, options)
+
+
+def cut_to_sound(samples: Samples, rate: int) -> tuple[Samples, int]:
+    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample."""
+    centred = remove_offset(samples, rate)
+    first, last = find_sound(centred, rate)
+    begin = first if first > LONGEST_END * rate else 0
+    return centred[begin : last if 0 < last < len(centred) - LONGEST_END * rate else None], begin
+
+
+def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
+    """Return the numbers of the windows that hold enough speech, or of all where none does."""
+    clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
+    sounding = find_sounding(clips, track.speech())
+    return np.flatnonzero(sounding) if sounding.any() else np.arange(len(clips))
+
+
+def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
     """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap.
 
-    Where there would be more than `most`, so many are spread evenly from beginning to end.
+    Where there would be more than `most`, so many are spread evenly from beginning to end; with `stride` windows begin
+    so many samples apart.
     """
     last = max(0, frames - size)
-    starts = [*range(0, last, size), last]
+    starts = [*range(0, last, stride or size), last]
     return starts if most is None or len(starts) <= most else [int(s) for s in np.linspace(0, last, most)]
+
+
+def score_clips(model: WindowScorer, clips: Sequence[Samples]) -> NDArray[np.float32]:
+    """Ask a model that takes windows at its own rate."""
+    return model.score(clips)
 
 
 def predict_windows(
@@ -46,9 +132,11 @@ def predict_windows(
     seconds: float,
     rate: int,
     ask: Callable[[Any, list[Samples]], NDArray[Any]],
-    most: int | None = None,
+    list_starts: Callable[[int, int], list[int]] = start_windows,
+    *,
+    everything: bool = False,
 ) -> PredictedWindows:
-    """Have a model rate windows of `seconds` side by side that hold speech.
+    """Have a model rate windows of `seconds` that hold speech.
 
     A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
     have no opinion; they are left out unless all are such.
@@ -59,28 +147,28 @@ def predict_windows(
         seconds: length of a window.
         rate: sample rate of the windows.
         ask: takes the model and the windows and returns its scores, windows first.
-        most: how many windows are taken at most; all where it is None.
+        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
+        everything: whether silence, offset and all are heard, as public code does.
 
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
-    samples = track.mono(rate)
-    size = round(seconds * rate)
-    starts = start_windows(len(samples), size, most)
-    clips = [(Span(start / rate, min(start + size, len(samples)) / rate),) for start in starts]
-    sounding = find_sounding(clips, track.speech())
-    chosen = np.flatnonzero(sounding) if sounding.any() else np.arange(len(starts))
+    part = SpokenPart(track.mono(rate), 0.0, {}) if everything else cut_to_speech(track, rate)
+    samples, size = part.samples, round(seconds * rate)
+    starts = list_starts(len(samples), size)
+    moments = part.begin + np.array(starts, dtype=np.float64) / rate
+    chosen = np.arange(len(starts)) if everything else choose_windows(track, moments.tolist(), seconds)
     windows = [samples[starts[number] : starts[number] + size] for number in chosen]
-    begins = [starts[number] for number in chosen]
     scores = track.array_from(
         job,
         lambda model: ask(model, windows),
         window=size,
         rate=rate,
-        starts=hashlib.sha256(repr(begins).encode()).hexdigest(),
+        starts=hashlib.sha256(repr([starts[number] for number in chosen]).encode()).hexdigest(),
+        **part.options,
     )
     return PredictedWindows(
-        starts=np.array(begins, dtype=np.float64) / rate,
+        starts=moments[chosen],
         scores=np.asarray(scores, dtype=np.float64),
         seconds=min(size, len(samples)) / rate,
         left_out=len(starts) - len(chosen),

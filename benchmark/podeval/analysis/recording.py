@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from podeval.analysis.cache import Cache, derive_content, dump_array, load_array, open_default_cache
 from podeval.analysis.facts import DerivedFacts
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.resample import resample
+from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import CannotScore
 from podeval.models import registry
@@ -63,8 +63,8 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
+        # What scores on this recording have to mention; empty for a file as it is.
         self.notes = notes or {}
-        """What scores on this recording have to mention; empty for a file as it is."""
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
         self._facts = DerivedFacts()
@@ -133,7 +133,7 @@ class Recording:
         """What a reader of any score must know of the file: parts that are not read, silence at the ends."""
         from podeval.audio.faults import describe_silent_ends
 
-        silence = "" if self.defect else describe_silent_ends(self.samples, self.rate)
+        silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
     @cached_property
@@ -209,9 +209,7 @@ class Recording:
         )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
-        """Return what speech metrics score: with `mix` this recording; with `auto` its speech stem if there is music.
-
-        The stem's `notes` describe it; `analysis/speech_track.py` defines what counts as music.
+        """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
 
         Raises:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
@@ -243,9 +241,8 @@ class Recording:
     def stems(self) -> "Stems":
         """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
-        The recording is resampled to the separator's rate: a lower rate is upsampled here even if
-        `allow_upsampling` is off, because a band that is empty in the mix stays empty in both stems. Code that measures
-        the stems themselves requires the rate first; a speech stem's notes say where it comes from.
+        A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
+        in the mix stays empty in both stems. Code that measures the stems themselves requires the rate first.
 
         Raises:
             CannotScore: the recording has more than two channels.
@@ -299,10 +296,7 @@ class Recording:
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
     ) -> tuple[Word, ...]:
-        """Transcribe stretches once more, or by the second transcriber; words in the recording's time, in order.
-
-        They are heard one after the other with pauses between them, so that many short ones cost little.
-        """
+        """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
@@ -352,22 +346,6 @@ class Recording:
         from podeval.analysis.speaker_voices import find_voices
 
         return find_voices(turns, self.duration, self.embeddings)
-
-    def speech_quality(self, windows: str, gain: float = 0.0) -> NDArray[np.float64]:
-        """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
-
-        Args:
-            windows: which windows, as `dnsmos` names them.
-            gain: decibels by which the recording is made louder first.
-        """
-
-        def stack_scores(model: Any) -> NDArray[Any]:
-            samples = self.mono() if not gain else (self.mono() * np.float32(10 ** (gain / 20))).astype(np.float32)
-            scores = model.score(samples, windows=windows)
-            return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
-
-        options = {"windows": windows, **({"gain": gain} if gain else {})}
-        return self.array_from("speech_quality", stack_scores, **options)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         return self._facts.compute_once(name, make)

@@ -1,4 +1,6 @@
-"""What speech metrics listen to: the recording itself, or its speech stem if there is music; resampled if asked for.
+"""What metrics of words, voices and time listen to: the recording itself, or its speech stem if there is music.
+
+Predictors of opinion rate the recording as it is (`podeval.analysis.predicted_windows`).
 
 Music counts in spans of at least 3 s, and is relevant from a twentieth of the recording. With these thresholds no music
 is found in speech of any kind that was tried (read, synthetic, over the telephone, far from the microphone, in
@@ -34,7 +36,7 @@ SHORTEST_MUSIC = 3.0
 """Minimum seconds for a span of music to count; half of a recording that is shorter than twice that."""
 
 LEAST_SHARE = 0.05
-"""Minimum share of music in a recording for its stem to be scored."""
+"""Minimum share of music in a recording for its stem to be listened to."""
 
 SHORTEST_SPEECH = 0.5
 """Minimum seconds of speech for a stem to count as speech."""

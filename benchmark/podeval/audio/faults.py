@@ -1,8 +1,10 @@
-"""Faults of a recording that need no model: holes, clicks, clipped runs, jumps of level, cut-off ends.
+"""Faults of a recording that need no model: holes, clicks, clipping, offsets, jumps of level, cut-off ends.
 
 Each detector takes samples of shape (frames,) at their own rate and gives spans in seconds. Hearing is relative:
 levels are by the recording's own, the mean over the louder half of its 20 ms frames.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +35,32 @@ CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
 """Second difference of a click at least, by the recording's level: lips click at up to 2, and are no fault."""
 
-CLIPPED_RUN = 3
-"""Samples in a row that stand still at a peak."""
+HELD_RUN, HELD_TIMES, HELD_SPREAD, HELD_DROP, HELD_STEPS, HELD_VALUES = 3, 4, 1e-3, 0.005, 5.0, 30
+"""Held peaks: samples that have exactly the height, such peaks in a row, the largest difference between their heights
+by the lowest, and how far they rise above the samples next to them in the mean, by their height and by twice the mean
+step between the values from half of it on. At least so many different values lie there: where samples are rounded to
+fewer, smooth peaks are held too."""
 
-CLIPPED_TIMES = 4
-"""Peaks that stand still within `CLIPPED_TOGETHER` seconds."""
+FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
+"""Flat peaks: samples above half of the height at least, such peaks in a row, the largest difference between their
+heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
+0.53; what was clipped stays flat when it is resampled or coded."""
 
-CLIPPED_TOGETHER = 0.25
-CLIPPED_LEVEL = 0.5
-"""Of a clipped peak, by the recording's level: quieter ones stand still by rounding."""
+CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
+"""Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
+and its least height by the recording's level."""
+
+BEYOND = 10 ** (0.5 / 20)
+"""Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
+
+OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
+"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
+parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
+symmetric."""
+
+SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
+"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
+recording's level up to which a sample belongs to the silence at an end."""
 
 JUMP = 9.0
 """dB by which the loudness of speech changes from 3 s to the next 3 s."""
@@ -52,13 +71,79 @@ END_LEVEL = 0.25
 """Level of the last 10 ms, by the recording's, at which it is cut off."""
 
 _FRAME = 0.02
+_STEP = 0.005
 _BLOCK = 1 << 22
 
 
 def measure_level(samples: Samples, rate: int) -> float:
-    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence."""
-    powers = _frame_powers(samples, rate)
-    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
+    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
+
+    Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
+    """
+    return _measure_level(_frame_powers(samples, rate))
+
+
+def measure_sounding(samples: Samples, rate: int) -> float:
+    """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
+    silent = int(np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate))))
+    return max(_FRAME, len(samples) / rate - silent * _FRAME)
+
+
+def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which frames of 20 ms are sound or a pause in it: not silence at an end or of more than 2 s, (frames,)."""
+    sounding = np.ones(len(powers), dtype=bool)
+    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
+        if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / _FRAME):
+            sounding[start:end] = False
+    return sounding
+
+
+def remove_offset(samples: Samples, rate: int) -> Samples:
+    """Return the samples without their constant offset, or as they are if they have hardly any.
+
+    Parts with offsets of their own, as where two recordings were joined, each lose theirs.
+    """
+    offsets = measure_offset(samples, rate)
+    if not offsets.any():
+        return samples
+    whole = np.repeat(offsets, max(1, round(_FRAME * rate)))
+    centred: Samples = np.subtract(samples, np.pad(whole, (0, len(samples) - len(whole)), mode="edge"))
+    return centred
+
+
+def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
+    """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
+    from scipy.ndimage import median_filter
+
+    powers, frame = _frame_powers(samples, rate), max(1, round(_FRAME * rate))
+    if not len(powers):
+        return np.zeros(0, np.float32)
+    means = np.einsum("ij->i", samples[: len(powers) * frame].reshape(-1, frame), dtype=np.float64) / frame
+    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
+    spreads = powers - means**2
+    constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
+    level = _measure_level(powers - 2 * constant * means + constant**2)
+    changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
+    if np.abs(changes).max() > OFFSET_CHANGE * level:
+        return (constant + changes).astype(np.float32)
+    slight = abs(constant) <= SLIGHT_OFFSET * level
+    return np.full(len(means), 0.0 if slight else constant, np.float32)
+
+
+def find_offsets(samples: Samples, rate: int) -> list[Span]:
+    """Find the parts whose samples lie around a value that is not 0."""
+    offsets = measure_offset(samples, rate)
+    level = measure_level(remove_offset(samples, rate), rate)
+    return [
+        Span(start * _FRAME, min(end * _FRAME, len(samples) / rate))
+        for start, end in find_runs(np.abs(offsets) > OFFSET * level, OFFSET_FRAMES // 2)
+    ]
+
+
+def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
+    """Find stretches with samples beyond full scale, which every player and integer file clips."""
+    beyond = find_runs(np.abs(samples) > BEYOND, 1)
+    return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
 
 def find_holes(samples: Samples, rate: int) -> list[Span]:
@@ -112,18 +197,83 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
-    """Find stretches whose peaks stand still, at whatever level they were clipped."""
-    level = measure_level(samples, rate)
-    flat = (np.diff(samples) == 0) & (np.abs(samples[1:]) >= CLIPPED_LEVEL * level) & (level > 0)
-    runs = find_runs(flat, CLIPPED_RUN - 1)
-    tops = [(start, end) for start, end in runs if _is_peak(samples, start, end + 1)]
-    groups: list[list[tuple[int, int]]] = []
-    for top in tops:
-        if groups and top[0] - groups[-1][-1][1] <= CLIPPED_TOGETHER * rate:
-            groups[-1].append(top)
-        else:
-            groups.append([top])
-    return [Span(group[0][0] / rate, (group[-1][1] + 1) / rate) for group in groups if len(group) >= CLIPPED_TIMES]
+    """Find stretches whose peaks are cut off at one height, whatever it is and however it was stored afterwards.
+
+    Peaks are held at exactly one height, or many in a row are flat and about as high as each other.
+    """
+    centred = remove_offset(samples, rate)
+    floor = CLIPPED_LEVEL * measure_level(centred, rate)
+    spans: list[Span] = []
+    for begin in range(0, len(samples) if floor else 0, _BLOCK):
+        part = samples[begin : begin + _BLOCK]
+        side = centred[begin : begin + _BLOCK]
+        peaks = _describe_peaks(side, rate, floor)
+        long = peaks[peaks[:, _END] - peaks[:, _START] >= FLAT_RUN]
+        held = _find_peaks_together(part, side, peaks[peaks[:, _HELD] >= HELD_RUN], rate, HELD_TIMES)
+        flat = _find_peaks_together(part, side, long, rate, FLAT_TIMES)
+        spans += [Span((begin + start) / rate, (begin + end) / rate) for start, end in sorted([*held, *flat])]
+    return join_spans(spans, CLIPPED_TOGETHER)
+
+
+_START, _END, _HEIGHT, _FLATNESS, _HELD, _BESIDE = range(6)
+
+
+def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.float64]:
+    """Describe the peaks, up and down, that are nearly as high as any around them, in order of time, (peaks, 6).
+
+    Columns: the first sample above half of the highest around, the one after the last, the height with its sign, the
+    flatness (see `FLAT`), how many samples have exactly the height, and the highest other one by the height.
+    """
+    from scipy.ndimage import maximum_filter1d
+
+    step = max(1, round(_STEP * rate))
+    around = 2 * round(CLIPPED_AROUND / _STEP) + 1
+    tables = [np.zeros((0, 6))]
+    for sign in (1, -1):
+        side = sign * samples[: len(samples) // step * step]
+        highest = np.repeat(maximum_filter1d(side.reshape(-1, step).max(axis=1, initial=0.0), around), step)
+        runs = find_runs(side > 0.5 * np.maximum(highest, floor), HELD_RUN)
+        if not runs:
+            continue
+        starts, ends = np.array(runs).T
+        lengths = ends - starts
+        first = np.cumsum(lengths) - lengths
+        inside = side[np.repeat(starts - first, lengths) + np.arange(lengths.sum())]
+        heights = np.maximum.reduceat(inside, first)
+        share = inside / np.repeat(heights, lengths)
+        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85, 1 - 1e-5)]
+        beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
+        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], above[2], beside))
+        tables.append(table[(heights >= 0.9 * highest[starts]) & (heights >= floor)])
+    peaks = np.concatenate(tables)
+    return peaks[peaks[:, _START].argsort()]
+
+
+def _find_peaks_together(
+    samples: Samples, centred: Samples, peaks: NDArray[np.float64], rate: int, times: int
+) -> Iterator[tuple[int, int]]:
+    """Find clipped peaks in a row, `HELD_TIMES` that are held or `FLAT_TIMES` that are flat: first and last sample."""
+    if len(peaks) < times:
+        return
+    rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
+    together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
+    # The peaks of each side have about one height, or exactly one.
+    spread = np.zeros(len(rows))
+    for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
+        highest = np.where(side > 0, side, 0.0).max(axis=1)
+        spread = np.maximum(spread, highest / np.where(side > 0, side, np.inf).min(axis=1) - 1)
+    flat, drop = rows[:, _FLATNESS].mean(axis=1), 1 - rows[:, _BESIDE].mean(axis=1)
+    held = times == HELD_TIMES
+    likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
+    reach = round(CLIPPED_TOGETHER * rate)
+    for number in np.flatnonzero(together & likely):
+        # What is rounded to few values is held and flat by that alone.
+        first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
+        around = slice(max(0, first - reach), last + reach)
+        share = centred[around] / height
+        count = len(np.unique(samples[around][(share > 0.5) & (share < 1 + HELD_SPREAD)]))
+        if count >= (max(HELD_VALUES, HELD_STEPS / drop[number]) if held else FLAT_VALUES):
+            yield first, last
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
@@ -159,11 +309,32 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
-    """Find whether the recording ends in the middle of a sound."""
-    level, size = measure_level(samples, rate), max(2, round(END_SECONDS * rate))
-    if level > 0 and _rms(samples[-size:]) >= END_LEVEL * level:
-        return [Span(max(0.0, (len(samples) - size) / rate), len(samples) / rate)]
+    """Find whether the recording ends in the middle of a sound; before silence it must break off as at a hole."""
+    level, size, (_, last) = measure_level(samples, rate), max(2, round(END_SECONDS * rate)), find_sound(samples, rate)
+    edge = samples[max(0, last - max(2, round(EDGE_SECONDS * rate))) : last]
+    breaks_off = last == len(samples) or _rms(edge) >= HOLE_LEVEL * level
+    if level > 0 and breaks_off and _rms(samples[max(0, last - size) : last]) >= END_LEVEL * level:
+        return [Span(max(0.0, (last - size) / rate), last / rate)]
     return []
+
+
+def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
+    """Return the first sample that is not in the silence at the beginning, and the one after the last; 0, 0 if none."""
+    loud = np.flatnonzero(np.abs(samples) > SILENT_SAMPLE * measure_level(samples, rate))
+    return (int(loud[0]), int(loud[-1]) + 1) if len(loud) else (0, 0)
+
+
+def describe_silent_ends(samples: Samples, rate: int) -> str:
+    """Say how much silence a recording has at its ends, in a sentence; empty if it is no more than a pause.
+
+    Args:
+        samples: the mean of its channels, shape (frames,).
+        rate: the sampling rate in Hz.
+    """
+    first, last = find_sound(remove_offset(samples, rate), rate)
+    ends = {"beginning": first / rate, "end": (len(samples) - last) / rate}
+    long = [f"{seconds:.1f} s of silence at the {end}" for end, seconds in ends.items() if seconds >= SILENT_SECONDS]
+    return " and ".join(long) if last else ""
 
 
 def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
@@ -173,12 +344,20 @@ def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
     return [(start, end) for start, end in pairs if end - start >= shortest]
 
 
-def _is_peak(samples: Samples, start: int, end: int) -> bool:
-    """Whether a run of equal samples is higher in magnitude than those on both its sides."""
-    here = abs(float(samples[start]))
-    before = abs(float(samples[start - 1])) if start > 0 else here
-    after = abs(float(samples[end])) if end < len(samples) else here
-    return before < here and after < here
+def join_spans(spans: list[Span], gap: float) -> list[Span]:
+    """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start - joined[-1].end <= gap:
+            joined[-1] = Span(joined[-1].start, max(span.end, joined[-1].end))
+        else:
+            joined.append(span)
+    return joined
+
+
+def _measure_level(powers: NDArray[np.float64]) -> float:
+    powers = powers[find_sounding_frames(powers)]
+    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
 
 
 def _frame_powers(samples: Samples, rate: int) -> NDArray[np.float64]:

@@ -25,6 +25,9 @@ _BANDS = 24
 _QUIET = 40.0
 """dB below the loudest frames at which there is nothing to compare."""
 
+_SILENT = 60.0
+"""dB below the loudest frame of all at which there is silence."""
+
 
 def find_loops(samples: NDArray[np.float32], rate: int) -> list[tuple[Span, float]]:
     """Find the stretches that are heard again, each with how many seconds before it was heard first.
@@ -67,9 +70,10 @@ def _describe_frames(samples: NDArray[np.float32], rate: int) -> tuple[NDArray[n
         frames = np.lib.stride_tricks.sliding_window_view(part, 2 * step)[::step]
         powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
     totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
-    loud = totals > np.percentile(totals, 95) - _QUIET
+    loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
     logs = np.log(powers + 1e-9 * float(powers.max()) + 1e-12)
-    logs -= logs.mean(axis=0)
+    # Silence, however much of it there is, must not move the mean: all that sounds would be alike.
+    logs -= logs[loud].mean(axis=0)
     logs /= np.maximum(np.linalg.norm(logs, axis=1, keepdims=True), 1e-9)
     return logs, loud
 

@@ -203,7 +203,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="wer", keys=("wer", "cer")),
-                MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_mix")),
+                MetricUse(name="dnsmos", keys=("ovrl", "sig", "bak", "p808", "ovrl_stem")),
                 MetricUse(name="sptd", keys=("sptd",)),
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
             ),

@@ -4,7 +4,8 @@ Four ratings of about 1 to 10, predicted by one network at 16 kHz with channels 
 technical: clean, balanced, faithful), content enjoyment (CE) and content usefulness (CU, to people who make audio), for
 all of which higher is better; and production complexity (PC, how many kinds of sound there are), which is neither good
 nor bad: speech alone has little of it. Each value is the mean over consecutive windows of 10 s; a shorter last window
-counts in proportion to its length. The recording is rated as it is, including music.
+counts in proportion to its length. The recording is rated as it is, including music, but for a constant offset and
+silence of more than a second at an end, which are not heard (version 1.1).
 
 Not yet run on the real weights, which were not available where podeval was built. The loading code was run on tiny
 models saved by the authors' package, and the values were compared with those of the package.
@@ -20,6 +21,7 @@ once: the package processes all windows of a file together, and those of an hour
 import numpy as np
 
 from podeval.analysis import Recording
+from podeval.analysis.predicted_windows import cut_to_sound
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score, Timeline
@@ -33,7 +35,7 @@ _ORDER = ("ce", "cu", "pc", "pq")
 @metric(
     name="audiobox_aesthetics",
     title="Audiobox Aesthetics",
-    version="1.0",
+    version="1.1",
     dimension="audio.quality",
     about_zh="无论语音还是音乐，听众会觉得它制作得多好、多复杂、多悦耳、多有用。",
     keys=(
@@ -89,9 +91,11 @@ def audiobox_aesthetics(recording: Recording) -> Score:
         recording: any sound, 16 kHz.
     """
     recording.require_sound(SHORTEST)
-    samples, size = recording.mono(RATE), WINDOW * RATE
+    (samples, begin), size = cut_to_sound(recording.mono(RATE), RATE), WINDOW * RATE
     windows = [samples[start : start + size] for start in range(0, len(samples), size)]
-    marks = recording.array_from("aesthetics", lambda model: model.score(windows), window=size)
+    marks = recording.array_from(
+        "aesthetics", lambda model: model.score(windows), window=size, part=[begin, len(samples)]
+    )
     weights = [len(window) for window in windows]
     columns = dict(zip(_ORDER, np.asarray(marks, dtype=np.float64).T, strict=True))
     keys = ("pq", "ce", "cu", "pc")
@@ -99,8 +103,8 @@ def audiobox_aesthetics(recording: Recording) -> Score:
         values={key: float(np.average(columns[key], weights=weights)) for key in keys},
         notes={"windows": len(windows)},
         timeline=Timeline(
-            starts=[float(number * WINDOW) for number in range(len(windows))],
-            window=min(float(WINDOW), round(recording.duration, 3)),
+            starts=[round(begin / RATE + number * WINDOW, 3) for number in range(len(windows))],
+            window=min(float(WINDOW), round(len(samples) / RATE, 3)),
             values={key: [round(float(mark), 4) for mark in columns[key]] for key in keys},
         ),
     )

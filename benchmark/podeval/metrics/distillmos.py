@@ -12,22 +12,29 @@ ignore smaller differences between files of half a minute.
 Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
 assessment", ICASSP 2025; package `distillmos` 0.9.1.
 
-Differs from the package in using fewer windows for recordings over 39 s (variant `windows="upstream"` uses all: for ten
-minutes it takes four times as long and changes the mean by a few hundredths), in averaging channels where the package
-takes the first one, and in refusing recordings without speech.
+What it hears, as all predictors of opinion here (version 1.5; until 1.4 all of it, and the speech stem where there was
+music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
+than 60 % of silence or of music alone left out and counted. Where there is music, `distillmos_stem` is the value of the
+separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
+
+Differs from the package in that, in using fewer windows for recordings over 39 s, in averaging channels where the
+package takes the first one, and in refusing recordings without speech. Variant `windows="upstream"` hears all of the
+recording in as many windows as the package: for ten minutes it takes four times as long and changes the mean by a few
+hundredths.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.predicted_windows import PredictedWindows, choose_tracks, predict_windows, score_clips
 from podeval.analysis.speech_windows import require_speech
-from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.predicted_opinion import score_windows
 from podeval.metrics.reach import CLIPS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import Score
 
 SHORTEST = 0.5
 """Fewest seconds of speech."""
@@ -54,7 +61,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
 @metric(
     name="distillmos",
     title="DistillMOS",
-    version="1.4",
+    version="1.5",
     dimension="speech.naturalness",
     about_zh="语音在听众听来有多自然、多干净。",
     dimension_zh="自然度",
@@ -69,20 +76,20 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded"),
         ),
         Key(
-            "distillmos_mix",
+            "distillmos_stem",
             "informative",
             "MOS",
             (1, 5),
-            about="the same for the recording as it is, including music",
-            about_zh="录音原样（含音乐）的得分",
-            zh="DistillMOS（含音乐）",
+            about="the same for the speech once music is separated from it",
+            about_zh="分离音乐之后语音的得分",
+            zh="DistillMOS（分离后的语音）",
         ),
     ),
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",
     caution=(
-        "It ranks good systems above people: read it as a measure of synthesis faults. Separation removes noise along "
-        "with music, so recordings scored on their speech stem are never ranked with recordings scored as they are."
+        "It ranks good systems above people: read it as a measure of synthesis faults. Music under speech lowers it: "
+        "compare systems with music with one another."
     ),
     intended_use="Ranking how natural speech sounds when no listeners are available.",
     limitations=(
@@ -94,56 +101,43 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
 def distillmos(
     recording: Recording,
     *,
-    source: Literal["auto", "mix"] = "auto",
+    source: Literal["mix", "stem"] = "mix",
     windows: Literal["spread", "upstream"] = "spread",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech; channels are averaged, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        windows: `spread` uses as few windows of a long recording as it needs; `upstream` uses one every second or less.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
+        windows: `spread` uses as few windows of a long recording as it needs; `upstream` uses one every second or less
+            of all the recording, as the package does.
     """
     recording.require_sound(SHORTEST)
-    track = recording.speech_track(source)
+    track, stem, notes = choose_tracks(recording, source)
     require_speech(track, SHORTEST)
-    starts, scores = _score_windows(track, windows)
-    mix = scores if track is recording else _score_windows(recording, windows)[1]
-    return Score(
-        values={
-            "distillmos": float(np.mean(scores, dtype=np.float64)),
-            "distillmos_mix": float(np.mean(mix, dtype=np.float64)),
-        },
-        notes={"windows": len(starts), **track.notes, **note_cancelled(recording, ("distillmos",))},
-        timeline=Timeline(
-            starts=[round(start / RATE, 3) for start in starts],
-            window=WINDOW / RATE,
-            values={"distillmos": [round(float(value), 4) for value in scores]},
-        ),
-    )
+
+    def predict(audio: Recording) -> PredictedWindows:
+        spread = windows == "spread"
+        list_starts = partial(place_window_starts, spread=spread)
+        return predict_windows(
+            audio, "naturalness", WINDOW / RATE, RATE, score_clips, list_starts, everything=not spread
+        )
+
+    return score_windows(recording, "distillmos", predict(track), predict(stem) if stem is not track else None, notes)
 
 
-def _score_windows(track: Recording, windows: str) -> tuple[list[int], NDArray[np.float64]]:
-    """Return where the windows of a recording begin, in samples, and the score of each."""
-    samples = track.mono(RATE)
-    starts = place_window_starts(len(samples), spread=windows == "spread")
-    excerpts = [samples[start : start + WINDOW] for start in starts]
-    return starts, track.array_from(
-        "naturalness", lambda model: model.score(excerpts), window=WINDOW, windows=len(starts)
-    )
-
-
-def place_window_starts(frames: int, spread: bool = False) -> list[int]:
+def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False) -> list[int]:
     """Return the first sample of each window: evenly spread, the first at 0, the last ending with the recording.
 
     Args:
         frames: length of the recording in samples.
+        size: length of a window in samples.
         spread: `ENOUGH` windows may lie further apart than `UPSTREAM_HOP`, up to half a window, and `PLENTY` of them up
             to a whole one.
     """
-    beyond = max(0, frames - WINDOW)
+    beyond = max(0, frames - size)
     count = -(-beyond // UPSTREAM_HOP) + 1
     if spread:
-        half_overlapping, side_by_side = -(-2 * beyond // WINDOW) + 1, -(-beyond // WINDOW) + 1
+        half_overlapping, side_by_side = -(-2 * beyond // size) + 1, -(-beyond // size) + 1
         count = min(count, max(ENOUGH, min(PLENTY, half_overlapping), side_by_side))
     return [int(share * beyond) for share in np.linspace(0, 1, count)]

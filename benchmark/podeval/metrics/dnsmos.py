@@ -4,29 +4,39 @@ Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s eve
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
 better. Clean speech rarely exceeds 3.6, and a robotic voice scores little below a person's: read it as a measure of
 noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field recordings of
-meetings score 1 to 3. So does music; where there is any, the speech stem is scored, and `ovrl_mix` is the overall
-quality of the recording as it is. The notes give the level of the speech (`speech_level`, dBov).
+meetings score 1 to 3. So does music under speech: the recording is scored as it is, and where there is music,
+`ovrl_stem` is the overall quality of its separated speech, shown and not ranked. `source="stem"` separates every
+recording, and is another protocol. The notes give the level of the speech (`speech_level`, dBov).
+
+What it hears, as all predictors of opinion here (version 1.3; until 1.2 all of it): a constant offset is removed, ends
+without speech are cut to half a second, and windows with more than 60 % of silence or of music alone are left out and
+counted, unless all are such. So neither silence nor a jingle costs anything.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
 `level="fixed"` first normalises the speech to −26 dBov, following ITU-T P.56.
 
-Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`). As there,
-noise without speech also gets a score (white noise 1.1), because voice activity detection may miss a voice far from the
-microphone.
+Differs from the public code in what it hears, and in keeping windows 7 to 23 and 119 to 122, which a rounding error
+drops there; `windows="upstream"` is the public code, silence and offset included. As there, noise without speech also
+gets a score (white noise 1.1), because voice activity detection may miss a voice far from the microphone.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.predicted_windows import choose_tracks, choose_windows, cut_to_speech
 from podeval.analysis.recording import MODEL_RATE
+from podeval.audio.faults import remove_offset
 from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
+from podeval.models.interfaces import Samples
 
+WINDOW_SECONDS = 9.01
 SHORTEST = 0.5
 """Seconds below which looping the clip to fill a window says nothing."""
 
@@ -34,13 +44,13 @@ LEVEL = -26.0
 """Level of active speech in dBov to which `level="fixed"` brings a recording."""
 
 _OVRL = 3
-"""Column of the overall quality in what `Recording.speech_quality` returns."""
+"""Column of the overall quality in what `rate_samples` returns."""
 
 
 @metric(
     name="dnsmos",
     title="DNSMOS",
-    version="1.2",
+    version="1.3",
     dimension="speech.quality",
     about_zh="预测听众会给语音质量打多少分。",
     dimension_zh="质量",
@@ -86,23 +96,22 @@ _OVRL = 3
             reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded"),
         ),
         Key(
-            "ovrl_mix",
+            "ovrl_stem",
             "informative",
             "MOS",
             (1, 5),
-            about="overall quality of the recording as it is, including music",
-            about_zh="录音原样（含音乐）的整体质量",
-            zh="DNSMOS OVRL（含音乐）",
+            about="overall quality of the speech once music is separated from it",
+            about_zh="分离音乐之后语音的整体质量",
+            zh="DNSMOS OVRL（分离后的语音）",
         ),
     ),
     needs=(*speech_track.NEEDS, "speech_quality"),
     paper="PodEval",
     caution=(
-        "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background) "
-        "and on separation (music 6 dB below noisy speech gained 0.4, because the stem is less noisy): recordings "
-        "scored on their speech stem are never ranked with recordings scored as they are. Among 19 synthetic voices it"
-        " scored the female ones 0.3 below the male ones: a difference of that size between two voices says nothing "
-        "about their quality."
+        "It depends on the level (turning a recording down by 10 dB gained 0.12 overall and 0.41 for the background). "
+        "Music under speech counts as noise, the more the louder it is: compare systems with music with one another. "
+        "Among 19 synthetic voices it scored the female ones 0.3 below the male ones: a difference of that size "
+        "between two voices says nothing about their quality."
     ),
     intended_use="Screening for noise, codec and vocoder artefacts; comparing versions of one system.",
     limitations=(
@@ -115,7 +124,7 @@ _OVRL = 3
 def dnsmos(
     recording: Recording,
     *,
-    source: Literal["auto", "mix"] = "auto",
+    source: Literal["mix", "stem"] = "mix",
     windows: Literal["exact", "upstream"] = "exact",
     level: Literal["as_is", "fixed"] = "as_is",
 ) -> Score:
@@ -123,39 +132,73 @@ def dnsmos(
 
     Args:
         recording: speech; channels are averaged, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
-        windows: `exact` scores every window; `upstream` drops those that the reference code drops.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
+        windows: `exact` scores the windows that hold speech; `upstream` those that the reference code scores.
         level: `as_is` keeps the level; `fixed` normalises the speech to −26 dBov.
     """
     recording.require_sound(SHORTEST)
-    track = recording.speech_track(source)
+    track, stem, notes = choose_tracks(recording, source)
     now = measure_speech_level(track)
     gain = LEVEL - now if level == "fixed" and now is not None else 0.0
-    quality = track.speech_quality(windows, gain)
-    mix = quality if track is recording else recording.speech_quality(windows, gain)
+    quality, left_out = _rate_windows(track, windows, gain)
+    beside = quality if stem is track else _rate_windows(stem, windows, gain)[0]
     starts, columns = quality[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), quality[:, 1:].T, strict=True))
     return Score(
         values={
             **{key: float(np.mean(columns[key])) for key in ("ovrl", "sig", "bak", "p808")},
-            "ovrl_mix": float(np.mean(mix[:, _OVRL])),
+            "ovrl_stem": float(np.mean(beside[:, _OVRL])),
         },
         notes={
             "windows": len(starts),
+            "windows_left_out": left_out,
             "speech_level": None if now is None else round(now, 1),
-            **track.notes,
+            **notes,
             **note_cancelled(recording, ("ovrl", "sig", "bak", "p808")),
         },
         timeline=Timeline(
             starts=[float(start) for start in starts],
-            window=9.01,
+            window=WINDOW_SECONDS,
             values={key: [round(float(v), 4) for v in column] for key, column in columns.items()},
         ),
     )
 
 
+def _rate_windows(track: Recording, windows: str, gain: float) -> tuple[NDArray[np.float64], int]:
+    """Return the quality of the windows that count, as `rate_samples` does, and how many do not."""
+    if windows == "upstream":
+        return rate_samples(track, windows, gain), 0
+    part = cut_to_speech(track)
+    quality = rate_samples(track, windows, gain, part.samples, **part.options) + np.array([part.begin, 0, 0, 0, 0])
+    chosen = choose_windows(track, quality[:, 0].tolist(), WINDOW_SECONDS)
+    return quality[chosen], len(quality) - len(chosen)
+
+
+def rate_samples(
+    track: Recording, windows: str, gain: float = 0.0, part: Samples | None = None, **options: Any
+) -> NDArray[np.float64]:
+    """Return DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808.
+
+    Args:
+        track: the recording.
+        windows: which windows, as `dnsmos` names them.
+        gain: decibels by which the samples are made louder first.
+        part: the samples that are rated, at 16 kHz; those of the whole recording if None.
+        options: what tells this part from others.
+    """
+
+    def stack_scores(model: Any) -> NDArray[Any]:
+        samples = track.mono() if part is None else part
+        louder = samples if not gain else (samples * np.float32(10 ** (gain / 20))).astype(np.float32)
+        scores = model.score(louder, windows=windows)
+        return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
+
+    options |= {"windows": windows, **({"gain": gain} if gain else {})}
+    return track.array_from("speech_quality", stack_scores, **options)
+
+
 def measure_speech_level(recording: Recording) -> float | None:
     """Return the level of the speech in dBov, the root mean square over its spans; None where none is heard."""
-    samples = recording.mono()
+    samples = remove_offset(recording.mono(), MODEL_RATE)
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0
     return 10 * float(np.log10(power)) if power > 0 else None

@@ -3,13 +3,23 @@
 Faults per hour, fewer is better: dropouts (20 ms or more of digital silence that interrupts sound), clicks (at least
 four times as strong as the 25 ms around them, louder than the lips make, and over within 1.5 ms), loops (1.2 s or more
 that recur within 12 s, identical down to 20 ms; with a script, only those that the script does not repeat), clipping
-(runs of peaks held at one level, whatever that level is), and 3 s or more of music that was not requested.
-`faults_per_hour` also counts jumps of 9 dB or more in the loudness of speech, and a last word that is cut off. `plcmos`
-is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over windows of 6 s; it is None
-if its weights are not installed, as the notes then say. The notes list every fault with its time.
+(peaks of any channel that are cut off at one height, at whatever level, rate or depth, also where they were coded
+afterwards), and 3 s or more of music that was not requested. `faults_per_hour` also counts jumps of 9 dB or more in the
+loudness of speech, a last word that is cut off, samples beyond full scale (by more than 0.5 dB), and parts with a
+constant offset (of more than a tenth of the level). The hour is one without silence at the ends and silence of more
+than 2 s, so that none of it dilutes anything; at an end it neither makes nor hides a fault, and the notes on the file
+state it. Music at an end is no silence.
+
+`plcmos` is PLCMOS v2, which predicts how listeners rate dropouts and stutters, 1 to 5, averaged over at most 30 windows
+of 6 s of the recording as it is. What it hears, as all predictors of opinion here: no constant offset, ends without
+speech cut to half a second, and no windows with more than 60 % of silence or of music alone. It is None if its weights
+are not installed, as the notes then say. The notes list every fault with its time.
+
+Version 1.3; until 1.2 `clipped` counted smooth peaks of finely sampled and coarsely rounded speech, silence at an end
+hid the cut-off word before it and diluted rates, and PLCMOS heard all of the recording.
 
 For podcasts that are meant to have music, `music="asked"` counts no music as a fault. MP3 and other codecs smear
-faults: clipping that was encoded afterwards is not detected.
+faults: most of what was clipped for half a second is still found (docs/defects-study.md), shorter stretches are not.
 
 Source: podeval's own; PLCMOS by Diener et al., "PLCMOS: a data-driven non-intrusive metric for the evaluation of packet
 loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
@@ -17,6 +27,8 @@ loss concealment algorithms", Interspeech 2023, package `speechmos` 0.0.1.1.
 Differs from that package in always using the same 15 simulated listeners, where the package draws them at random.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +36,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.analysis import Recording
 from podeval.analysis.defects import TimedDefect
+from podeval.analysis.predicted_windows import predict_windows, score_clips, start_windows
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_track import NEEDS, find_lasting_music
 from podeval.analysis.spoken_script import align_recording
@@ -41,9 +54,9 @@ SHORTEST = 0.5
 """Seconds that a recording lasts at least."""
 
 HOUR = 3600.0
-PLCMOS_WINDOW = 6.0
-PLCMOS_WINDOWS = 30
-"""Windows that PLCMOS hears at most, spread over the recording."""
+
+PLCMOS_WINDOW, PLCMOS_WINDOWS = 6.0, 30
+"""Seconds of a window that PLCMOS hears, and windows at most, spread over the recording."""
 
 WRITTEN_TWICE = 0.7
 """Share of a loop's words that the script has there, from which on it is the script that repeats them."""
@@ -58,7 +71,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
 @metric(
     name="integrity",
     title="Integrity",
-    version="1.2",
+    version="1.3",
     dimension="audio.faults",
     about_zh="不论说了什么，录音本身是否完好。",
     dimension_zh="故障",
@@ -114,7 +127,7 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             (0, None),
             title="Clipping",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
-            about="runs of clipped peaks",
+            about="stretches of clipped peaks",
             about_zh="连续削波的片段",
             zh="削波",
         ),
@@ -162,8 +175,10 @@ def integrity(
     """
     recording.require_sound(SHORTEST)
     defects = list_faults(recording, script, music_asked=music == "asked")
-    plcmos, missing = _rate_losses(recording)
-    per_fault = HOUR / recording.duration
+    plcmos, plcmos_notes = _rate_losses(recording)
+    centred = faults.remove_offset(mix_to_mono(recording.samples), recording.rate)
+    sounding = faults.measure_sounding(centred, recording.rate)
+    per_fault = HOUR / sounding
     counts = {key: sum(defect.kind == kind for defect in defects) for kind, key in _KEYS.items()}
     return Score(
         values={
@@ -173,24 +188,35 @@ def integrity(
         },
         notes={
             "seconds": round(recording.duration, 2),
+            "seconds_sounding": round(sounding, 2),
             "defects": [defect.to_json() for defect in defects],
-            **missing,
+            **plcmos_notes,
         },
     )
 
 
 def list_faults(recording: Recording, script: Script | None, *, music_asked: bool = False) -> list[TimedDefect]:
     """List the faults of a recording, in order of time."""
-    samples, rate = mix_to_mono(recording.samples), recording.rate
-    holes = faults.find_holes(samples, rate)
+    mono, rate = mix_to_mono(recording.samples), recording.rate
+    samples = faults.remove_offset(mono, rate)
+    holes = faults.find_holes(mono, rate)
+    edges = [*holes, *(Span(at / rate, at / rate) for at in faults.find_sound(samples, rate))]
     defects = [
         *(TimedDefect("hole", *_edges(span), heard=f"{span.duration:.2f} s of digital silence") for span in holes),
         *(
             TimedDefect("click", *_edges(span), heard="a click", severity="low")
             for span in faults.find_clicks(samples, rate)
-            if not _is_near(span, holes)
+            if not _is_near(span, edges)
         ),
-        *(TimedDefect("clipped", *_edges(span), heard="clipped") for span in faults.find_clipped(samples, rate)),
+        *(
+            TimedDefect(kind, *_edges(span), heard=phrase)
+            for kind, find, phrase in (
+                ("clipped", faults.find_clipped, "clipped"),
+                ("beyond_scale", faults.find_beyond_scale, "beyond full scale"),
+                ("offset", faults.find_offsets, "a constant offset"),
+            )
+            for span in _find_in_channels(recording, find)
+        ),
         *(
             TimedDefect("level_jump", *_edges(span), heard="the loudness of speech jumps")
             for span in faults.find_level_jumps(samples, rate, list(recording.speech()))
@@ -206,6 +232,14 @@ def list_faults(recording: Recording, script: Script | None, *, music_asked: boo
         ),
     ]
     return sorted(defects, key=lambda defect: (defect.start, defect.end))
+
+
+def _find_in_channels(recording: Recording, find: Callable[[faults.Samples, int], list[Span]]) -> list[Span]:
+    """Find spans in every channel; those that overlap are one."""
+    first, *others = recording.samples.T
+    channels = [first, *(channel for channel in others if not np.array_equal(channel, first))]
+    spans = [span for channel in channels for span in find(channel, recording.rate)]
+    return faults.join_spans(sorted(spans, key=lambda span: span.start), 0.0)
 
 
 def _list_loops(recording: Recording, script: Script | None) -> list[TimedDefect]:
@@ -240,18 +274,13 @@ def _is_written_twice(recording: Recording, script: Script, span: Span, lag: flo
 
 def _rate_losses(recording: Recording) -> tuple[float | None, dict[str, Any]]:
     """PLCMOS, or None and a note that says how to get it."""
-    samples, size = recording.mono(), round(PLCMOS_WINDOW * MODEL_RATE)
-    count = min(PLCMOS_WINDOWS, max(1, len(samples) // size))
-    starts = [int(start) for start in np.linspace(0, max(0, len(samples) - size), count)]
-    windows = [samples[start : start + size] for start in starts]
-    sounding = [window for window in windows if np.any(window)]
+    list_starts = partial(start_windows, most=PLCMOS_WINDOWS)
     try:
-        marks = recording.array_from(
-            "loss_quality", lambda model: model.score(sounding), window=size, windows=len(sounding)
-        )
+        predicted = predict_windows(recording, "loss_quality", PLCMOS_WINDOW, MODEL_RATE, score_clips, list_starts)
     except ModelMissing as error:
         return None, {"plcmos_unscored": str(error)}
-    return float(np.mean(marks, dtype=np.float64)), {"plcmos_windows": len(sounding)}
+    windows = {"plcmos_windows": len(predicted.scores), "plcmos_left_out": predicted.left_out}
+    return float(predicted.scores.mean()), windows
 
 
 def _edges(span: Span) -> tuple[float, float]:

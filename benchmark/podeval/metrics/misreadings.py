@@ -54,9 +54,9 @@ MISREADINGS: Mapping[str, str] = {
         "Chinese 0.36 with one engine and 0.70 with another."
     ),
     "integrity": (
-        "that telephone sound is faulty: 8-bit µ-law alone causes 2,400 faults per hour through its exact zeros; nor "
-        "that a recording without faults is whole: noise at −60 dB hides its dropouts, and only PLCMOS still hears "
-        "them. PLCMOS falls by 1.3 in a hall where nothing is lost."
+        "that sound of 8 bits is faulty: its exact zeros alone cause about 100 dropouts per hour of µ-law at 8 kHz and "
+        "400 of linear samples; nor that a recording without faults is whole: noise at −60 dB hides its dropouts, and "
+        "only PLCMOS still hears them. PLCMOS falls by 1.3 in a hall where nothing is lost."
     ),
     "sim": (
         "that someone else is speaking if pace, room or length differ from the reference: changing the rate by a "

@@ -15,8 +15,13 @@ Source: Mittag and Möller, "Deep Learning Based Assessment of Synthetic Speech 
 `nisqa` 2.0 with `nisqa_tts.tar`.
 
 Differs from the package, which processes the whole file at once and at most 60 s, in using windows: recordings of up to
-10 s have the same value. Windows with more than 60 % silence are left out and counted. Where there is music, the speech
-stem is rated. Of several channels, the package reads the one it is asked for, and otherwise their mean, as here.
+10 s have the same value. Of several channels, the package reads the one it is asked for, and otherwise their mean, as
+here.
+
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
+silence or of music alone left out and counted. Where there is music, `nisqa_tts_stem` is the value of the separated
+speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 
 from typing import Literal
@@ -34,7 +39,7 @@ HIGHEST_RATE = 48_000
 @metric(
     name="nisqa_tts",
     title="NISQA-TTS",
-    version="1.0",
+    version="1.1",
     dimension="speech.naturalness",
     about_zh="合成语音在听众听来有多自然，由同名网络预测。",
     keys=(
@@ -47,6 +52,15 @@ HIGHEST_RATE = 48_000
             about="naturalness of the speech, by NISQA-TTS",
             about_zh="语音的自然度，由 NISQA-TTS 预测",
         ),
+        Key(
+            "nisqa_tts_stem",
+            "informative",
+            "MOS",
+            (1, 5),
+            about="the same for the speech once music is separated from it",
+            about_zh="分离音乐之后语音的得分",
+            zh="NISQA-TTS（分离后的语音）",
+        ),
     ),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),
     paper="ours",
@@ -56,11 +70,11 @@ HIGHEST_RATE = 48_000
         "different rates are not comparable, and it takes no account of content or dialogue."
     ),
 )
-def nisqa_tts(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+def nisqa_tts(recording: Recording, *, source: Literal["mix", "stem"] = "mix") -> Score:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz and more.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
     """
     return rate_speech(recording, "nisqa_tts", "nisqa_tts", source=source, seconds=WINDOW, highest_rate=HIGHEST_RATE)

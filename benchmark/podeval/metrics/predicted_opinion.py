@@ -1,11 +1,19 @@
 """How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
-from podeval.analysis.predicted_windows import predict_windows
+from podeval.analysis.predicted_windows import (
+    PredictedWindows,
+    Source,
+    choose_tracks,
+    predict_windows,
+    start_windows,
+)
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.cancelled_channels import note_cancelled
@@ -16,6 +24,9 @@ from podeval.models.interfaces import Samples
 SPEECH_NEEDS = NEEDS
 """The jobs that decide what is rated."""
 
+STEM = "_stem"
+"""What the name of the informative key ends with that has the same of the speech stem."""
+
 SHORTEST = 0.5
 """Fewest seconds of speech."""
 
@@ -25,18 +36,18 @@ def rate_speech(
     key: str,
     job: str,
     *,
-    source: str,
+    source: Source,
     seconds: float,
     highest_rate: int | None = None,
     most: int | None = None,
 ) -> Score:
-    """Return the mean of a predictor over windows of speech, with the course.
+    """Return the mean of a predictor over windows of speech, with the course, and that of the stem beside it.
 
     Args:
         recording: speech.
-        key: the score's key.
+        key: the score's key; the one of the stem is called after it.
         job: the job of the predictor.
-        source: `auto` rates the speech stem where there is music; `mix` the recording as it is.
+        source: `mix` rates the recording as it is; `stem` its speech stem.
         seconds: length of a window.
         highest_rate: for a model whose values depend on the sample rate, which is given the recording's own up to this
             one; other models have the rate of their card.
@@ -45,21 +56,41 @@ def rate_speech(
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
     card = registry.get_card(job, recording.profile)
-    track = recording.speech_track("mix" if source == "mix" else "auto")
+    track, stem, notes = choose_tracks(recording, source)
     require_speech(track, SHORTEST)
-    rate = card.rate if highest_rate is None else max(card.rate, min(track.rate, highest_rate))
 
-    def ask(model: Any, windows: list[Samples]) -> NDArray[Any]:
-        scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
-        return scores
+    def predict(audio: Recording) -> PredictedWindows:
+        rates = (recording.rate, audio.rate, highest_rate or card.rate)
+        rate = max(card.rate, min(rates))
 
-    predicted = predict_windows(track, job, seconds, rate, ask, most)
+        def ask(model: Any, windows: list[Samples]) -> NDArray[Any]:
+            scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
+            return scores
+
+        return predict_windows(audio, job, seconds, rate, ask, partial(start_windows, most=most))
+
+    return score_windows(recording, key, predict(track), predict(stem) if stem is not track else None, notes)
+
+
+def score_windows(
+    recording: Recording, key: str, predicted: PredictedWindows, stem: PredictedWindows | None, notes: Mapping[str, Any]
+) -> Score:
+    """Return the mean of the windows, that of the stem's beside it, and the course.
+
+    Args:
+        recording: the recording that is rated.
+        key: the score's key.
+        predicted: its windows.
+        stem: the windows of its speech stem; None where they are the same.
+        notes: notes on what was heard.
+    """
+    beside = stem or predicted
     return Score(
-        values={key: float(predicted.scores.mean())},
+        values={key: float(predicted.scores.mean()), f"{key}{STEM}": float(beside.scores.mean())},
         notes={
             "windows": len(predicted.scores),
             "windows_left_out": predicted.left_out,
-            **track.notes,
+            **notes,
             **note_cancelled(recording, (key,)),
         },
         timeline=Timeline(

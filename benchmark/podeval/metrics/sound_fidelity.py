@@ -6,38 +6,43 @@ C.3; the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English s
 averaged.
 
 Differs from the paper, which gives the model the whole file, although its cost grows with the square of the length and
-it was trained on 5 s. A recording shorter than a window is scored as a whole. Windows more than 40 dB below the loudest
-are pauses, which have no PESQ; they are left out and counted. Noise or music alone has none either, and is unscored.
-The range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
+it was trained on 5 s. A recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is
+unscored. What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem where there was
+music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
+than 60 % of silence or of music alone left out and counted. Where there is music, `pesq_estimate_stem` is the value of
+the separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol. The
+range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """
 
+from functools import partial
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from podeval.analysis import Recording
+from podeval.analysis.predicted_windows import (
+    PredictedWindows,
+    choose_tracks,
+    predict_windows,
+    score_clips,
+    start_windows,
+)
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
-from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.predicted_opinion import score_windows
 from podeval.metrics.reach import LFS, Reach
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import Score
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.models import registry
-from podeval.models.interfaces import Samples, WindowScorer
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
 SHORTEST = 1.0
-QUIET = -40.0
-"""Decibels below the loudest window at which a window counts as a pause."""
 
 
 @metric(
     name="sound_fidelity",
     title="Sound fidelity",
-    version="1.2",
+    version="1.3",
     dimension="acoustics.fidelity",
     about_zh="无需干净的参考录音，估计 PESQ。",
     dimension_zh="保真度",
@@ -53,13 +58,13 @@ QUIET = -40.0
             reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
         Key(
-            "pesq_estimate_mix",
+            "pesq_estimate_stem",
             "informative",
             "PESQ",
             (1, 4.64),
-            about="the same for the recording as it is, including music",
-            about_zh="录音原样（含音乐）的估计值",
-            zh="声音保真度（含音乐）",
+            about="the same for the speech once music is separated from it",
+            about_zh="分离音乐之后语音的估计值",
+            zh="声音保真度（分离后的语音）",
         ),
     ),
     needs=("pesq_estimator", *NEEDS),
@@ -73,53 +78,27 @@ QUIET = -40.0
 def sound_fidelity(
     recording: Recording,
     *,
-    source: Literal["auto", "mix"] = "auto",
+    source: Literal["mix", "stem"] = "mix",
     variant: Literal["default", "lfs"] = "default",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
     registry.get_card("pesq_estimator", recording.profile)
-    track = recording.speech_track(source)
+    track, stem, notes = choose_tracks(recording, source)
     require_speech(track)
-    estimates = _estimate(track, variant)
-    mix = estimates if track is recording else _estimate(recording, variant)
-    starts, values = estimates[np.isfinite(estimates[:, 1])].T
-    return Score(
-        values={"pesq_estimate": float(values.mean()), "pesq_estimate_mix": float(np.nanmean(mix[:, 1]))},
-        notes={"windows": len(values), "windows_left_out": len(estimates) - len(values), **track.notes}
-        | note_cancelled(recording, ("pesq_estimate",)),
-        timeline=Timeline(
-            starts=[round(float(start), 3) for start in starts],
-            window=min(WINDOW, round(track.duration, 3)),
-            values={"pesq_estimate": [round(float(value), 4) for value in values]},
-        ),
+
+    def predict(audio: Recording) -> PredictedWindows:
+        audio = audio.through(LFS_RATE) if variant == "lfs" else audio
+        list_starts = partial(start_windows, stride=round(STRIDE * RATE))
+        return predict_windows(audio, "pesq_estimator", WINDOW, RATE, score_clips, list_starts)
+
+    return score_windows(
+        recording, "pesq_estimate", predict(track), predict(stem) if stem is not track else None, notes
     )
-
-
-def _estimate(track: Recording, variant: str) -> NDArray[np.float64]:
-    """Return for each window of a recording its start in seconds and its estimate, NaN for pauses."""
-    recording = track.through(LFS_RATE) if variant == "lfs" else track
-    return recording.array_from(
-        "pesq_estimator", lambda model: _windows(model, recording.mono(RATE)), window=WINDOW, stride=STRIDE, quiet=QUIET
-    )
-
-
-def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
-    """Return for each window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
-    size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
-    last = max(0, len(samples) - size)
-    starts = [*range(0, last, stride), last]
-    windows = [samples[start : start + size] for start in starts]
-    level = np.array([np.sqrt(np.mean(np.square(window, dtype=np.float64))) for window in windows])
-    loud = np.flatnonzero(level >= level.max() * 10 ** (QUIET / 20))
-    estimates = np.full((len(starts), 2), np.nan)
-    estimates[:, 0] = np.array(starts) / RATE
-    estimates[loud, 1] = model.score([windows[index] for index in loud])
-    return estimates

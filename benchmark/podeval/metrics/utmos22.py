@@ -13,7 +13,12 @@ same).
 Source: Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022; SpeechMOS 1.2.0.
 
 Differs from SpeechMOS, which processes the whole file at once, in using windows: recordings of up to 10 s have the same
-value. Windows with more than 60 % silence are left out and counted. Where there is music, the speech stem is rated.
+value.
+
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
+silence or of music alone left out and counted. Where there is music, `utmos22_stem` is the value of the separated
+speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 
 from typing import Literal
@@ -30,7 +35,7 @@ WINDOW = 10.0
 @metric(
     name="utmos22",
     title="UTMOS22",
-    version="1.0",
+    version="1.1",
     dimension="speech.naturalness",
     about_zh="合成语音在听众听来有多自然，许多语音合成论文都报告这一指标。",
     keys=(
@@ -42,6 +47,15 @@ WINDOW = 10.0
             unreached=UNRUN,
             about="naturalness of the speech, by UTMOS22's strong learner",
             about_zh="语音的自然度，由 UTMOS22 的强学习器预测",
+        ),
+        Key(
+            "utmos22_stem",
+            "informative",
+            "MOS",
+            (1, 5),
+            about="the same for the speech once music is separated from it",
+            about_zh="分离音乐之后语音的得分",
+            zh="UTMOS22（分离后的语音）",
         ),
     ),
     needs=(*SPEECH_NEEDS, "utmos22"),
@@ -55,11 +69,11 @@ WINDOW = 10.0
         "whether the words are right."
     ),
 )
-def utmos22(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
+def utmos22(recording: Recording, *, source: Literal["mix", "stem"] = "mix") -> Score:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
     """
     return rate_speech(recording, "utmos22", "utmos22", source=source, seconds=WINDOW)

@@ -15,8 +15,13 @@ Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024; by the g
 Differs from the public code, which takes one stretch of 3 s and two of 1.4 s at random from the file and mixes their
 spectrograms at random: its value changes from run to run, ours does not. Here the encoder processes each window as a
 whole, and spectrograms are taken of its first and last 1.4 s without mixing. The public code may also cut out whatever
-stays below a tenth of full scale for 0.3 s, which would be all of a quiet recording; here, windows with more than 60 %
-silence are left out and counted instead.
+stays below a tenth of full scale for 0.3 s, which would be all of a quiet recording; here it is windows that are left
+out instead.
+
+What is heard, as by all predictors of opinion here (version 1.1; 1.0 rated the speech stem where there was music): the
+recording as it is, without a constant offset, ends without speech cut to half a second, windows with more than 60 % of
+silence or of music alone left out and counted. Where there is music, `utmosv2_stem` is the value of the separated
+speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol.
 """
 
 from typing import Literal
@@ -35,7 +40,7 @@ MOST = 60
 @metric(
     name="utmosv2",
     title="UTMOSv2",
-    version="1.0",
+    version="1.1",
     dimension="speech.naturalness",
     about_zh="合成语音在听众听来有多自然，并去除了预测中的随机成分。",
     keys=(
@@ -47,6 +52,15 @@ MOST = 60
             unreached=UNRUN,
             about="naturalness of the speech, by UTMOSv2",
             about_zh="语音的自然度，由 UTMOSv2 预测",
+        ),
+        Key(
+            "utmosv2_stem",
+            "informative",
+            "MOS",
+            (1, 5),
+            about="the same for the speech once music is separated from it",
+            about_zh="分离音乐之后语音的得分",
+            zh="UTMOSv2（分离后的语音）",
         ),
     ),
     needs=(*SPEECH_NEEDS, "utmosv2"),
@@ -62,14 +76,14 @@ MOST = 60
 def utmosv2(
     recording: Recording,
     *,
-    source: Literal["auto", "mix"] = "auto",
+    source: Literal["mix", "stem"] = "mix",
     windows: Literal["spread", "all"] = "spread",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz.
-        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
         windows: `spread` uses 60 windows of a long recording; `all` uses all.
     """
     most = MOST if windows == "spread" else None
