@@ -17,7 +17,6 @@ from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
-from podeval.runs.run import CONDITIONS
 from podeval.runs.run_folder import RunFolder
 
 REAL_POD = benchmarks.get("real_pod")
@@ -210,7 +209,7 @@ def write_part(runs: Path, system: str, value: float, count: int) -> None:
     part: RunFolder = write_run(runs, system, value, split="topics")
     items = load_items(REAL_POD, "topics").items[:count]
     part.write_items(items)
-    part.write_summary(summarise(part, "embedded", REAL_POD, items, CONDITIONS))
+    part.write_summary(summarise(part, "embedded", REAL_POD, items))
 
 
 LACKING = (

@@ -43,7 +43,7 @@ def test_missing_values_are_seen(value: object) -> None:
         *([], {}, [None], (None, None), {"text": None}, b"", np.array([np.nan]), np.array([]), pd.Series([None])),
         *(Path(), object(), pd.Timestamp(0), np.datetime64(0, "s")),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_there_is_not_missing(value: object) -> None:
     assert not is_missing(value)
