@@ -87,7 +87,8 @@ def test_every_file_gets_a_value_or_a_sentence(
     monkeypatch.chdir(files)
     said = podeval("measure", metric, name, *(["--json"] if as_json else []))
     assert said.code == code
-    (line,) = said.out.splitlines()
+    line, *notes = said.out.splitlines()
+    assert not notes or (not as_json and all(note.startswith("  ") for note in notes))
     if not as_json:
         assert line.startswith(f"{name.removeprefix('./')}: ")
         assert sentence is None or sentence in line

@@ -8,7 +8,7 @@ from rich.console import Console
 
 import podeval
 from podeval.scoring.score_tables import build_table
-from podeval.scoring.standing import choose_word, format_number
+from podeval.scoring.standing import format_number
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -27,7 +27,7 @@ def test_no_figure_and_no_word_is_cut_off_however_narrow_the_terminal_is(voice: 
     assert max(map(len, text.splitlines())) <= width
     for row in scores.shown_rows:
         line = next(line for line in text.splitlines() if f" {format_number(row.value)} " in f"{line} ")
-        assert choose_word(row.key, row.value, scores.profile) in line
+        assert row.word(scores.profile) in line
 
 
 def test_names_are_whole_where_there_is_room_and_keys_stand_under_their_metric_where_there_is_none(voice: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 import podeval
-from podeval.analysis.facts import DerivedFacts
+from podeval.analysis.cache import DerivedFacts
 from podeval.models.threads import limit_threads
 from podeval.progress import report
 from podeval.scoring import engine

@@ -67,7 +67,7 @@ def test_a_script_is_written_as_text_or_as_turns(program: Callable[..., PythonSy
     (first,), (second,) = text.make([WRITE], 0), turns.make([WRITE], 0)
     assert isinstance(first, WrittenScript)
     assert isinstance(second, WrittenScript)
-    assert first.turns == [{"speaker": "1", "text": "Write about tea."}, {"speaker": "2", "text": "Yes."}]
+    assert (first.text, first.turns) == ("Host 1: Write about tea.\nHost 2: Yes.", None)
     assert second.turns == [{"speaker": "Ann", "text": "Write about tea."}]
 
 

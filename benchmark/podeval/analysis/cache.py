@@ -14,15 +14,19 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import Any, TypeVar
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from podeval import progress
 from podeval.errors import BadInput
+
+T = TypeVar("T")
 
 _VERSION = 2
 _DIGEST = 32
@@ -186,3 +190,34 @@ def open_default_cache() -> Cache:
     except (ValueError, OverflowError):
         raise BadInput(f"PODEVAL_CACHE_GB must be a number of gigabytes, such as 20, not {size!r}") from None
     return Cache(Path(folder) / "analysis", limit)
+
+
+class DerivedFacts:
+    """What is derived of one recording, by name, kept in memory; each piece is computed once, whichever threads ask."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._locks: dict[str, Any] = {}
+
+    def compute_once(self, name: str, make: Callable[[], T]) -> T:
+        """Return a value, computed when it is first asked for; who asks meanwhile waits for it."""
+        with self.lock(name):
+            if name not in self._values:
+                self._values[name] = make()
+            value: T = self._values[name]
+            return value
+
+    @contextlib.contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the lock of a name: one thread at a time is inside, as often as it likes; who waits reports it."""
+        # `setdefault` is one step to all threads.
+        lock = self._locks.setdefault(name, RLock())
+        if not lock.acquire(blocking=False):
+            # Imported here, as most recordings have one thread.
+            from podeval.models.threads import wait_for
+
+            progress.report_wait(wait_for(lock))
+        try:
+            yield
+        finally:
+            lock.release()

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, derive_content, dump_array, load_array, open_default_cache
-from podeval.analysis.facts import DerivedFacts
+from podeval.analysis.cache import Cache, DerivedFacts, derive_content, dump_array, load_array, open_default_cache
 from podeval.audio.decode import decode, hash_file
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Clip, Span

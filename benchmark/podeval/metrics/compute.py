@@ -56,11 +56,11 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 def note_inputs(result: Result, inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
     """Add to a score what its reader must know of the file (`file`) and of the texts (`text`) that it was made of."""
     recording = opened.get("recording")
-    found = {
+    sentences = {
         "file": list(recording.file_notes) if recording is not None else [],
         "text": list(getattr(inputs, "text_notes", ())),
     }
-    notes = {name: sentences for name, sentences in found.items() if sentences}
+    notes = {name: of for name, of in sentences.items() if of}
     return replace(result, notes={**result.notes, **notes}) if notes and isinstance(result, Score) else result
 
 

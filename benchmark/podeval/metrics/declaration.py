@@ -1,7 +1,7 @@
 """The declaration of a metric: every fact about it except its formula, stated once.
 
-The `evaluate` module, the card's facts, the command line's help, the docs table and the board's column are made of it.
-A metric's function takes its inputs as positional and its choices as keyword-only parameters, described under `Args`.
+The `evaluate` module, the card, the command line's help, the docs table and the board's column are made of it. A
+metric's function takes its inputs as positional and its choices as keyword-only parameters.
 """
 
 import inspect
@@ -289,9 +289,8 @@ class Metric:
             return result
         for key, value in result.values.items():
             if value is not None and not math.isfinite(value):
-                return Unscored(
-                    f"{self.name} computed {value} for {key}, which is not a score; please report it", "ours"
-                )
+                reason = f"{self.name} computed {value} for {key}, which is not a score; please report it"
+                return Unscored(reason, "ours")
         if self.needs and recording is not None and recording.rate < MODEL_RATE:
             return replace(result, notes={**result.notes, "upsampled_from": recording.rate})
         return result

@@ -7,6 +7,7 @@ judges nor questionnaires.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -145,7 +146,7 @@ def _is_missing(value: Any) -> bool:
 def _read_file(name: str, path: Path) -> str:
     from podeval.text.text_file import read_text
 
-    if path.is_file() and not path.read_bytes().strip():
+    if path.is_file() and not path.read_bytes().removeprefix(BOM_UTF8).strip():
         raise MissingInput(name, f"{path} is empty; it should hold a text or a script")
     content = read_text(path)
     if _is_missing(content):

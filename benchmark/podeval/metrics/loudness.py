@@ -148,7 +148,11 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             "channels": recording.channels,
             "rate": recording.rate,
             **levels.reasons,
-            **({UNRANKED: {"range_score": SHORT}} if recording.duration < SHORTEST_PROGRAMME else {}),
+            **(
+                {UNRANKED: dict.fromkeys(("range", "range_score"), SHORT)}
+                if recording.duration < SHORTEST_PROGRAMME
+                else {}
+            ),
         },
         timeline=Timeline(
             starts=[round(float(end) - 3, 2) for end in levels.short_term_times[::step]],

@@ -68,14 +68,15 @@ SENTENCES: Mapping[str, str] = {
     "no-answer-0": "no answer in {0} calls; the last: {1}",
     "not-ranked-wer": "not ranked: its WER is not known",
     "not-ranked-0": "not ranked: its {0} of {1} is above the ceiling of {2}",
-    "not-ranked-cancelled": "not ranked: channels cancel each other during more than a twentieth of the recording, and "
-    "what cancels is not scored ({0} of {1})",
-    "not-ranked-repeated": "not ranked: most of what is said is said more than once, which makes any pace even "
-    "({0} of {1})",
-    "not-ranked-joined": "not ranked: podeval joined its turns, so that the pauses between them are not the system's "
-    "({0} of {1})",
-    "not-ranked-loudness": "not ranked: the loudness range of less than a minute is not that of a programme "
-    "({0} of {1})",
+    "not-ranked-cancelled": "channels cancel each other during more than a twentieth of the recording, and what "
+    "cancels is not scored",
+    "not-ranked-repeated": "most of what is said is said more than once, which makes any pace even",
+    "not-ranked-joined": "podeval joined its turns, so that the pauses between them are not the system's",
+    "not-ranked-loudness": "the loudness range of less than a minute is not that of a programme",
+    "not-ranked-music": "there is music, and a louder bed evens out the reverberation that is measured",
+    "not-ranked-short": "the text is shorter than a window, of 100 tokens by default",
+    "not-ranked-senseless": "hardly any of its words are function words, as in no text that a person would say",
+    "not-ranked-played": "the recording plays its reference voice back",
     "not-ranked-alone": "not ranked: there is no other system to be compared with",
     "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, and {2} are "
     "needed; the others are missing from {3} results",
@@ -84,6 +85,21 @@ SENTENCES: Mapping[str, str] = {
     "unheard-answers": "a judge that reads plain words does not know how an answer sounds, which {0} dialogues are "
     "about; choose a judge that hears and modality=audio, or give every answer answer_tags, the sounds and tones that "
     "a listener noted",
+    "note-voices": "{0} voices are heard and there should be {1}, so the most similar are merged",
+    "note-language": "the language of the text is {0}",
+    "note-languages": "the text is in several languages: {0}",
+    "note-brackets": "{0} of the reference is in brackets and was not compared",
+    "note-upsampled": "the recording has {0} Hz, less than the models need, and was resampled",
+    "note-short": "the text is shorter than the window that this is measured on",
+    "note-windows": "{0} windows with hardly any speech were left out",
+    "note-without": "{0} has no value: {1}",
+    "note-stem": "{0} s of music are heard, and the speech without it is what is scored",
+    "note-both": "{0} s of music are heard, and the speech without it is scored beside the recording as it is",
+    "note-silence": "{0} s of silence at the beginning and {1} s of silence at the end",
+    "note-silence-begin": "{0} s of silence at the beginning",
+    "note-silence-end": "{0} s of silence at the end",
+    "note-not-ranked": "not ranked ({0}): {1}",
+    "not-ranked-items": "not ranked: {0} ({1} of {2})",
 }
 """Reasons that can be translated, by code, with `{0}`, `{1}` … in the place of what varies."""
 
@@ -117,7 +133,8 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
     for code, translation in words.get("sentences", {}).items():
         for template in filter(None, (SENTENCES[code], FORMER_SENTENCES.get(code))):
             if match := _compile(template).fullmatch(reason):
-                return str(translation).format(*match.groups())
+                # A reason may be part of a longer sentence.
+                return str(translation).format(*(translate_reason(part, words) for part in match.groups()))
     return reason
 
 

@@ -140,7 +140,7 @@ def describe_notes(score: Score) -> list[str]:
         if name.endswith("_unscored"):
             reason = value["unscored"] if isinstance(value, Mapping) else value
             lines.append(f"{name.removesuffix('_unscored')} has no value: {reason}")
-        elif name in _NOTED and value:
+        elif name in _NOTED and value and not (name == "short" and score.unranked):
             shares = value.items() if isinstance(value, Mapping) else ()
             listed = ", ".join(f"{language} {share:.0%}" for language, share in shares)
             lines.append(_NOTED[name].format(listed or value))

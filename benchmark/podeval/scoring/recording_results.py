@@ -299,7 +299,9 @@ class ResultsTable:
         lines = [
             f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
         ]
-        noted = Counter((name, said) for scores in self.scores for name, of in scores.notes.items() for said in of)
+        noted = Counter(
+            (name, sentence) for scores in self.scores for name, of in scores.notes.items() for sentence in of
+        )
         lines += [f"In {count} of {total}: {name}: {sentence}" for (name, sentence), count in noted.items()]
         return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
 

@@ -60,8 +60,8 @@ def write_notes(scores: RecordingResults) -> list[str]:
             for kind, at in kinds.items()
         )
         lines.append(f"Defects: {'; '.join(kind_texts)}")
-    said = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
-    for sentence, names in _group(said).items():
+    noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
+    for sentence, names in _group(noted).items():
         lines.append(f"Note ({', '.join(names)}): {sentence}")
     for reason, names in _group((one["unscored"], name) for name, one in scores.unscored.items()).items():
         lines.append(f"Not scored: {', '.join(names)}: {reason}")

@@ -35,7 +35,7 @@ def test_a_script_is_what_follows_the_thoughts() -> None:
     )
     script, server = served(lambda request: json_reply(answer), WRITE)
     assert isinstance(script, WrittenScript)
-    assert script.turns == [{"speaker": "1", "text": "Tea."}, {"speaker": "2", "text": "Yes."}]
+    assert (script.text, script.turns) == ("Host 1: Tea.\nHost 2: Yes.", None)
     assert script.details["tokens"] == 9
     assert script.details["cost"] == 0.5
     assert server.requests[0]["messages"] == [{"role": "user", "content": "Write about tea."}]
