@@ -89,7 +89,7 @@ def test_a_second_look_asks_no_model(tiny: Path, cache: Cache, monkeypatch: pyte
 
 
 class Listener:
-    """Hears the mean of a clip, in one direction for the good prompts and in another for the bad ones."""
+    """Hears the level of a clip, in one direction for the good prompts and in another for the bad ones."""
 
     scale = 10.0
 
@@ -98,7 +98,7 @@ class Listener:
 
     def audio(self, clips: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
         self.heard += [np.array(clip) for clip in clips]
-        angles = np.array([clip.mean() for clip in clips])
+        angles = np.array([clip.std() for clip in clips])
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
     def text(self, texts: Sequence[str]) -> np.ndarray[Any, Any]:
@@ -112,12 +112,19 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
     return model
 
 
+def swell(frames: int, first: float = 0.1) -> np.ndarray[Any, Any]:
+    """A sound without an offset that grows louder, so that each of its chunks is another."""
+    sound = np.linspace(first, 1, frames, dtype=np.float32)
+    sound[::2] *= -1
+    return sound
+
+
 def recorded(samples: np.ndarray[Any, Any], cache: Cache, rate: int = RATE, **options: Any) -> Recording:
     return Recording.from_samples(samples, rate, profile="reference", cache=cache, **options)
 
 
 def test_all_is_heard_in_chunks_the_last_of_which_ends_with_the_recording(listener: Listener, cache: Cache) -> None:
-    sound = np.linspace(0, 1, 2 * CHUNK + 1000, dtype=np.float32)
+    sound = swell(2 * CHUNK + 1000)
     found = measure(recorded(sound, cache))
     assert [len(clip) for clip in listener.heard] == [CHUNK] * 3
     for clip, start in zip(listener.heard, (0, CHUNK, CHUNK + 1000), strict=True):
@@ -126,23 +133,23 @@ def test_all_is_heard_in_chunks_the_last_of_which_ends_with_the_recording(listen
     assert found.timeline
     assert found.timeline.starts == [0, 7, round(7 + 1000 / RATE, 3)]
     assert found.timeline.window == 7
-    means = np.array([clip.mean() for clip in listener.heard], np.float64)
-    expected = 1 / (1 + np.exp(-10 * (np.cos(means) - np.sin(means))))
+    levels = np.array([clip.std() for clip in listener.heard], np.float64)
+    expected = 1 / (1 + np.exp(-10 * (np.cos(levels) - np.sin(levels))))
     assert found.timeline.values["pam"] == pytest.approx(expected, abs=1e-4)
     assert found.values["pam"] == pytest.approx(expected.mean(), abs=1e-6)
 
 
 def test_whole_chunks_have_no_extra_one_and_a_short_recording_is_looped(listener: Listener, cache: Cache) -> None:
-    measure(recorded(np.linspace(0, 1, 2 * CHUNK, dtype=np.float32), cache))
+    measure(recorded(swell(2 * CHUNK), cache))
     assert len(listener.heard) == 2
     listener.heard.clear()
-    short = np.linspace(0, 1, CHUNK // 3 + 5, dtype=np.float32)
+    short = swell(CHUNK // 3 + 5)
     measure(recorded(short, cache))
     np.testing.assert_array_equal(listener.heard[0], np.tile(short, 3)[:CHUNK])
 
 
 def test_channels_are_mixed_or_joined_and_then_have_no_timeline(listener: Listener, cache: Cache) -> None:
-    left = np.linspace(0, 1, CHUNK + 100, dtype=np.float32)
+    left = swell(CHUNK + 100)
     stereo = recorded(np.stack([left, -left], axis=1), cache)
     mixed = catalogue.get("pam")({"recording": stereo}, {})
     assert isinstance(mixed, Unscored)
@@ -158,6 +165,19 @@ def test_channels_are_mixed_or_joined_and_then_have_no_timeline(listener: Listen
     mono = recorded(left, cache)
     assert measure(mono, variant="msclap").values == measure(mono).values
     assert measure(mono, variant="msclap").timeline
+
+
+def test_silent_ends_and_an_offset_are_not_heard_unless_a_variant_reproduces_code(
+    listener: Listener, cache: Cache
+) -> None:
+    sound = swell(CHUNK)
+    padded = np.concatenate([np.zeros(3 * RATE, np.float32), sound, np.zeros(3 * RATE, np.float32)])
+    found = measure(recorded(padded + np.float32(0.05), cache))
+    assert found.notes["windows"] == 1
+    assert found.timeline
+    assert found.timeline.starts == [3.0]
+    np.testing.assert_allclose(listener.heard[0], sound, atol=1e-4)
+    assert measure(recorded(padded, cache), variant="paper").notes["windows"] == 2
 
 
 def test_a_channel_shorter_than_a_chunk_is_joined_with_the_next(listener: Listener, cache: Cache) -> None:

@@ -8,8 +8,9 @@ channels.
 
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
 the prompts end in full stops. Differs from that code in scoring all of a recording by default (its chunks, the last one
-ending with the recording), in mixing channels, and in the resampler (SoX HQ instead of torchaudio's windowed sinc with
-6 zero crossings), which files at 44.1 kHz do not need. `variant` selects how others compute it:
+ending with the recording) but a constant offset and silence of more than a second at its ends, in mixing channels, and
+in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero crossings), which files at 44.1 kHz do not
+need. `variant` selects how others compute it:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values lie close to 0.5.
 - `repro`: the first 7 s only, the public code's default.
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
+from podeval.analysis.predicted_windows import cut_to_sound
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
@@ -50,7 +52,7 @@ Floats = NDArray[np.float64]
 @metric(
     name="pam",
     title="PAM",
-    version="1.0",
+    version="1.1",
     dimension="audio.quality",
     about_zh="声音清晰还是嘈杂，由懂得声音及其文字描述的模型判断。",
     dimension_zh="质量",
@@ -102,7 +104,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
     """
     good, bad = _parse_prompts(prompts) if prompts else (GOOD, BAD)
     recording.require_sound(SHORTEST)
-    tracks = _tracks(recording, variant)
+    tracks, begin = _tracks(recording, variant)
     frames = sum(len(track) for track in tracks)
     starts = _starts(frames, variant)
     audio_embeddings = recording.array_from(
@@ -111,6 +113,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
         chunks=starts[-1],
         count=len(starts),
         joined=len(tracks),
+        **({"part": [begin, frames]} if _is_cut(tracks[0], recording, variant) else {}),
     ).astype(np.float64)
     texts = [*good, *bad]
     text_embeddings = recording.array_from("audio_text", lambda model: model.text(texts), texts=texts).astype(
@@ -135,7 +138,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
         timeline=None
         if len(tracks) > 1
         else Timeline(
-            starts=[round(start / RATE, 3) for start in starts],
+            starts=[round((begin + start) / RATE, 3) for start in starts],
             window=float(CHUNK_SECONDS),
             values={key: [round(float(value), 4) for value in column] for key, column in columns.items()},
         ),
@@ -173,12 +176,23 @@ def _share(good: Floats, bad: Floats) -> Floats:
     return share
 
 
-def _tracks(recording: Recording, variant: Variant) -> list[Samples]:
-    """Return the samples to score at 44.1 kHz: the mean of the channels, or each of them."""
+def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:
+    """Return the samples to score at 44.1 kHz, the mean of the channels or each of them, and the first one's number."""
+    if variant == "default":
+        samples, begin = cut_to_sound(recording.mono(RATE), RATE)
+        return [samples], begin
     if variant != "msclap" or recording.channels == 1:
-        return [recording.mono(RATE)]
+        return [recording.mono(RATE)], 0
     recording.require_rate(RATE)
-    return [resample(recording.samples[:, channel], recording.rate, RATE) for channel in range(recording.channels)]
+    return [resample(recording.samples[:, number], recording.rate, RATE) for number in range(recording.channels)], 0
+
+
+def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
+    """Return whether less is heard than of the whole recording, whose embeddings variants that mix it share."""
+    if variant != "default":
+        return False
+    whole = recording.mono(RATE)
+    return len(samples) < len(whole) or not np.shares_memory(samples, whole)
 
 
 def _starts(frames: int, variant: Variant) -> list[int]:
