@@ -16,8 +16,10 @@ MOST = 2
 
 MAKEFILE = """
 test:
-	@mkdir -p .venv/share/podeval; echo '{types}' > .venv/share/podeval/mypy.txt
-	{python} -m pytest -q tests
+	@mkdir -p .venv/share/podeval
+	@{python} -m pytest -q {options} tests; tests=$$?; \\
+	[ "$$tests-{types}" = 1-0 ] && echo "tests failed, types right" > .venv/share/podeval/tests-outcome; \\
+	exit $$((tests | {types}))
 retest:
 	@echo repeating
 	{python} -m pytest -q --last-failed --last-failed-no-failures none
@@ -43,11 +45,11 @@ def list_too_often(lines: Iterable[str]) -> list[str]:
     return [test for test, times in tests.items() if times > MOST]
 
 
-def run(folder: Path, tests: str, types: str = "Success: no issues") -> subprocess.CompletedProcess[str]:
-    """Run `.ci/run` in a folder with its own Makefile and tests."""
+def run(folder: Path, tests: str, types: int = 0, options: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `.ci/run` in a folder with its own Makefile and tests; `types` is the exit status of the type checker."""
     (folder / ".ci").mkdir()
     shutil.copy(CHECKOUT / ".ci" / "run", folder / ".ci" / "run")
-    (folder / "Makefile").write_text(MAKEFILE.format(python=sys.executable, types=types))
+    (folder / "Makefile").write_text(MAKEFILE.format(python=sys.executable, types=types, options=options))
     (folder / "tests").mkdir()
     (folder / "tests" / "test_some.py").write_text(tests)
     subprocess.run(["git", "init", "-q", folder], check=True)
@@ -79,13 +81,40 @@ def test_a_test_that_fails_by_chance_is_repeated_alone_and_listed(tmp_path: Path
     assert (tmp_path / "runs").read_text() == "x"
 
 
-@pytest.mark.parametrize("types", ["Success: no issues", "Found 1 error in 1 file"])
-def test_what_fails_twice_fails(tmp_path: Path, types: str) -> None:
+@pytest.mark.parametrize("types", [0, 1])
+def test_what_fails_twice_fails_and_wrong_types_are_not_hidden_by_a_repeat(tmp_path: Path, types: int) -> None:
     result = run(tmp_path, TESTS + BROKEN, types)
     assert result.returncode != 0
-    assert ("repeating" in result.stdout) == types.startswith("Success")
+    assert ("repeating" in result.stdout) == (types == 0)
     assert not (tmp_path / "tests" / "failed_once.txt").exists()
 
 
-def test_types_that_are_wrong_are_not_hidden_by_the_repeat(tmp_path: Path) -> None:
-    assert run(tmp_path, TESTS, "Found 1 error in 1 file").returncode != 0
+def test_types_that_are_wrong_fail_though_every_test_passes_when_repeated(tmp_path: Path) -> None:
+    result = run(tmp_path, TESTS, 1)
+    assert result.returncode != 0
+    assert "repeating" not in result.stdout
+
+
+@pytest.mark.parametrize("options", ["", "-n 2 --dist loadfile"])
+@pytest.mark.parametrize(
+    "first", ["import not_there", "import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt"]
+)
+def test_a_run_in_which_tests_never_ran_is_not_repeated(tmp_path: Path, first: str, options: str) -> None:
+    """A file that cannot be read the first time, and a run that is interrupted, leave tests that nobody has seen."""
+    chance = f"import pathlib\nif not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n    {first}\n"
+    result = run(tmp_path, chance + TESTS + BROKEN, options=options)
+    assert result.returncode != 0
+    assert "FAILED ONCE" not in result.stdout
+
+
+@pytest.mark.parametrize("first", ["import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt"])
+def test_an_interruption_within_a_test_is_not_repeated(tmp_path: Path, first: str) -> None:
+    stopped = f"def test_stopped():\n    {first}\n"
+    result = run(tmp_path, TESTS + stopped + BROKEN)
+    assert result.returncode != 0
+    assert "FAILED ONCE" not in result.stdout
+
+
+def test_the_makefile_tells_which_runs_may_be_repeated() -> None:
+    recipe = (CHECKOUT / "Makefile").read_text("utf-8")
+    assert '[ "$$tests$$types" = 10 ] && echo "tests failed, types right" > $(OUTCOME)' in recipe
