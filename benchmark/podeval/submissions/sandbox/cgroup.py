@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from podeval.submissions.sandbox.box import SandboxLimits
+from podeval.submissions.sandbox.command import SandboxLimits
 from podeval.submissions.sandbox.processes import is_alive
 
 _NAME, _OPENER = "podeval-", "podeval-worker"

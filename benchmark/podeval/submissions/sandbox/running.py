@@ -9,7 +9,7 @@ import threading
 import time
 
 from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usage
-from podeval.submissions.sandbox.box import ExitInfo, SandboxSpec
+from podeval.submissions.sandbox.command import ExitInfo, SandboxSpec
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
