@@ -65,9 +65,16 @@ class Ledger:
         cost, now = jobs.at_most(per_minute), self.clock()
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
-            sums = {"cost": f"{cost:.2f}", "budget": f"{self.budget:.2f}"}
-            asked = {"id": submission, "machine": jobs.flavour, "minutes": jobs.minutes}
-            raise TooExpensive(write_sentence("job-too-expensive", **asked, **sums))
+            raise TooExpensive(
+                write_sentence(
+                    "job-too-expensive",
+                    id=submission,
+                    machine=jobs.flavour,
+                    minutes=jobs.minutes,
+                    cost=f"{cost:.2f}",
+                    budget=f"{self.budget:.2f}",
+                )
+            )
 
         def take(session: Session) -> HubJob:
             rounds = list(session.scalars(_rounds(submission, run)))

@@ -32,7 +32,7 @@ from podeval.submissions.states import (
 
 Row = TypeVar("Row")
 Clock = Callable[[], datetime]
-Also = Callable[[Session], None]
+Also = Callable[[Session], object]
 """What else happens in the transaction of a change."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
@@ -170,7 +170,15 @@ class Queue:
         return self.database.write(take)
 
     def move(
-        self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
+        self,
+        id: str,
+        before: str,
+        after: str,
+        *,
+        by: str,
+        reason: str = "",
+        also: Also = lambda session: None,
+        **changes: Any,
     ) -> SubmissionRow:
         """Change a state that no worker holds; `also` runs in the same transaction.
 
@@ -179,8 +187,7 @@ class Queue:
         """
 
         def change(session: Session) -> SubmissionRow:
-            if also is not None:
-                also(session)
+            also(session)
             return change_state(session, id, before, after, self._clock(), by=by, reason=reason, **changes)
 
         return self.database.write(change)
@@ -273,7 +280,7 @@ class Queue:
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
-    def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+    def cancel(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
@@ -292,15 +299,14 @@ class Queue:
                 raise BadInput(write_sentence("nothing-to-cancel", id=id, state=row.state))
             if (lease := session.get(Lease, id)) is not None:
                 session.delete(lease)
-            if also is not None:
-                also(session)
+            also(session)
             code = "cancelled-by-because" if reason else "cancelled-by"
             why = write_sentence(code, who=by, **({"why": reason} if reason else {}))
             return change_state(session, id, row.state, "cancelled", self._clock(), by=by, reason=why)
 
         return self.database.write(stop)
 
-    def retry(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+    def retry(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Queue a failed or cancelled submission once more; its finished items are kept.
 
         Args:
@@ -321,10 +327,10 @@ class Queue:
             if not row.pinned:
                 raise BadInput(write_sentence("never-checked", id=id))
             refuse_duplicate(session, row.digest, row.system, row.owner)
-            if also is not None:
-                also(session)
-            anew: dict[str, Any] = {"failures": 0, "not_before": now}
-            return change_state(session, id, row.state, "queued", self._clock(), by=by, reason=reason, **anew)
+            also(session)
+            return change_state(
+                session, id, row.state, "queued", self._clock(), by=by, reason=reason, failures=0, not_before=now
+            )
 
         return self.database.write(again)
 
