@@ -16,10 +16,8 @@ PLAN = JobPlan(
     round=1,
     model="alice/tts",
     revision="a" * 40,
-    items_repo="podeval/podeval-asked",
     items_revision="d" * 40,
     items_folder="s0123456789ab/real_pod/demo/0123",
-    bucket="podeval/podeval-results",
     results="s0123456789ab/real_pod/demo/1",
 )
 
@@ -84,9 +82,7 @@ def test_a_job_is_started_once_for_a_round_whatever_happens_to_the_answer(execut
     assert executor.start(replace(PLAN, run="real_pod/topics")).id != first.id
 
 
-def test_its_log_can_be_followed_and_it_can_be_stopped(executor: HfJobs, jobs: Any) -> None:
-    job = executor.start(PLAN)
-    assert list(executor.lines(job.id)) == ["loading the model", "item 1 of 2", "item 2 of 2"]
+def test_it_can_be_stopped(executor: HfJobs, jobs: Any) -> None:
     other = executor.start(replace(PLAN, round=2))
     executor.stop(other.id)
     assert executor.look(other.id).status.stage == "CANCELED"

@@ -6,7 +6,7 @@ cost at most is known before it starts. Measuring stays here, on copies that are
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,8 +43,8 @@ class JobPlan:
         run: which of its runs, such as `real_pod/demo`.
         round: from 1; a job of the same round is found again, and no second one is started.
         model, revision: the repo, and its commit.
-        items_repo, items_revision, items_folder: dataset repo, its commit, and the folder with `job.json` and items.
-        bucket, results: the bucket, and the folder in it that receives outputs.
+        items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
+        results: folder of the bucket that receives outputs.
         base, base_revision: what the model adapts.
     """
 
@@ -53,16 +53,14 @@ class JobPlan:
     round: int
     model: str
     revision: str
-    items_repo: str
     items_revision: str
     items_folder: str
-    bucket: str
     results: str
     base: str | None = None
     base_revision: str | None = None
 
     def __post_init__(self) -> None:
-        pins = ((self.model, self.revision), (self.base, self.base_revision), (self.items_repo, self.items_revision))
+        pins = ((self.model, self.revision), (self.base, self.base_revision), ("the items", self.items_revision))
         for repo, revision in pins:
             if repo is not None and not _COMMIT.fullmatch(revision or ""):
                 raise BadInput(f"{repo} must be pinned to a full commit for a job, not {revision!r}")
@@ -174,10 +172,6 @@ class HfJobs:
         with suppress(JobGone, BadInput):
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
-    def lines(self, job: str) -> Iterator[str]:
-        """Yield what a job prints, until it ends; whoever submitted the model wrote it."""
-        yield from self.client.fetch_job_logs(job_id=job, namespace=self.namespace, follow=True)
-
     @property
     def client(self) -> "HfApi":
         """The Hub's client."""
@@ -191,8 +185,8 @@ class HfJobs:
         items = {"revision": plan.items_revision, "path": plan.items_folder, "read_only": True}
         volumes = [
             Volume(type="model", source=plan.model, mount_path=MODEL, revision=plan.revision, read_only=True),
-            Volume(type="dataset", source=plan.items_repo, mount_path=ASKED, **items),
-            Volume(type="bucket", source=plan.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
+            Volume(type="dataset", source=self.items_repo, mount_path=ASKED, **items),
+            Volume(type="bucket", source=self.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
         ]
         if plan.base is not None:
             base = {"source": plan.base, "revision": plan.base_revision}

@@ -100,12 +100,9 @@ class Ledger:
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
         """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
-        spent = 0.0 if info is None else compute_cost(row, info)
-        stage, message = (
-            ("NEVER STARTED", "")
-            if info is None
-            else (str(getattr(info.status.stage, "value", info.status.stage)), info.status.message or "")
-        )
+        spent, stage, message = 0.0, "NEVER STARTED", ""
+        if info is not None:
+            spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
 
     def settle_lost(self, row: HubJob) -> None:
@@ -197,6 +194,11 @@ def compute_cost(row: HubJob, info: "JobInfo") -> float:
     if ran is None or row.attempts > 1:
         return row.reserved
     return min(row.reserved, row.per_minute * ran / 60)
+
+
+def get_stage(job: "JobInfo") -> str:
+    """Return the stage of a job, as the Hub names it."""
+    return str(getattr(job.status.stage, "value", job.status.stage))
 
 
 def _rounds(submission: str, run: str) -> "Select[HubJob]":
