@@ -4,7 +4,7 @@ The figures are in the database, so that a restarted worker, or another one, kno
 still running.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -142,11 +142,9 @@ class Ledger:
         with self.database.reading() as session:
             return _committed(session)
 
-    def _read(self, query: Any) -> list[HubJob]:
+    def _read(self, query: "Select[HubJob]") -> list[HubJob]:
         with self.database.reading() as session:
-            rows: Sequence[HubJob] = session.scalars(query).all()
-            session.expunge_all()
-            return list(rows)
+            return list(session.scalars(query))
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:

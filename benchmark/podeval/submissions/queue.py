@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -68,24 +68,25 @@ class Queue:
         Raises:
             BadInput: there is no such submission.
         """
-        return self._read(lambda session: [get_row(session, id)])[0]
+        with self.database.reading() as session:
+            return get_row(session, id)
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """List submissions, newest first."""
         query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
         query = query.where(SubmissionRow.owner == owner) if owner else query
         query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._read(lambda session: list(session.scalars(query)))
+        return self._list(query)
 
     def history(self, id: str) -> list[SubmissionHistory]:
         """List every change of a submission's state, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(query)))
+        return self._list(query)
 
     def leases(self) -> list[Lease]:
         """List the leases: which worker works on which submission."""
-        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
+        return self._list(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
         """List the position and estimate of every queued submission, in order."""
@@ -390,9 +391,6 @@ class Queue:
         if quotas:
             refuse_too_many(session, owner, self._clock(), self.policy)
 
-    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session has ended."""
+    def _list(self, query: Select[Row]) -> list[Row]:
         with self.database.reading() as session:
-            result = rows(session)
-            session.expunge_all()
-        return result
+            return list(session.scalars(query))

@@ -21,7 +21,7 @@ from podeval.store import operator_settings
 from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import list_possible_runs
+from podeval.submissions.benchmark_entries import find_runs, list_possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
@@ -284,15 +284,7 @@ def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
 
 
 def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return list(_take_down_runs(Submission.model_validate(row.document), row.id, board))
-
-
-def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
-    for entry in list_possible_runs(document):
-        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
-        # A later submission of the same system stays.
-        if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):
-            yield run
+    return [run for _, run in find_runs(row, board) if take_down(run)]
 
 
 def publish(run: RunFolder, board: Path) -> Path:
