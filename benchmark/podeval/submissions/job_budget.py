@@ -30,8 +30,6 @@ Clock = Callable[[], datetime]
 EMPTIED = "TAKEN DOWN"
 """Stage of a job whose results were deleted, as its submission was taken down."""
 
-_IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.run, HubJob.round)
-
 
 class BudgetSpent(PodevalError):
     """A job could cost more than is left of the budget; nothing was started. The submission is not at fault."""
@@ -115,11 +113,8 @@ class Ledger:
 
     def of(self, submission: str) -> list[HubJob]:
         """List all jobs of a submission, in order."""
-        return self._read(_IN_ORDER.where(HubJob.submission == submission))
-
-    def all(self) -> list[HubJob]:
-        """List all jobs of all submissions, in order."""
-        return self._read(_IN_ORDER)
+        query = select(HubJob).where(HubJob.submission == submission)
+        return self._read(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
 
     def under_way(self) -> list[HubJob]:
         """List the jobs that are not settled."""
