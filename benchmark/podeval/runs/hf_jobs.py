@@ -1,8 +1,8 @@
 """The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
-private dataset at its commit, no secrets, a time limit, a fixed number of attempts, results into a bucket. What it will
-cost at most is known before it starts. Measuring stays here, on copies that are decoded here.
+private dataset at its commit, no secrets, a time limit, one start, results into a bucket. What it will cost at most is
+known before it starts. Measuring stays here, on copies that are decoded here.
 """
 
 import re
@@ -86,9 +86,6 @@ class HfJobs:
         flavour: of the machine, such as `a10g-large`.
         namespace: who pays, and who owns the bucket and the dataset.
         minutes: after which a job is stopped.
-        attempts: how often the Hub starts it where it falls.
-        bucket: that receives outputs, `owner/name`; `<namespace>/podeval-results` where it is empty.
-        items_repo: private dataset repo of what is asked; `<namespace>/podeval-asked` where it is empty.
         api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 
@@ -96,9 +93,6 @@ class HfJobs:
     flavour: str
     namespace: str
     minutes: int = 120
-    attempts: int = 1
-    bucket: str = ""
-    items_repo: str = ""
     api: "HfApi | None" = None
 
     def __post_init__(self) -> None:
@@ -106,14 +100,22 @@ class HfJobs:
             raise BadInput("give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
-        if not 1 <= self.minutes <= 24 * 60 or not 1 <= self.attempts <= 5:
-            raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
+        if not 1 <= self.minutes <= 24 * 60:
+            raise BadInput("a job takes 1 minute to 24 hours")
         if not self.namespace:
             raise BadInput(
                 "give the user or organisation that pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE"
             )
-        for name, default in (("bucket", "podeval-results"), ("items_repo", "podeval-asked")):
-            object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that receives outputs."""
+        return f"{self.namespace}/podeval-results"
+
+    @property
+    def items_repo(self) -> str:
+        """The private dataset repo of items."""
+        return f"{self.namespace}/podeval-asked"
 
     def per_minute(self) -> float:
         """Return the US dollars that a minute of the machine costs, at the price the Hub states now.
@@ -132,8 +134,8 @@ class HfJobs:
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
-        """Return the US dollars that one job costs at most: every attempt to its end."""
-        return per_minute * self.minutes * self.attempts
+        """Return the US dollars that one job costs at most."""
+        return per_minute * self.minutes
 
     def start(self, plan: JobPlan) -> "JobInfo":
         """Start a job, or find the one that was started for this round.
@@ -198,7 +200,7 @@ class HfJobs:
             "env": {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
             "flavor": self.flavour,
             "timeout": f"{self.minutes}m",
-            "attempts": self.attempts,
+            "attempts": 1,
             "labels": plan.labels,
             "volumes": volumes,
             "namespace": self.namespace,

@@ -84,7 +84,7 @@ class Ledger:
                 raise BudgetSpent(f"{about}, and {advice}")
             row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
             row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
-            row.minutes, row.attempts, row.per_minute = jobs.minutes, jobs.attempts, per_minute
+            row.minutes, row.attempts, row.per_minute = jobs.minutes, 1, per_minute
             row.reserved, row.asked_at = cost, now
             session.add(row)
             session.flush()
@@ -183,10 +183,7 @@ def estimate(document: Submission, jobs: HfJobs) -> JobCost:
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
     """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
     ran = info.durations.running_secs if info.durations else None
-    # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.
-    if ran is None or row.attempts > 1:
-        return row.reserved
-    return min(row.reserved, row.per_minute * ran / 60)
+    return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
 
 
 def get_stage(job: "JobInfo") -> str:
