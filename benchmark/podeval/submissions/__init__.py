@@ -2,7 +2,6 @@
 
 __all__ = [
     "benchmark_entries",
-    "document_draft",
     "fetch_model",
     "gate",
     "generation",
