@@ -1,6 +1,7 @@
 """Submissions, from the gate to the board: the queue, the worker, the sandbox, publishing, takedown."""
 
 __all__ = [
+    "author_kit",
     "benchmark_entries",
     "fetch_model",
     "gate",
