@@ -35,8 +35,7 @@ from sqlalchemy.orm import Session
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import Policy, SubmissionRefused
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC)
