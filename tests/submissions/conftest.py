@@ -100,14 +100,15 @@ def outputs_document() -> Callable[..., Submission]:
 
 
 def beside(name: str) -> ModuleType:
-    """A module of this folder."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
+    """A module of this folder, or by a path from it."""
+    path = Path(__file__).parent / f"{name}.py"
+    if path.stem in sys.modules:
+        return sys.modules[path.stem]
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
 
@@ -165,5 +166,5 @@ def ordeal() -> Any:
 
 @pytest.fixture(scope="session", name="beside")
 def beside_fixture() -> Any:
-    """A module of this folder, by name."""
+    """A module of this folder, by name or by a path from it."""
     return beside

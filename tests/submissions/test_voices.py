@@ -1,11 +1,9 @@
 """Reference voices reach models that take them: a tiny Dia with random weights, through the sandbox."""
 
-import importlib.util
 import json
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -37,20 +35,10 @@ def voices(tmp_path: Path, tiny_models: Any) -> Path:
     return folder
 
 
-def adapters_tests(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.long
-def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path) -> None:
+def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path, beside: Any) -> None:
     pytest.importorskip("transformers")
-    model = adapters_tests("tiny_submissions").dia(tmp_path / "dia", steps=24)
+    model = beside("../systems/adapters/tiny_submissions").dia(tmp_path / "dia", steps=24)
     for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
         path.chmod(0o755 if path.is_dir() else 0o644)
     limits = SandboxLimits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
