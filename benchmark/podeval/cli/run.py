@@ -242,13 +242,13 @@ def _repeat(
     board: bool = False,
 ) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.progress_bar import show_run_progress
+    from podeval.cli.progress_bar import Steps
     from podeval.runs.reliability import write_reliability
 
     complete = True
     for number in range(seeds):
         name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
-        with show_run_progress(name, request, which=which) as steps:
+        with Steps(f"{which}{name}") as steps:
             more = request.repeats or number > 0
             summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
             if number == seeds - 1:

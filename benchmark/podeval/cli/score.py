@@ -2,7 +2,6 @@
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,16 +112,18 @@ def _score_files(
     names: list[str], requests: "list[ScoreRequest]", as_json: bool
 ) -> "tuple[list[Scores], dict[str, str]]":
     """Score file by file, with the progress; the scores, and by name why a file could not be read."""
-    from podeval.cli.progress_bar import show_score_progress
+    from podeval.cli.progress_bar import show_progress
     from podeval.errors import BadInput
     from podeval.scoring import api
 
     scored: list[Scores] = []
     errors: dict[str, str] = {}
-    with show_score_progress(names) as tell:
+    with show_progress("score" if len(names) > 1 else Path(names[0]).name) as steps:
         for number, (name, request) in enumerate(zip(names, requests, strict=True)):
+            if len(names) > 1:
+                steps.step("recordings", number, len(names))
             try:
-                scored.append(api.score_one(name, request, partial(tell, number)))
+                scored.append(api.score_one(name, request))
                 line = scored[-1].to_json()
             except BadInput as refusal:
                 errors[name] = str(refusal)

@@ -1,7 +1,6 @@
 """The number of CPU cores that models may use, and work spread over them in order."""
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -83,16 +82,10 @@ def hold(lock: Any) -> Iterator[None]:
         lock.release()
 
 
-def wait_for(lock: Any) -> float:
-    """Acquire a lock that another has, leaving the threads of the work at hand to what runs beside it.
-
-    Returns:
-        Seconds that it took.
-    """
-    began = time.monotonic()
+def wait_for(lock: Any) -> None:
+    """Acquire a lock that another has, leaving the threads of the work at hand to what runs beside it."""
     with leave_threads():
         lock.acquire()
-    return time.monotonic() - began
 
 
 def limit_threads(otherwise: int | None = None) -> int:

@@ -8,11 +8,11 @@ What failed by our fault (a model that is not installed) is tried again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from podeval import progress
 from podeval.analysis.cache import Cache, open_default_cache
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import PodevalError
@@ -20,8 +20,6 @@ from podeval.metrics.compute import describe_provenance, make_protocol_for, scor
 from podeval.metrics.inputs import MetricInputs, MissingInput
 from podeval.metrics.score import Result, Unscored, parse_result
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
-from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
-from podeval.scoring.kept_works import KeptWorks
 from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.scores import Scores
@@ -39,19 +37,13 @@ SHORTEST, LONGEST = 30.0, 2 * 3600.0
 """Seconds of recordings of which several metrics are scored at once."""
 
 
-def score_source(
-    source: AudioSource,
-    request: ScoreRequest,
-    plan: MetricPlan,
-    tell: Callable[[ScoreProgress], None] = lambda _: None,
-) -> Scores:
-    """Score one recording.
+def score_source(source: AudioSource, request: ScoreRequest, plan: MetricPlan) -> Scores:
+    """Score one recording, and report how many metrics are finished.
 
     Args:
         source: the recording, which is decoded where a result is not in the cache.
         request: what is asked, with what there is beside the recording.
         plan: the metrics.
-        tell: is told how far it is.
 
     Raises:
         BadInput: the recording cannot be read, or an input does not fit another.
@@ -65,7 +57,7 @@ def score_source(
         else:
             results[metric.name] = result
     facts, defects = session.describe()
-    results |= _score_missing(session, missing, facts.seconds, request, tell)
+    results |= _score_missing(session, missing, facts.seconds, request)
     results = {metric.name: results[metric.name] for metric in plan.metrics}
     protocols = {metric.name: session.protocol(metric) for metric in plan.metrics}
     return Scores(
@@ -84,11 +76,7 @@ def score_source(
 
 
 def _score_missing(
-    session: _Session,
-    metrics: list[Metric],
-    seconds: float,
-    request: ScoreRequest,
-    tell: Callable[[ScoreProgress], None],
+    session: _Session, metrics: list[Metric], seconds: float, request: ScoreRequest
 ) -> dict[str, Result]:
     """Score with metrics whose results are not kept, side by side where there are cores for that.
 
@@ -100,32 +88,16 @@ def _score_missing(
     results: dict[str, Result] = {}
 
     def score(metric: Metric) -> None:
-        with estimate.scoring(metric.name):
+        with progress.listen(lambda *_: side_by_side.require_success()):
             results[metric.name] = session.score(metric)
+            progress.report("metrics", len(results), len(metrics))
 
-    count = _count_side_by_side(request, seconds, len(metrics))
-    side_by_side = SideBySide(metrics, count, score)
-
-    def tell_unless_stopped(progress: ScoreProgress) -> None:
-        side_by_side.require_success()
-        tell(progress)
-
-    kept = KeptWorks(session.content, request.profile)
-    estimate = TimeEstimate(
-        metrics,
-        seconds,
-        request.has_turns,
-        tell_unless_stopped,
-        side_by_side=count,
-        profile=request.profile,
-        kept=kept.choose(list_works(metrics, request.has_turns)),
-    )
+    side_by_side = SideBySide(metrics, _count_side_by_side(request, seconds, len(metrics)), score)
+    progress.report("metrics", 0, len(metrics))
     session.open(metrics)
     # Products of matrices are too small for a second thread, and their last digit shall not depend on what runs beside.
     with limit_to_one_thread():
         side_by_side.run()
-    estimate.learn()
-    kept.note(estimate.complete)
     return results
 
 
