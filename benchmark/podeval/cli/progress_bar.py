@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PAUSE = 5.0
 """Seconds between two lines about progress if there is no terminal."""
+_COUNTED = 10_000
+"""Most pieces that are shown one by one."""
 
 
 class Steps(AbstractContextManager["Steps"]):
@@ -55,7 +57,8 @@ class Steps(AbstractContextManager["Steps"]):
 
     def step(self, title: str, done: float, total: float) -> None:
         """Show that `done` of `total` pieces of a step are finished; a step may begin again."""
-        finished, pieces = round(done), round(total)
+        # Samples and bytes are shown as hundredths.
+        finished, pieces = (round(100 * done / total), 100) if total > _COUNTED else (round(done), round(total))
         if (task := self._tasks.get(title)) is None:
             name = make_printable(f"{self._label} · {title}")
             task = self._tasks[title] = self._bars.add_task(name, total=pieces)
