@@ -189,7 +189,7 @@ def test_every_card_has_what_papers_print_or_says_that_they_print_nothing() -> N
             silent.add(name)
     # Metrics of podeval's own, and those that papers have as a picture or a name alone.
     assert silent == {
-        *("audiobox_aesthetics", "content_errors", "dialogue_naturalness", "distillmos", "integrity", "nisqa_tts"),
+        *("content_errors", "dialogue_naturalness", "distillmos", "integrity", "nisqa_tts"),
         *("pace", "speaker_attribution", "timbre_similarity", "turn_taking", "wsim"),
     }
 

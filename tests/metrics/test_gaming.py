@@ -148,7 +148,7 @@ def test_the_mix_is_ranked_and_the_stem_is_shown() -> None:
     mixed = Heard(-6, stem=Heard(-26, {"scored": "speech stem"}))
     values = score("dnsmos", {"recording": mixed}).values
     assert (values["ovrl"], values["ovrl_stem"]) == (pytest.approx(2.0), pytest.approx(3.0))
-    for name in ("dnsmos", "distillmos", "utmos22", "nisqa_tts", "utmosv2", "sound_fidelity"):
+    for name in ("dnsmos", "distillmos", "utmos22", "nisqa_tts", "sound_fidelity"):
         assert [key.better for key in catalogue.get(name).keys if key.name.endswith("_stem")] == ["informative"]
 
 

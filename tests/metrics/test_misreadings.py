@@ -11,7 +11,7 @@ from podeval.metrics.space_files import BIAS_PICTURE, list_sources, write_card
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 OWN_CASE = {"rtf", "arena", "mushra", "mos"}
 """Metrics of logs and of people's answers: neither voices nor codecs reach them, and their sentence says so."""
-UNRUN = {"sound_fidelity", "utmos22", "utmosv2", "nisqa_tts", "audiobox_aesthetics", "pam", "casp"}
+UNRUN = {"sound_fidelity", "utmos22", "nisqa_tts", "pam", "casp"}
 """Metrics whose weights come with no package; their sentence names the command that would measure them."""
 
 

@@ -97,15 +97,6 @@ def test_a_recording_of_whole_windows_has_none_twice_and_a_short_one_is_rated_wh
     assert (score.timeline.starts, score.timeline.window) == ([0], 4)
 
 
-def test_utmosv2_has_windows_of_3_s_and_of_a_long_recording_60_spread_or_all(models: Models, cache: Cache) -> None:
-    assert measure("utmosv2", np.full(10 * RATE, 0.5), cache).timeline.starts == [0, 3, 6, 7]
-    sound = np.full(240 * RATE, 0.5)
-    spread = measure("utmosv2", sound, cache).timeline.starts
-    assert (len(spread), spread[0], spread[-1]) == (60, 0, 237)
-    assert np.ptp(np.diff(spread)) < 0.002
-    assert len(measure("utmosv2", sound, cache, windows="all").timeline.starts) == 80
-
-
 def test_pauses_are_left_out_and_counted_unless_all_is_pause(models: Models, cache: Cache) -> None:
     sound = tone(np.full(30 * RATE, 0.5))
     models.spans = (Span(0, 8), Span(19, 21), Span(23, 30))
@@ -206,7 +197,7 @@ def test_noise_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     assert not models.windows
 
 
-@pytest.mark.parametrize("name", ["utmos22", "utmosv2", "nisqa_tts", "audiobox_aesthetics"])
+@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
 def test_the_embedded_profile_says_which_has_the_model(name: str, models: Models, cache: Cache) -> None:
     unscored = measure(name, np.full(2 * RATE, 0.5), cache, profile="embedded")
     assert unscored.cause == "ours"

@@ -92,9 +92,7 @@ OF_MEANING: Keys = {"semantic_div": ("semantic_div",)}
 OF_REFERENCE: Keys = {
     "sound_fidelity": ("pesq_estimate",),
     "utmos22": ("utmos22",),
-    "utmosv2": ("utmosv2",),
     "nisqa_tts": ("nisqa_tts",),
-    "audiobox_aesthetics": ("pq", "ce", "cu", "pc"),
     "pam": ("pam",),
 }
 """Metrics whose models no package brings; they are scored where the reference profile is installed."""

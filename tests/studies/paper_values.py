@@ -82,7 +82,6 @@ PICKS = (
     Pick("dnsmos", PROSE["lfs"], "least value of clips kept for the benchmark", _is(metric="dns_mos_threshold")),
     _predictor("dnsmos", "DNS-MOS"),
     _predictor("utmos22", "UTMOS"),
-    _predictor("utmosv2", "UTMOSv2"),
     Pick(
         "mushra",
         "podeval_table03_mushra_judges",

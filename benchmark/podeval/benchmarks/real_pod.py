@@ -268,9 +268,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="utmos22", keys=("utmos22",)),
-                MetricUse(name="utmosv2", keys=("utmosv2",)),
                 MetricUse(name="nisqa_tts", keys=("nisqa_tts",)),
-                MetricUse(name="audiobox_aesthetics", keys=("pq", "ce", "cu", "pc")),
             ),
             main="utmos22.utmos22",
             needs_accurate_speech=True,

@@ -97,9 +97,7 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
-    "utmosv2": f"that two voices or rooms are treated alike. {_UNRUN}",
     "nisqa_tts": f"that two voices or rooms are treated alike. {_UNRUN}",
-    "audiobox_aesthetics": f"that two voices or rooms are treated alike. {_UNRUN}",
     "pam": f"that two voices or rooms are treated alike. {_UNRUN}",
     "casp": f"that listeners would find that music and speech suit each other. {_UNRUN}",
     "rtf": (
