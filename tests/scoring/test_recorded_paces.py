@@ -1,6 +1,6 @@
 """Estimates of recordings that were really scored: what was reported when, played with a clock set by hand.
 
-`tests/performance/estimates.py` recorded them on an AMD EPYC of two cores, beside other programs: a first call with
+`studies/speed/estimates.py` recorded them on an AMD EPYC of two cores, beside other programs: a first call with
 an empty cache, later ones that know what earlier ones took, long and short recordings, one core and two.
 """
 
