@@ -83,20 +83,20 @@ reference-packages:
 bench: export PODEVAL_BENCH = $(CURDIR)/$(VENV)/share/podeval/bench.jsonl
 bench: test-environment reference-packages
 	@rm -f $(PODEVAL_BENCH)
-	$(BIN)/python tests/performance/import_time.py
-	$(BIN)/python tests/performance/arena.py
-	$(BIN)/python tests/performance/speech.py $(SPEECH).wav
-	$(BIN)/python tests/performance/loudness.py $(SPEECH).wav
-	$(BIN)/python tests/performance/srmr.py $(SPEECH).wav
-	$(BIN)/python tests/performance/dnsmos.py $(SPEECH).wav
-	$(BIN)/python tests/performance/recording.py $(SPEECH).wav --text $(SPEECH).txt
-	$(BIN)/python tests/performance/score.py $(SPEECH).wav --text $(SPEECH).txt
-	@$(BIN)/python tests/performance/table.py $(PODEVAL_BENCH)
-	$(if $(LONG),$(BIN)/python tests/performance/podcast.py make $(SPEECH)-long.wav --minutes 60)
-	$(if $(LONG),$(BIN)/python tests/performance/podcast.py measure $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python tests/performance/throughput.py $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python tests/performance/clips.py --clips 20)
-	$(if $(LONG),$(BIN)/python tests/performance/long_recording.py $(SPEECH).wav --hours $(LONG))
+	$(BIN)/python studies/speed/import_time.py
+	$(BIN)/python studies/speed/arena.py
+	$(BIN)/python studies/speed/speech.py $(SPEECH).wav
+	$(BIN)/python studies/speed/loudness.py $(SPEECH).wav
+	$(BIN)/python studies/speed/srmr.py $(SPEECH).wav
+	$(BIN)/python studies/speed/dnsmos.py $(SPEECH).wav
+	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt
+	$(BIN)/python studies/speed/score.py $(SPEECH).wav --text $(SPEECH).txt
+	@$(BIN)/python studies/speed/table.py $(PODEVAL_BENCH)
+	$(if $(LONG),$(BIN)/python studies/speed/podcast.py make $(SPEECH)-long.wav --minutes 60)
+	$(if $(LONG),$(BIN)/python studies/speed/podcast.py measure $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python studies/speed/throughput.py $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python studies/speed/clips.py --clips 20)
+	$(if $(LONG),$(BIN)/python studies/speed/long_recording.py $(SPEECH).wav --hours $(LONG))
 
 docs: test-environment
 	$(BIN)/python -m podeval.cli.generate_docs

@@ -121,8 +121,8 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def distortions() -> ModuleType:
-    """The module `tests/studies/distortions.py`, whose folder is on no path."""
-    spec = importlib.util.spec_from_file_location("distortions", REPOSITORY / "tests" / "studies" / "distortions.py")
+    """The module `studies/distortions.py`, whose folder is on no path."""
+    spec = importlib.util.spec_from_file_location("distortions", REPOSITORY / "studies" / "distortions.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -113,7 +113,7 @@ def test_what_is_not_run_is_printed_somewhere_and_has_a_reason() -> None:
     assert all(len(reason.split()) > 2 for reason in NOT_RUN.values())
     # Run from here, they would change the environment that the tests run in.
     assert {text for text in printed if "pip install" in text} <= set(NOT_RUN)
-    named = {file for reason in NOT_RUN.values() for file in re.findall(r"tests/[\w/]+(?:\.py)?", reason)}
+    named = {file for reason in NOT_RUN.values() for file in re.findall(r"(?:studies|tests)/[\w/]+(?:\.py)?", reason)}
     assert not [file for file in named if not (REPOSITORY / file).exists()]
 
 

@@ -1,4 +1,4 @@
-"""The rules one by one, and the ranking under attack; the whole study is tests/studies/arena_integrity.py."""
+"""The rules one by one, and the ranking under attack; the whole study is studies/arena_integrity.py."""
 
 import importlib.util
 import sys
@@ -14,7 +14,7 @@ from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, judge,
 
 @pytest.fixture(scope="module")
 def study() -> Any:
-    path = Path(__file__).parents[1] / "studies" / "arena_integrity.py"
+    path = Path(__file__).parents[2] / "studies" / "arena_integrity.py"
     spec = importlib.util.spec_from_file_location("arena_integrity", path)
     assert spec
     assert spec.loader

@@ -200,7 +200,7 @@ def test_values_of_a_metric_itself_are_those_of_the_tables() -> None:
     tables = Path(__file__).parents[3] / "shared/tables"
     if not tables.exists():
         pytest.skip(f"the transcribed tables are not at {tables}")
-    path = Path(__file__).parents[1] / "studies/paper_values.py"
+    path = Path(__file__).parents[2] / "studies/paper_values.py"
     spec = importlib.util.spec_from_file_location("paper_values", path)
     assert spec
     assert spec.loader
@@ -214,7 +214,7 @@ def test_values_of_a_metric_itself_are_those_of_the_tables() -> None:
 @pytest.fixture(scope="module")
 def examples() -> ModuleType:
     """The study that computes the examples."""
-    path = Path(__file__).parents[1] / "studies/example_outputs.py"
+    path = Path(__file__).parents[2] / "studies/example_outputs.py"
     spec = importlib.util.spec_from_file_location("example_outputs", path)
     assert spec
     assert spec.loader

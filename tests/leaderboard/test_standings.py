@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
 
 from podeval import benchmarks
 from podeval.datasets.items import load_items
@@ -18,6 +17,7 @@ from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
 from podeval.runs.run_folder import RunFolder
+from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
 
 REAL_POD = benchmarks.get("real_pod")
 TOPICS = 51

@@ -1,14 +1,11 @@
 """The tricks of docs/gaming.md: each wins nothing, or is in no rank, or is said on the metric's card."""
 
 import csv
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.analysis import Recording
 from podeval.audio import faults, same_sound

@@ -35,7 +35,7 @@ IN_FILES = (
 
 def find_uses(word: str) -> bool:
     """Whether the code names it."""
-    folders = ("benchmark", "space", "tests")
+    folders = ("benchmark", "space", "studies", "tests")
     files = [path for folder in folders for path in (ENGINE / folder).rglob("*.py") if path != Path(__file__)]
     return any(word in path.read_text(encoding="utf-8") for path in files)
 

@@ -1,4 +1,4 @@
-"""The promises of docs/decisions/ranks.md and intervals.md, on fewer rounds than their study tests/studies/ranks.py."""
+"""The promises of docs/decisions/ranks.md and intervals.md, on fewer rounds than their study studies/ranks.py."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ ROUNDS = 300
 
 @pytest.fixture(scope="module")
 def study() -> Any:
-    path = Path(__file__).parents[1] / "studies" / "ranks.py"
+    path = Path(__file__).parents[2] / "studies" / "ranks.py"
     spec = importlib.util.spec_from_file_location("ranks_study", path)
     assert spec
     assert spec.loader

@@ -83,7 +83,7 @@ def test_repeats_are_compared_by_all_their_rearrangements() -> None:
 
 @pytest.fixture(scope="module")
 def study() -> Any:
-    path = Path(__file__).parents[1] / "studies" / "regression_gate.py"
+    path = Path(__file__).parents[2] / "studies" / "regression_gate.py"
     spec = importlib.util.spec_from_file_location("regression_gate_study", path)
     assert spec
     assert spec.loader

@@ -1,11 +1,6 @@
 """The analysis of real raters finds careless ones that were planted, and says when raters do not agree at all."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from studies.real_raters import careless, describe, read_spanish, read_yourtts
 

@@ -4,7 +4,6 @@ Made listeners hear that a room and a quick pace are worse, one in six marks at 
 """
 
 import csv
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,6 @@ import pytest
 import soundfile
 import yaml
 from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.cli import app
 from podeval.listening import Listening, headphones

@@ -182,7 +182,7 @@ def test_a_full_size_random_model_goes_from_queue_to_board_on_a_real_gpu(
     if why := explain_no_gpu():
         pytest.skip(why)
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
-    models = load(TESTS / "performance/full_size_models.py")
+    models = load(TESTS.parent / "studies/speed/full_size_models.py")
     mms = next(one for one in models.MODELS if one.published == "facebook/mms-tts-eng")
     voices = {"vocab_size": 38, "num_speakers": 109, "speaker_embedding_size": 256}
     model = replace(mms, parts=(models.Part("", "VitsModel", voices),))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-STUDIES = Path(__file__).parents[1] / "studies"
+STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @pytest.fixture(scope="module")
@@ -70,5 +70,5 @@ def test_percentiles_are_those_of_the_sorted_values(study: ModuleType) -> None:
 
 
 def test_the_page_shows_what_the_cost_model_says(study: ModuleType) -> None:
-    page = (STUDIES.parents[1] / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = (STUDIES.parent / "docs" / "scale.md").read_text(encoding="utf-8")
     assert sys.modules["cost_model"].table(1_000) in page

@@ -46,9 +46,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location(
-        "reported_rows", REPOSITORY / "tests" / "studies" / "reported_rows.py"
-    )
+    spec = importlib.util.spec_from_file_location("reported_rows", REPOSITORY / "studies" / "reported_rows.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

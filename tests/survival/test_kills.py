@@ -1,6 +1,6 @@
 """The site and the database server are killed at random moments while people vote; what was told them is there, once.
 
-Workers are killed in tests/submissions/test_worker.py (and 50 times in tests/studies/queue_kills.py), runs at each of
+Workers are killed in tests/submissions/test_worker.py (and 50 times in studies/queue_kills.py), runs at each of
 their writes in tests/runs/test_resume.py, voting programs in tests/store/test_durability.py.
 """
 

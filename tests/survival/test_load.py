@@ -1,4 +1,4 @@
-"""The load test in small: counts, no times. The measurement is `python tests/performance/load.py`."""
+"""The load test in small: counts, no times. The measurement is `python studies/speed/load.py`."""
 
 import importlib.util
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "performance" / "load.py"
+SCRIPT = Path(__file__).parents[2] / "studies" / "speed" / "load.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A run's store with many items, in small; `python tests/performance/store_size.py` measures 100,000."""
+"""A run's store with many items, in small; `python studies/speed/store_size.py` measures 100,000."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def script() -> Any:
-    path = Path(__file__).parents[1] / "performance" / "store_size.py"
+    path = Path(__file__).parents[2] / "studies" / "speed" / "store_size.py"
     spec = importlib.util.spec_from_file_location("store_size", path)
     assert spec
     assert spec.loader

@@ -13,7 +13,7 @@ _JUDGED = (
 )
 _UNRUN = (
     "Its weights come with no package and were not available here, so its biases have not been measured; after "
-    "`podeval models install --profile reference`, `tests/studies/bias.py run WORK --profile reference` does."
+    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` does."
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
@@ -93,7 +93,7 @@ MISREADINGS: Mapping[str, str] = {
     "semantic_div": (
         "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
         "0.023 less. Chinese is not read by the embedded profile's encoder, so nobody has measured it here: "
-        "`tests/studies/bias.py run WORK --profile reference` does."
+        "`studies/bias.py run WORK --profile reference` does."
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",

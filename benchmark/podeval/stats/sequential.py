@@ -8,7 +8,7 @@ beforehand. The capital after n differences d, with signs s and sizes r relative
 over stakes c of the products of 1 + s tanh(c r).
 
 Why this and not another: docs/decisions/regression-gate.md. How often equal systems fail, and what is caught:
-`python tests/studies/regression_gate.py`.
+`python studies/regression_gate.py`.
 """
 
 import math

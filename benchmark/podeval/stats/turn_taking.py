@@ -158,7 +158,7 @@ def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
 def read_people() -> dict[str, dict[str, Any]]:
     """Return the facts about people's turn-taking by kind of conversation, each with its source and licence.
 
-    They are made by `tests/studies/turn_times.py` from public turn times.
+    They are made by `studies/turn_times.py` from public turn times.
     """
     text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
     facts: dict[str, dict[str, Any]] = json.loads(text)

@@ -22,7 +22,7 @@ from podeval.audio.resample import resample
 from podeval.systems import registry
 from podeval.text.script import Script
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "studies"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "studies"))
 from distortions import mix_music
 
 RATE = 24_000

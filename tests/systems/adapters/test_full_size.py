@@ -11,7 +11,7 @@ import pytest
 from podeval.systems.adapters import documentation_tables as tables
 from podeval.systems.adapters.adapter import list_adapters
 
-PROGRAM = Path(__file__).parents[2] / "performance" / "full_size_models.py"
+PROGRAM = Path(__file__).parents[3] / "studies" / "speed" / "full_size_models.py"
 
 
 @pytest.fixture(scope="module")
