@@ -17,7 +17,7 @@ from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import describe_publicly
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import OPEN
+from podeval.submissions.states import OPEN
 
 NEWEST = 100
 """Of flags, submissions and decisions that are shown."""

@@ -25,19 +25,22 @@ from podeval.runs.hf_jobs import HfJobs
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
-from podeval.submissions.benchmark_entries import RunEntry, list_entries
+from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
+from podeval.submissions.gate import judge_model
 from podeval.submissions.job_budget import Ledger, estimate
-from podeval.submissions.job_items import get_preset_settings
-from podeval.submissions.public_view import describe_hub_work, describe_log, describe_publicly, describe_steps
+from podeval.submissions.public_view import (
+    SubmissionLog,
+    describe_hub_work,
+    describe_log,
+    describe_publicly,
+    describe_steps,
+)
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
-from podeval.submissions.run_verdict import judge_model
 from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
-from podeval.submissions.states import LEASED
-from podeval.submissions.submission_log import SubmissionLog
+from podeval.submissions.states import LEASED, OPEN
 from podeval.systems.submission import Submission, build_json_schema
 from podeval.systems.submission_reading import BadDocument, parse_form
 
@@ -309,14 +312,14 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     """
     try:
         document = read(plain)
-        judged = judge_model(document, desk.gate)
+        runs_as, reasons = judge_model(document, desk.gate)
     except BadDocument as error:
         return {"runs_as": "", "reasons": list_refused_rules(error), "dollars": None, "runs": [], "kits": []}
-    preparation: dict[str, Any] = {"runs_as": judged.runs_as, "dollars": None, "runs": [], "seconds": None}
+    preparation: dict[str, Any] = {"runs_as": runs_as, "dollars": None, "runs": [], "seconds": None}
     preparation["most_seconds"] = None
-    preparation["reasons"] = [asdict(each) for each in judged.reasons]
+    preparation["reasons"] = [asdict(each) for each in reasons]
     preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
-    if judged.runs_as:
+    if runs_as:
         preparation |= make_preview(desk, document, {"parameters": 0})
         if jobs is not None:
             cost = estimate(document, jobs)

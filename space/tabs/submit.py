@@ -22,10 +22,9 @@ from podeval.runs.hf_jobs import HfJobs
 from podeval.store.files import DiskFull
 from podeval.submissions.document_draft import draft_document
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.public_view import describe_last, sum_cost
+from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
-from podeval.submissions.submission_log import SubmissionLog
 from podeval.systems.submission_reading import BadDocument
 from tabs.form_draft import forget_draft, keep_draft
 from tabs.queue import build_table_rows, render_submissions_table

@@ -12,8 +12,8 @@ import pytest
 from podeval.leaderboard.changes import list_changes
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
-from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Queue
+from podeval.submissions.service import take_down
 
 
 def row(created: str, version: str = "1.0", **more: Any) -> dict[str, Any]:

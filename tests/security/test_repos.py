@@ -128,7 +128,7 @@ def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
 
     entry = RunEntry("real_pod", "demo", "voice")
     result = list(
-        supplied_outputs.list_refusals({supplied_outputs.MANIFEST: 10**9}, [entry], GateLimits(), data=None, read=read)
+        supplied_outputs.list_refusals({"manifest.jsonl": 10**9}, [entry], GateLimits(), data=None, read=read)
     )
     assert "larger than 16 MiB" in result[0].message
 

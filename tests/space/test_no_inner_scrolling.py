@@ -22,8 +22,8 @@ from test_database_away import DOCUMENT
 from podeval.arena import Arena, Ballot
 from podeval.store.database import Database
 from podeval.store.tables import Battle
+from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
-from podeval.submissions.submission_log import SubmissionLog
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 

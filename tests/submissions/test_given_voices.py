@@ -9,8 +9,7 @@ from podeval.runs.conditions import list_conditions
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
-from podeval.submissions.benchmark_entries import RunEntry, list_entries, list_possible_runs
-from podeval.submissions.job_items import ask_of, write_asks
+from podeval.submissions.benchmark_entries import RunEntry, ask_of, list_entries, list_possible_runs, write_asks
 from podeval.systems.adapters.presets import assign_voices
 from podeval.systems.ask import Ask
 from podeval.systems.submission import Submission

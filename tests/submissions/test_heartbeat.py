@@ -12,9 +12,9 @@ import pytest
 
 from podeval.errors import StoreUnusable
 from podeval.store.database import Database
-from podeval.submissions.heartbeat import keep_alive
 from podeval.submissions.queue import LeaseLost, Queue
 from podeval.submissions.quotas import Policy
+from podeval.submissions.submission_runs import keep_alive
 
 LEASE_SECONDS = 4.0
 SHORT_LEASE = 0.4

@@ -11,9 +11,9 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.submissions.procrastinate_worker import Dispatch
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
+from podeval.submissions.scheduler import Dispatch
 
 pytest.importorskip("procrastinate")
 
@@ -40,26 +40,26 @@ def test_every_submission_that_waits_is_announced_once_and_done_once(
     tiny: ModuleType, queue: Queue, tmp_path: Path
 ) -> None:
     rows = [tiny.enqueue(queue, name, owner=name) for name in ("one", "two")]
-    procrastinate_worker = Dispatch(queue)
-    assert procrastinate_worker.announce() == 2
-    assert procrastinate_worker.announce() == 0
+    dispatch = Dispatch(queue)
+    assert dispatch.announce() == 2
+    assert dispatch.announce() == 0
     worked_off(Dispatch(queue), tiny.worker(queue, tmp_path))
     assert [queue.get(row.id).state for row in rows] == ["published", "published"]
     assert [queue.get(row.id).attempt for row in rows] == [1, 1]
-    assert procrastinate_worker.announce() == 0
+    assert dispatch.announce() == 0
 
 
 def test_a_job_without_a_submission_harms_nothing_and_a_lost_job_is_made_again(
     tiny: ModuleType, queue: Queue, tmp_path: Path
 ) -> None:
     row = tiny.enqueue(queue, "one")
-    procrastinate_worker = Dispatch(queue)
-    procrastinate_worker.announce()
+    dispatch = Dispatch(queue)
+    dispatch.announce()
     queue.cancel(row.id, "alice")
-    worked_off(procrastinate_worker, tiny.worker(queue, tmp_path))
+    worked_off(dispatch, tiny.worker(queue, tmp_path))
     assert queue.get(row.id).state == "cancelled"
     queue.retry(row.id, "alice")
-    assert procrastinate_worker.announce() == 1
+    assert dispatch.announce() == 1
 
 
 def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
@@ -72,9 +72,9 @@ def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
     import procrastinate
     from procrastinate.exceptions import ConnectorException
 
-    from podeval.submissions import procrastinate_worker
+    from podeval.submissions import scheduler
 
-    monkeypatch.setattr(procrastinate_worker, "LISTEN_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(scheduler, "LISTEN_AGAIN_SECONDS", 0.0)
     tries: list[str] = []
 
     @contextlib.asynccontextmanager
@@ -96,7 +96,7 @@ def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
 
     async def heard() -> None:
         with pytest.raises(asyncio.CancelledError):
-            await procrastinate_worker.listen_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
+            await scheduler.listen_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
 
     with ThreadPoolExecutor(1) as alone, caplog.at_level("WARNING", logger="podeval.submissions"):
         alone.submit(asyncio.run, heard()).result()

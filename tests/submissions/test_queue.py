@@ -13,10 +13,9 @@ from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
-from podeval.submissions.quotas import OPEN, Policy
+from podeval.submissions.quotas import Policy
 from podeval.submissions.rules import SubmissionRefused
-from podeval.submissions.states import LEASED
+from podeval.submissions.states import LEASED, OPEN, estimate, sort_by_turn
 
 
 class Clock:
@@ -281,16 +280,20 @@ def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
         assert row.state in OPEN or row.id not in leases
 
 
+def waiting(id: str, owner: str, priority: int, number: int) -> SubmissionRow:
+    return SubmissionRow(id=id, owner=owner, priority=priority, number=number)
+
+
 def test_one_owners_hundred_do_not_keep_another_waiting() -> None:
-    crowd = [QueuedSubmission(f"a{n}", "alice", 0, n) for n in range(100)]
-    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
+    crowd = [waiting(f"a{n}", "alice", 0, n) for n in range(100)]
+    order = [each.id for each in sort_by_turn([*crowd, waiting("b", "bob", 0, 200)], {})]
     assert order[:3] == ["a0", "b", "a1"]
-    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
+    order = [each.id for each in sort_by_turn([*crowd, waiting("b", "bob", 0, 200)], {"bob": 1})]
     assert order[:3] == ["a0", "a1", "b"]
 
 
 def test_priority_comes_before_everything() -> None:
-    order = sort_by_turn([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
+    order = sort_by_turn([waiting("a", "alice", 0, 1), waiting("b", "bob", 5, 2)], {"bob": 3})
     assert [each.id for each in order] == ["b", "a"]
 
 

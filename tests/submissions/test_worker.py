@@ -10,9 +10,9 @@ import pytest
 
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
+from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
-from podeval.submissions.submission_log import SubmissionLog
 
 
 @pytest.fixture

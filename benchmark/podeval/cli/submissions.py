@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
     from podeval.submissions.queue import Queue
-    from podeval.submissions.queue_order import QueuePosition
+    from podeval.submissions.states import QueuePosition
 
     Standings = Mapping[str, QueuePosition]
 

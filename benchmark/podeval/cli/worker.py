@@ -215,8 +215,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
     """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
     from podeval.operations.retention import schedule_housekeeping
-    from podeval.submissions.procrastinate_worker import Dispatch
-    from podeval.submissions.scheduler import run_periodically
+    from podeval.submissions.scheduler import Dispatch, run_periodically
 
     dispatch = Dispatch(queue)
     works = {

@@ -10,11 +10,9 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.sentences import write_sentence
 from podeval.store.files import write_json
-from podeval.submissions import supplied_outputs
-from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.machine_faults import MachineFault
 from podeval.submissions.rules import Refusal, SubmissionRefused
-from podeval.submissions.upload_folders import is_upload
+from podeval.submissions.supplied_outputs import hash_folder, is_upload, list_files
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Human, Model, Outputs, Submission
 
@@ -85,7 +83,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
             write_sentence("hub-did-not-hand-out", repo=source.repo, problem=error.__cause__ or error)
         ) from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)
-    supplied_outputs.list_files(folder)
+    list_files(folder)
 
 
 def _copy(source: Path, folder: Path, content: str) -> None:
@@ -95,7 +93,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
-    for name in supplied_outputs.list_files(source):
+    for name in list_files(source):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)

@@ -13,10 +13,10 @@ from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.sentences import write_sentence
-from podeval.submissions import supplied_outputs
 from podeval.submissions.benchmark_entries import TASKS, list_entries
-from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.supplied_outputs import hash_folder, list_files, list_refusals
+from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 from podeval.systems.adapters.tensor_pickle import MODEL_TYPE, VOICES_FILE
 from podeval.systems.submission import (
@@ -195,10 +195,8 @@ class Gate:
             raise SubmissionRefused(Refusal("exists", write_sentence("outputs-from-folder")))
         else:
             folder = document_folder / str(source.folder)
-            files, read = supplied_outputs.list_files(folder), lambda name: (folder / name).read_bytes()
-        refusals += supplied_outputs.list_refusals(
-            files, list_entries(document), self.limits, data=self.data, read=read
-        )
+            files, read = list_files(folder), lambda name: (folder / name).read_bytes()
+        refusals += list_refusals(files, list_entries(document), self.limits, data=self.data, read=read)
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -306,8 +304,6 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
     """Check that an adapter does the task, and that the task fits the tracks."""
-    from podeval.systems.adapters.adapter import find_adapter
-
     try:
         find_adapter(task)
     except (BadInput, ImportError) as error:
@@ -327,3 +323,56 @@ def _list_some(names: list[str]) -> str:
 
 def _shorten(error: BaseException) -> str:
     return error.reason if isinstance(error, SubmissionRefused) else str(error)
+
+
+def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
+    """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
+
+    Args:
+        document: a document with a model as its source.
+        gate: the gate of this board.
+
+    Returns:
+        The title of its class of models, empty if it cannot be run, and the reasons why it cannot.
+
+    Raises:
+        BadInput: the source is not a model.
+        HubUnavailable: the Hub does not answer.
+    """
+    source = document.source
+    if not isinstance(source, Model):
+        raise BadInput(write_sentence("kind-is-no-model", kind=source.kind))
+    reasons: tuple[Refusal, ...] = ()
+    try:
+        gate.check(document)
+    except SubmissionRefused as error:
+        reasons = error.refusals
+    try:
+        model_class = _find_class(source, gate)
+    except BadInput as error:
+        return "", (*reasons, Refusal("task", error.sentence))
+    return "" if reasons else model_class, reasons
+
+
+def _find_class(source: Model, gate: Gate) -> str:
+    """Return the title of a model's class, by its config; of an adapter on a base model, that of its task.
+
+    Raises:
+        BadInput: no adapter of the task opens models of its class.
+    """
+    adapter = find_adapter(source.task)
+    try:
+        configs = hub.collect_facts(source.repo, source.revision, api=gate.api).configs
+    except (NotThere, NotReadable) as error:
+        raise BadInput(str(error)) from None
+    config = configs.get("config.json")
+    if "adapter_config.json" in configs or not adapter.models:
+        return adapter.title
+    model_type = config.get("model_type") if isinstance(config, dict) else None
+    title = next((model.title for model in adapter.models if model.type == model_type), None)
+    if title is None:
+        titles = ", ".join(model.title for model in adapter.models)
+        kind = f"of type {model_type!r:.60}" if isinstance(model_type, str) else "without a model_type in config.json"
+        about = {"repo": source.repo, "kind": kind, "task": source.task, "classes": titles}
+        raise BadInput(write_sentence("class-does-not-run", **about))
+    return title

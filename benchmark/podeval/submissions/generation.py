@@ -15,9 +15,8 @@ from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import RunFolder
 from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import RunEntry
+from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.job_items import get_preset_settings, write_asks, write_job
 from podeval.submissions.machine_faults import (
     MachineFault,
     OursFailed,

@@ -21,12 +21,11 @@ from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import RunEntry
+from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_results import FetchedResults, TooMuch
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.job_items import get_preset_settings, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
 from podeval.submissions.sandbox import ExitInfo
 from podeval.systems.adapters.job import Job

@@ -1,13 +1,24 @@
-"""The public part of a submission: no secrets, no addresses of people, no folders or names of the board's machines."""
+"""What the public sees of a submission, and the log in which a worker writes a line for each item and each run.
+
+It shows no secrets, no addresses of people, and no folders or names of the board's machines.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from podeval.runs.run_folder import Output
+from podeval.store.database import Database
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionLogLine, SubmissionRow
-from podeval.submissions.queue_order import QueuePosition
-from podeval.submissions.states import is_waiting_for_operator
+from podeval.submissions.states import QueuePosition, is_waiting_for_operator
 from podeval.text.redaction import redact
+
+MOST_LINES, LONGEST = 5_000, 500
+"""Lines that are kept of a submission, and characters of one."""
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
@@ -117,3 +128,72 @@ def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) 
             for each in proposals
         ],
     }
+
+
+class SubmissionLog:
+    """The log of the submissions of a database.
+
+    Args:
+        database: of the queue.
+        clock: returns the time in UTC.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._clock = clock
+
+    def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
+        """Write a line; nothing is written where there are too many already.
+
+        Args:
+            submission: that is worked on.
+            text: a sentence without its end.
+            item: that it is about; the line takes the place of an earlier one about the same item.
+        """
+        now = self._clock()
+
+        def write(session: Session) -> None:
+            of_this = SubmissionLogLine.submission == submission.id
+            if item:
+                same = select(SubmissionLogLine).where(of_this, SubmissionLogLine.item == item)
+                earlier = session.scalars(same).first()
+                if earlier is not None and earlier.text == text[:LONGEST]:
+                    return
+                session.execute(delete(SubmissionLogLine).where(of_this, SubmissionLogLine.item == item))
+            last = session.scalar(select(func.max(SubmissionLogLine.number)).where(of_this)) or 0
+            if last < MOST_LINES:
+                line = SubmissionLogLine(submission=submission.id, number=last + 1, attempt=submission.attempt)
+                line.item, line.text, line.at = item[:200], text[:LONGEST], now
+                session.add(line)
+
+        self._database.write(write)
+
+    def note_output(self, submission: SubmissionRow, item: str, output: Output | None) -> None:
+        """Write that an item is there, or why it is not.
+
+        Args:
+            submission: that is worked on.
+            item: `<benchmark>/<split>/<item>`.
+            output: of the item.
+        """
+        if output is None:
+            return
+        if output.failed:
+            self.note(submission, f"failed: {output.failed}", item)
+            return
+        length = f"{output.duration:.1f} s of audio" if output.duration else "made"
+        spent = f", made in {output.wall_seconds:.1f} s" if output.wall_seconds else ""
+        self.note(submission, f"{length}{spent}", item)
+
+    def lines(self, id: str) -> list[SubmissionLogLine]:
+        """List the lines of a submission, in order."""
+        query = select(SubmissionLogLine).where(SubmissionLogLine.submission == id).order_by(SubmissionLogLine.number)
+        with self._database.reading() as session:
+            rows = list(session.scalars(query))
+            session.expunge_all()
+        return rows
+
+
+def delete_log(session: Session, id: str) -> None:
+    """Delete the log of a submission, which may quote what it said."""
+    session.execute(delete(SubmissionLogLine).where(SubmissionLogLine.submission == id))

@@ -5,10 +5,10 @@ lease that its worker keeps alive and that is taken back when it lapses. The cod
 """
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -16,12 +16,21 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, PodevalError
 from podeval.sentences import write_sentence
 from podeval.store.database import Database
-from podeval.store.submission_tables import Lease, SubmissionRow
-from podeval.submissions.queue_order import order_submissions
-from podeval.submissions.queue_reader import QueueReader
-from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
-from podeval.submissions.states import LEASED, change_state, get_row, note_step
+from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
+from podeval.submissions.quotas import Policy, digest, refuse_duplicate, refuse_too_many
+from podeval.submissions.states import (
+    LEASED,
+    OPEN,
+    QueuePosition,
+    change_state,
+    get_row,
+    list_positions,
+    note_step,
+    order_submissions,
+    read_last_position,
+)
 
+Row = TypeVar("Row")
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
 """What else happens in the transaction of a change."""
@@ -43,15 +52,68 @@ class Claim:
     worker: str
 
 
-class Queue(QueueReader):
+class Queue:
     """The queue of submissions; any number of threads and processes may use it on one database."""
 
     def __init__(
         self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
     ) -> None:
-        super().__init__(database)
+        self.database = database
         self.policy = policy or Policy()
         self._clock = clock
+
+    def get(self, id: str) -> SubmissionRow:
+        """Return a submission.
+
+        Raises:
+            BadInput: there is no such submission.
+        """
+        return self._read(lambda session: [get_row(session, id)])[0]
+
+    def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
+        """List submissions, newest first."""
+        query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
+        query = query.where(SubmissionRow.owner == owner) if owner else query
+        query = query.where(SubmissionRow.state.in_(states)) if states else query
+        return self._read(lambda session: list(session.scalars(query)))
+
+    def history(self, id: str) -> list[SubmissionHistory]:
+        """List every change of a submission's state, in order."""
+        self.get(id)
+        query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
+        return self._read(lambda session: list(session.scalars(query)))
+
+    def leases(self) -> list[Lease]:
+        """List the leases: which worker works on which submission."""
+        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
+
+    def standings(self) -> dict[str, QueuePosition]:
+        """List the position and estimate of every queued submission, in order."""
+        with self.database.reading() as session:
+            return list_positions(session)
+
+    def end(self) -> QueuePosition:
+        """Return the last position that a submission would get now."""
+        with self.database.reading() as session:
+            return read_last_position(session)
+
+    def admit(
+        self,
+        document: Mapping[str, Any],
+        *,
+        owner: str,
+        profile: str = "embedded",
+        document_folder: str = "",
+        quotas: bool = True,
+    ) -> None:
+        """Check whether `receive` would accept a document now; nothing is changed.
+
+        Raises:
+            SubmissionRefused: it is a duplicate, or the owner has too many.
+        """
+        mark = digest(document, profile, document_folder)
+        with self.database.reading() as session:
+            self._admit(session, mark, document, owner, quotas)
 
     def receive(
         self,
@@ -82,9 +144,7 @@ class Queue(QueueReader):
         mark = digest(document, profile, document_folder)
 
         def take(session: Session) -> SubmissionRow:
-            refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
-            if quotas:
-                refuse_too_many(session, owner, now, self.policy)
+            self._admit(session, mark, document, owner, quotas)
             row = SubmissionRow(
                 id=identity,
                 number=(session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1,
@@ -137,11 +197,10 @@ class Queue(QueueReader):
         def take(session: Session) -> Claim | None:
             self._take_back(session, now)
             queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
-            ready = {row.id: row for row in session.scalars(queued) if row.id not in without}
-            order = order_submissions(session, ready.values())
+            order = order_submissions(session, (row for row in session.scalars(queued) if row.id not in without))
             if not order:
                 return None
-            row = ready[order[0].id]
+            row = order[0]
             attempt = row.attempt + 1
             change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
@@ -181,17 +240,8 @@ class Queue(QueueReader):
 
         def change(session: Session) -> None:
             lease, _ = self._require_claim(session, claim)
-            change_state(
-                session,
-                claim.id,
-                before,
-                after,
-                self._clock(),
-                attempt_held=claim.attempt,
-                by=claim.worker,
-                reason=reason,
-                rule=rule,
-            )
+            held: dict[str, Any] = {"attempt_held": claim.attempt, "by": claim.worker}
+            change_state(session, claim.id, before, after, self._clock(), reason=reason, rule=rule, **held)
             if after not in LEASED:
                 session.delete(lease)
 
@@ -278,26 +328,6 @@ class Queue(QueueReader):
 
         return self.database.write(again)
 
-    def admit(
-        self,
-        document: Mapping[str, Any],
-        *,
-        owner: str,
-        profile: str = "embedded",
-        document_folder: str = "",
-        quotas: bool = True,
-    ) -> None:
-        """Check whether `receive` would accept a document now; nothing is changed.
-
-        Raises:
-            SubmissionRefused: it is a duplicate, or the owner has too many.
-        """
-        now, mark = self._clock(), digest(document, profile, document_folder)
-        with self.database.reading() as session:
-            refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
-            if quotas:
-                refuse_too_many(session, owner, now, self.policy)
-
     def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
         lease, row = session.get(Lease, claim.id), get_row(session, claim.id)
         held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
@@ -340,23 +370,23 @@ class Queue(QueueReader):
         pause: float = 0.0,
     ) -> str:
         failures = row.failures + failed
+        changes: dict[str, Any] = {"failures": failures, "attempt_held": row.attempt, "by": by}
         if failures >= self.policy.failures_allowed:
-            message = write_sentence("given-up", count=failures, why=reason)
-            change_state(
-                session,
-                row.id,
-                row.state,
-                "failed",
-                self._clock(),
-                attempt_held=row.attempt,
-                by=by,
-                reason=message,
-                failures=failures,
-            )
-            return "failed"
-        pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
-        again: dict[str, Any] = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
-        change_state(
-            session, row.id, row.state, "queued", self._clock(), attempt_held=row.attempt, by=by, reason=reason, **again
-        )
-        return "queued"
+            after, reason = "failed", write_sentence("given-up", count=failures, why=reason)
+        else:
+            pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
+            after, changes["not_before"] = "queued", now + timedelta(seconds=pause)
+        change_state(session, row.id, row.state, after, self._clock(), reason=reason, **changes)
+        return after
+
+    def _admit(self, session: Session, mark: str, document: Mapping[str, Any], owner: str, quotas: bool) -> None:
+        refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
+        if quotas:
+            refuse_too_many(session, owner, self._clock(), self.policy)
+
+    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
+        """Read rows that stay readable after the session has ended."""
+        with self.database.reading() as session:
+            result = rows(session)
+            session.expunge_all()
+        return result

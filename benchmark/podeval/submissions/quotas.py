@@ -14,11 +14,9 @@ from sqlalchemy.orm import Session
 from podeval.sentences import write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.folder_digest import hash_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
-
-OPEN = ("received", "checked", "queued", "running", "measured")
-"""States of a submission that is under way."""
+from podeval.submissions.states import OPEN
+from podeval.submissions.supplied_outputs import hash_folder
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,29 @@
-"""The periodic work of a server: sweeping the queue, repeating the gate's checks, updating the Hub.
+"""The periodic work of a server, and the waking of workers on many machines.
 
-APScheduler runs in one process and stores nothing: after a restart everything is due again. The queue alone decides
-which worker works on which submission.
+APScheduler runs in one process and stores nothing: after a restart everything is due again. Procrastinate wakes workers
+on PostgreSQL and stores nothing about submissions: a job only says "look at the queue", and there is one for each
+waiting submission, never two. A worker that is woken claims the next submission, which need not be the one that woke
+it; the next `announce` makes a lost job again. The queue alone decides which worker works on which submission.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import inspect
+
 from podeval.errors import BadInput, PodevalError
+from podeval.submissions.queue import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from procrastinate import App, PsycopgConnector
+    from procrastinate.connector import Notify
+
+    from podeval.submissions.worker import Worker
 
 Work = Callable[[], Any]
 
@@ -56,3 +67,108 @@ def _keep_going(name: str, work: Work, log: Callable[[str], None]) -> Work:
             log(f"{name}: {message}")
 
     return try_work
+
+
+_LOG = logging.getLogger("podeval.submissions")
+
+CHANNEL = "podeval"
+TASK = "podeval.look"
+
+LISTEN_AGAIN_SECONDS = 2.0
+"""Seconds between two attempts to listen to a server that does not answer."""
+
+
+class Dispatch:
+    """The dispatcher that wakes workers for the submissions that wait in a queue on PostgreSQL.
+
+    Args:
+        queue: a queue on PostgreSQL; procrastinate's tables are made in its database where they are missing.
+
+    Raises:
+        BadInput: the queue is on SQLite, or procrastinate is not installed.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        if queue.database.is_sqlite:
+            raise BadInput("procrastinate works on PostgreSQL; on SQLite, workers look by themselves (--watch)")
+        try:
+            import procrastinate
+        except ModuleNotFoundError:
+            raise BadInput("dispatching needs procrastinate; run `pip install 'podeval[postgres]'`") from None
+        self._queue = queue
+        url = queue.database.url.set(drivername="postgresql")
+        self._conninfo = url.render_as_string(hide_password=False)
+        self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
+        self._make_tables()
+
+    def announce(self) -> int:
+        """Wake a worker for every waiting submission that is not announced; return how many."""
+        from procrastinate.exceptions import AlreadyEnqueued
+
+        count = 0
+        standings = self._queue.standings()
+        with self._sender.open():
+            for id in standings:
+                task = self._sender.configure_task(
+                    TASK, queue=CHANNEL, queueing_lock=id, schedule_at=self._queue.get(id).not_before
+                )
+                try:
+                    task.defer()
+                    count += 1
+                except AlreadyEnqueued:
+                    continue
+        return count
+
+    def work(self, worker: "Worker", *, wait: bool = True) -> None:
+        """Run a worker whenever it is woken, on one submission at a time.
+
+        Args:
+            worker: a worker on the same queue.
+            wait: wait for more until stopped by a signal; without it, return when nothing is announced.
+        """
+        self._receiver(worker).run_worker(queues=[CHANNEL], concurrency=1, wait=wait, delete_jobs="always")
+
+    def _receiver(self, worker: "Worker") -> "App":
+        import procrastinate
+
+        app = procrastinate.App(connector=listen_again(self._conninfo))
+
+        @app.task(name=TASK, queue=CHANNEL)
+        def look() -> None:
+            worker.once()
+
+        return app
+
+    def _make_tables(self) -> None:
+        if not inspect(self._queue.database.engine).has_table("procrastinate_jobs"):
+            with self._sender.open():
+                self._sender.schema_manager.apply_schema()
+
+
+def listen_again(conninfo: str) -> "PsycopgConnector":
+    """Return a connector that listens again after the server was restarted, and logs that in one line.
+
+    Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then
+    its workers only look from time to time.
+    """
+    import procrastinate
+    from procrastinate.exceptions import ConnectorException
+
+    class Connector(procrastinate.PsycopgConnector):
+        async def listen_notify(self, on_notification: "Notify", channels: "Iterable[str]") -> None:
+            names, lost = list(channels), False
+            while True:
+                try:
+                    if lost:
+                        async with self._get_standalone_connection():
+                            _LOG.warning("PostgreSQL answers again; the worker is woken as before")
+                            lost = False
+                    await super().listen_notify(on_notification, names)
+                except ConnectorException as error:
+                    if not lost:
+                        why = " ".join(str(error.__cause__ or error).split())
+                        _LOG.warning("PostgreSQL does not answer (%s); the worker looks by itself meanwhile", why)
+                    lost = True
+                    await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    return Connector(conninfo=conninfo)

@@ -1,6 +1,10 @@
-"""The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them."""
+"""The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them.
+
+It also puts finished runs on the board and takes them off: completely or not at all, and the predecessor is kept.
+"""
 
 import logging
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
-from podeval.runs.run_folder import RunFolder
+from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.sentences import write_sentence
 from podeval.store import operator_settings
+from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import list_possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
-from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
@@ -289,3 +293,42 @@ def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunF
         # A later submission of the same system stays.
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):
             yield run
+
+
+def publish(run: RunFolder, board: Path) -> Path:
+    """Copy a run to the board's folder; copying it again changes nothing. Return its path there.
+
+    Args:
+        run: a finished run.
+        board: folder of runs.
+
+    Raises:
+        DiskFull: there is no space; the board is unchanged.
+    """
+    relative = run.path.relative_to(run.runs)
+    target = board / relative
+    with lock_folder(board, wait=True):
+        incoming = board / f".incoming-{'-'.join(relative.parts)}"
+        shutil.rmtree(incoming, ignore_errors=True)
+        shutil.copytree(run.path, incoming, ignore=shutil.ignore_patterns(".lock", ".*.partial"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            _set_aside(target, board)
+        incoming.rename(target)
+    return target
+
+
+def take_down(run: RunFolder) -> bool:
+    """Move a run off the board and keep it aside; return whether it was on the board."""
+    with lock_folder(run.runs, wait=True):
+        if not run.path.exists():
+            return False
+        _set_aside(run.path, run.runs)
+        return True
+
+
+def _set_aside(target: Path, board: Path) -> None:
+    aside = board / SUPERSEDED / target.relative_to(board)
+    aside.mkdir(parents=True, exist_ok=True)
+    number = 1 + max((int(path.name) for path in aside.iterdir() if path.name.isdigit()), default=0)
+    target.rename(aside / str(number))

@@ -1,7 +1,13 @@
-"""Check supplied outputs by their names and sizes, before any of them is decoded."""
+"""Check supplied outputs by their names and sizes, before any of them is decoded.
 
+The revision of a supplied folder is a digest of its content, like a commit of a repo.
+"""
+
+import hashlib
+import json
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +15,11 @@ from pathlib import Path
 from typing import Protocol
 
 from podeval.errors import BadInput
+from podeval.runs.run_folder import UPLOADS
 from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
-
-__all__ = ["MANIFEST", "list_files", "list_refusals"]
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000
@@ -155,3 +160,37 @@ def _walk(folder: Path) -> Iterator[Path]:
             if count > _ENTRIES_MOST:
                 raise SubmissionRefused(Refusal("volume", write_sentence("too-many-entries", most=_ENTRIES_MOST)))
             yield Path(root, name)
+
+
+def hash_folder(folder: Path) -> str:
+    """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
+
+    Raises:
+        SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
+    """
+    files = {name: _file_digest(folder / name) for name in list_files(folder)}
+    return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    # A link that came after the folder was listed is not followed.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+TOKEN = re.compile(r"u[0-9a-f]{24}")
+"""The name of an upload in it."""
+
+
+def is_upload(document_folder: str) -> bool:
+    """Tell whether the folder beside a document is that of a board's uploads."""
+    return Path(document_folder).name == UPLOADS
+
+
+def delete_upload(document_folder: str, token: str) -> None:
+    """Delete an upload, if that is what a submission names; any other folder is its owner's."""
+    if is_upload(document_folder) and TOKEN.fullmatch(token):
+        folder = Path(document_folder) / token
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.with_suffix(".json").unlink(missing_ok=True)

@@ -43,13 +43,13 @@ from podeval.submissions.clearing_copies import (
 )
 from podeval.submissions.content_marks import compute_marks_of_run, read_taken_down_marks
 from podeval.submissions.job_budget import EMPTIED
+from podeval.submissions.public_view import delete_log
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import OPEN
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.spoken_content import SpokenContent
-from podeval.submissions.submission_log import delete_log
+from podeval.submissions.states import OPEN
+from podeval.submissions.supplied_outputs import delete_upload, is_upload
 from podeval.submissions.taken_down import TakenDown, keep_takedown
-from podeval.submissions.upload_folders import delete_upload, is_upload
 from podeval.systems.submission import Submission
 
 REASON = "taken down"

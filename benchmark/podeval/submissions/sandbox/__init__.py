@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from podeval.submissions.sandbox import cgroup, command, seccomp
-from podeval.submissions.sandbox.box import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec
+from podeval.submissions.sandbox.command import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec
 from podeval.submissions.sandbox.running import TICK, Running
 
 __all__ = [

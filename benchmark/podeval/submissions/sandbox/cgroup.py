@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from podeval.submissions.sandbox.box import SandboxLimits
-from podeval.submissions.sandbox.processes import is_alive
+from podeval.submissions.sandbox.command import SandboxLimits
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
@@ -287,3 +286,10 @@ def _numbers(path: Path) -> dict[str, int]:
         pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
         return {name: int(number) for name, number in pairs}
     return {}
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and not been waited for does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return False

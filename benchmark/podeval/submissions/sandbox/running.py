@@ -8,8 +8,8 @@ import subprocess
 import threading
 import time
 
-from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usage
-from podeval.submissions.sandbox.box import ExitInfo, SandboxSpec
+from podeval.submissions.sandbox import cgroup, command, seccomp, usage
+from podeval.submissions.sandbox.command import ExitInfo, SandboxSpec
 
 TICK = 0.1
 """Seconds between two checks of the resources in use."""
@@ -147,14 +147,12 @@ class Running:
         """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
         machine, began = usage.read_machine(), time.monotonic()
         if began >= self._next_held:
-            self._held = usage.find_held(processes.list_views(self._process.pid), self._folder)
+            self._held = usage.find_held(usage.list_views(self._process.pid), self._folder)
             self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
         if self._group is not None:
             used = self._group.used
         else:
-            used = usage.measure_memory(
-                processes.list_views(self._process.pid), self._held, machine.shared - self._shared
-            )
+            used = usage.measure_memory(usage.list_views(self._process.pid), self._held, machine.shared - self._shared)
         if used > self._limits.memory_bytes:
             return self._memory_clause()
         if machine.available < min(_FREE_MEMORY, machine.total // 16):
@@ -187,12 +185,12 @@ class Running:
 
     def _kill(self) -> None:
         """Kill whatever is left of it, and wait until it is gone."""
-        left = list(processes.list_descendants(self._process.pid))
+        left = list(usage.list_descendants(self._process.pid))
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         end = time.monotonic() + 10
-        while any(processes.is_alive(pid) for pid in left) and time.monotonic() < end:
+        while any(cgroup.is_alive(pid) for pid in left) and time.monotonic() < end:
             for pid in left:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)

@@ -1,8 +1,8 @@
 """The resources that a sandbox uses: its folder, deleted files that it holds, memory, and what the machine has left.
 
-Resident sizes do not show all memory: shared memory stays when no process maps it any more, and files may lie in
-memory. They are found by their inodes, each counted once. Where the kernel does not show an unprivileged user the size
-of a mapped inode, the machine's loss of memory since the sandbox began is counted in its place.
+Resident sizes do not show all memory: shared memory stays when no process has it in its tables any more. While a
+process maps some, the growth of the machine's shared memory since the sandbox began is counted. Deleted files are found
+by their inodes, each counted once; if a process hides them, the machine's loss of disk is counted.
 """
 
 import contextlib
@@ -10,31 +10,26 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from podeval.submissions.sandbox import cgroup
-from podeval.submissions.sandbox.command import SCRATCH
-from podeval.submissions.sandbox.processes import read_resident, read_shared
 
 
 @dataclass
 class Held:
-    """Files and memory without a name that the processes of a sandbox hold, by inode.
+    """Files without a name and shared memory that the processes of a sandbox hold.
 
     Attributes:
-        files: bytes of files on the disk of its folder that were deleted, and are open or mapped.
-        segments: bytes of shared memory, and of files in memory without a name.
+        files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
         unseen_files: whether some hold files whose size cannot be seen.
-        unseen_segments: whether some hold shared memory whose size cannot be seen.
+        shared: whether some map shared memory, or hide their mappings.
     """
 
     files: dict[int, int] = field(default_factory=dict)
-    segments: dict[int, int] = field(default_factory=dict)
     unseen_files: bool = False
-    unseen_segments: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
 
 
 def find_held(processes: Sequence[Path], folder: Path) -> Held:
-    """Find what processes, by their folders of /proc, hold of a folder's disk and of memory without a name."""
+    """Find what processes, by their folders of /proc, hold of a folder's disk and of shared memory."""
     holding, disk = Held(), folder.stat().st_dev
     for number, process in enumerate(processes):
         # The first two are bubblewrap's own; others may have made themselves unreadable.
@@ -101,23 +96,23 @@ def find_held(processes: Sequence[Path], folder: Path) -> Held:
             _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
         except PermissionError:
             holding.unseen_files |= hides
-            holding.unseen_segments |= hides
+            holding.shared |= hides
         except OSError:
             continue
     return holding
 
 
 def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Return the bytes of memory that processes use, whatever holds it.
+    """Return the bytes of memory that processes use.
 
-    Shared memory counts for each process that maps it, and once where none does. `grown` is how much more shared memory
-    the machine has than before; it counts where the sandbox holds some whose size cannot be seen.
+    Args:
+        processes: folders of /proc.
+        holding: what they hold.
+        grown: bytes by which the machine's shared memory has grown since the sandbox began.
     """
-    in_tables = sum(read_resident(process) for process in processes)
-    in_files = sum(holding.segments.values()) + _scratch(processes)
-    if holding.unseen_segments:
-        in_files = max(in_files, grown)
-    return in_tables + max(0, in_files - sum(read_shared(process) for process in processes))
+    in_tables = sum(map(read_resident, processes))
+    private = in_tables - sum(map(read_shared, processes))
+    return max(in_tables, private + grown) if holding.shared else in_tables
 
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
@@ -137,63 +132,71 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Count deleted files that are mapped, and shared memory, which is also a file without a name."""
-    lines = (process / "maps").read_bytes().splitlines()
-    looked_at = set()
-    anonymous = _anonymous_device()
-    for line in lines:
-        if not line.endswith(b"(deleted)") and anonymous not in line:
+    """Count deleted files that are mapped, and notice shared memory, which is a deleted file of no folder."""
+    for line in set((process / "maps").read_bytes().splitlines()):
+        if not line.endswith(b"(deleted)"):
             continue
-        addresses, _, _, device, inode, *name = line.split(maxsplit=5)
-        if inode == b"0" or (device, inode) in looked_at:
+        addresses, _, _, _, inode, name = line.split(maxsplit=5)
+        if not name.startswith(folder):
+            holding.shared = True
             continue
-        looked_at.add((device, inode))
         start, end = (int(part, 16) for part in addresses.split(b"-"))
         try:
             _count(os.stat(f"{process}/map_files/{start:x}-{end:x}"), disk, holding)
         except OSError:
-            if device == anonymous.strip():
-                holding.unseen_segments |= int(inode) not in holding.segments
-            elif name and name[0].startswith(folder):
-                holding.unseen_files |= int(inode) not in holding.files
+            holding.unseen_files |= int(inode) not in holding.files
 
 
 def _count(about: os.stat_result, disk: int, holding: Held) -> None:
     if about.st_nlink == 0 and about.st_dev == disk:
         holding.files[about.st_ino] = about.st_blocks * 512
-    elif about.st_dev == _anonymous():
-        holding.segments[about.st_ino] = about.st_blocks * 512
 
 
-@cache
-def _anonymous() -> int:
-    """Return the device of memory that is shared without a name, which only a call of memfd_create shows."""
-    descriptor = os.memfd_create("podeval")
+def list_descendants(pid: int) -> Iterator[int]:
+    """List all processes below one."""
     try:
-        return os.fstat(descriptor).st_dev
-    finally:
-        os.close(descriptor)
+        children = [
+            int(child)
+            for tasks in Path(f"/proc/{pid}/task").iterdir()
+            for child in (tasks / "children").read_text(encoding="ascii").split()
+        ]
+    except OSError:
+        return
+    for child in children:
+        yield child
+        yield from list_descendants(child)
 
 
-@cache
-def _anonymous_device() -> bytes:
-    """Return that device as a list of mappings writes it."""
-    return b" %02x:%02x " % (os.major(_anonymous()), os.minor(_anonymous()))
+def list_views(pid: int) -> list[Path]:
+    """List the /proc folders of a process and all its descendants, one for each.
+
+    A process whose first thread has ended shows nothing under its own number; another thread's folder is used then.
+    """
+    folders = (find_view(each) for each in (pid, *list_descendants(pid)))
+    return [folder for folder in folders if folder is not None]
 
 
-def _scratch(processes: Sequence[Path]) -> int:
-    """Return the bytes in a sandbox's in-memory file systems, as the first process in it sees them."""
-    for process in processes:
-        sizes = [_in_use(process / "root" / folder.lstrip("/"), folder) for folder in SCRATCH]
-        if all(size is not None for size in sizes):
-            return sum(size or 0 for size in sizes)
+def find_view(pid: int) -> Path | None:
+    """Return the /proc folder of a process, through its first living thread; None if there is none."""
+    folder = Path(f"/proc/{pid}")
+    if read_resident(folder):
+        return folder
+    with contextlib.suppress(OSError):
+        return next((task for task in (folder / "task").iterdir() if read_resident(task)), None)
+    return None
+
+
+def read_resident(folder: Path) -> int:
+    """Return the bytes of memory in the tables of the process behind a folder of /proc; 0 if it is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 
-def _in_use(folder: Path, outside: str) -> int | None:
-    """Return the bytes in use in a file system; None if it is this process's own, as before the sandbox is made."""
-    with contextlib.suppress(OSError):
-        if not os.path.exists(outside) or folder.stat().st_dev != os.stat(outside).st_dev:
-            about = os.statvfs(folder)
-            return (about.f_blocks - about.f_bfree) * about.f_frsize
-    return None
+def read_shared(folder: Path) -> int:
+    """Return how much of that memory is shared between processes, or files that lie in memory."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("RssShmem:"):
+                return 1024 * int(line.split()[1])
+    return 0
