@@ -1,23 +1,17 @@
 """`podeval.score` of one recording against the sum of its metrics, each by itself.
 
-    python studies/speed/score.py speech.wav [--text words.txt] [--seconds 600] [--threads 2] [--added] [--pairs 0]
+    python studies/speed/score.py speech.wav [--text words.txt] [--seconds 600] [--threads 2] [--added]
 
 Ours is one call with an empty cache. Against it stands the sum of every metric measured by itself, from the file and
 with an empty cache; with `--added` also of what the metrics add one after another on one shared `Recording`, which
 nothing can undercut but by doing the work side by side. Wanted: at most 1.1 times the first. The second call and the
 report follow ours. Processor and wall seconds, models loaded and warm on both sides; the words are repeated as the
 speech is. Each line is printed when it is known, so a measurement that is stopped has told what it knew.
-
-`--pairs` times two metrics at once against one after another on the same threads, in turn, each with an empty cache:
-wall and processor seconds, the highest resident memory so far, and whether all values are equal.
 """
 
 import argparse
 import contextlib
-import json
 import os
-import resource
-import statistics
 import sys
 import tempfile
 import time
@@ -90,29 +84,6 @@ def score_alone(path: Path, text: str | None, name: str) -> None:
         podeval.score(path, text=text, metrics=name)
 
 
-def compare_side_by_side(path: Path, text: str | None, pairs: int) -> None:
-    """Print what two metrics at once gain over one after another; refuse values that differ."""
-    import podeval
-    from podeval.scoring import side_by_side
-
-    ratios = []
-    values: set[str] = set()
-    for pair in range(pairs):
-        wall = {}
-        # Who is first has the colder disk, so it is each in turn.
-        for count in (1, 2) if pair % 2 == 0 else (2, 1):
-            side_by_side.MOST_AT_ONCE = count
-            spent, wall[count], scores = timed(lambda: podeval.score(path, text=text))
-            values.add(json.dumps({name: one.to_json() for name, one in scores.results.items()}, sort_keys=True))
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            load = round(os.getloadavg()[0], 1)
-            print(f"{count} at once: {wall[count]:6.1f} s wall, {spent:6.1f} s processor, {memory:.2f} GB, load {load}")
-        ratios.append(wall[1] / wall[2])
-    print(f"one after another takes {statistics.median(ratios):.2f} times as long (median of {pairs})")
-    if len(values) > 1:
-        sys.exit("values differ")
-
-
 def compare_with_sum(whole: Path, text: str | None, seconds: int, added: bool) -> bool:
     """Print ours against the metrics by themselves; whether it is as fast as wanted."""
     import podeval
@@ -153,7 +124,6 @@ def main() -> None:
     parser.add_argument("--text", type=Path, help="what is said in it")
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--added", action="store_true", help="also what metrics add one after another on one recording")
-    parser.add_argument("--pairs", type=int, default=0, help="how often two at once are timed against one by one")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of both sides; by default one a core")
     options = parser.parse_args()
     # What is imported for the speech asks for one.
@@ -169,9 +139,6 @@ def main() -> None:
         soundfile.write(start, samples[: WARM_SECONDS * FILE_RATE], FILE_RATE, subtype="PCM_16")
         timed(lambda: podeval.score(start, text=text))
         words = repeat_words(text, times) if text else None
-        if options.pairs:
-            compare_side_by_side(whole, words, options.pairs)
-            return
         good = compare_with_sum(whole, words, options.seconds, options.added)
     sys.exit(not good)
 

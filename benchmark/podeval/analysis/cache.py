@@ -210,13 +210,5 @@ class DerivedFacts:
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock of a name: one thread at a time is inside, as often as it likes."""
         # `setdefault` is one step to all threads.
-        lock = self._locks.setdefault(name, RLock())
-        if not lock.acquire(blocking=False):
-            # Imported here, as most recordings have one thread.
-            from podeval.models.threads import wait_for
-
-            wait_for(lock)
-        try:
+        with self._locks.setdefault(name, RLock()):
             yield
-        finally:
-            lock.release()

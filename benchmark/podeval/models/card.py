@@ -56,7 +56,7 @@ class ModelCard:
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
-    its job in every language. With `processor` it runs on the processor on every machine, also on one with a GPU.
+    its job in every language.
     With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
     `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
     `podeval.models.registry.restore_former_id`).
@@ -78,7 +78,6 @@ class ModelCard:
     variant_in: tuple[Profile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
-    processor: bool = False
     exported: bool = False
     formerly: str | None = None
     extra: str = "embedded"

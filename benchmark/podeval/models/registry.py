@@ -114,11 +114,8 @@ def use(job: str, profile: str) -> Iterator[Any]:
     Raises:
         ModelMissing: as `load`.
     """
-    # Imported here, as much is measured without a model.
-    from podeval.models.threads import hold
-
     model = load(job, profile)
-    with hold(_in_use.setdefault(id(model), RLock())):
+    with _in_use.setdefault(id(model), RLock()):
         yield model
 
 
@@ -148,11 +145,6 @@ def restore_former_id(identity: Any) -> Any:
     if isinstance(identity, Mapping) and identity.get("id") in former:
         return {**identity, "id": former[identity["id"]]}
     return identity
-
-
-def is_for_processor(jobs: Collection[str], profile: str) -> bool:
-    """Tell whether a profile's models for all of these jobs run on the processor, whatever else the machine has."""
-    return all(card.processor for card in list_cards(profile, jobs))
 
 
 def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -128,9 +128,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._flights.clear()
         self._resources.close()
 
-    def map(
-        self, work: Callable[[T], R], tasks: Iterable[T], prepare: Callable[[T], object] | None = None
-    ) -> Iterator[tuple[T, R | None]]:
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.

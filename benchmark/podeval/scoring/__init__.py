@@ -19,7 +19,6 @@ __all__ = [
     "request",
     "score",
     "score_tables",
-    "side_by_side",
     "sources",
     "standing",
 ]

@@ -23,7 +23,6 @@ from podeval.scoring.defects import Defect, find_defects, list_noted_defects
 from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.scores import Scores
-from podeval.scoring.side_by_side import SideBySide, count_at_once
 from podeval.version import __version__
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 
 _FORM = 2
 """Of what is kept; raised when it changes."""
-
-SHORTEST, LONGEST = 30.0, 2 * 3600.0
-"""Seconds of recordings of which several metrics are scored at once."""
 
 
 def score_source(source: AudioSource, request: ScoreRequest, plan: MetricPlan) -> Scores:
@@ -57,7 +53,7 @@ def score_source(source: AudioSource, request: ScoreRequest, plan: MetricPlan) -
         else:
             results[metric.name] = result
     facts, defects = session.describe()
-    results |= _score_missing(session, missing, facts.seconds, request)
+    results |= _score_missing(session, missing)
     results = {metric.name: results[metric.name] for metric in plan.metrics}
     protocols = {metric.name: session.protocol(metric) for metric in plan.metrics}
     return Scores(
@@ -75,10 +71,8 @@ def score_source(source: AudioSource, request: ScoreRequest, plan: MetricPlan) -
     )
 
 
-def _score_missing(
-    session: _Session, metrics: list[Metric], seconds: float, request: ScoreRequest
-) -> dict[str, Result]:
-    """Score with metrics whose results are not kept, side by side where there are cores for that.
+def _score_missing(session: _Session, metrics: list[Metric]) -> dict[str, Result]:
+    """Score with metrics whose results are not kept.
 
     Raises:
         BadInput: an input cannot be read, or does not fit another.
@@ -86,28 +80,14 @@ def _score_missing(
     if not metrics:
         return {}
     results: dict[str, Result] = {}
-
-    def score(metric: Metric) -> None:
-        with progress.listen(lambda *_: side_by_side.require_success()):
-            results[metric.name] = session.score(metric)
-            progress.report("metrics", len(results), len(metrics))
-
-    side_by_side = SideBySide(metrics, _count_side_by_side(request, seconds, len(metrics)), score)
     progress.report("metrics", 0, len(metrics))
     session.open(metrics)
-    # Products of matrices are too small for a second thread, and their last digit shall not depend on what runs beside.
+    # Products of matrices are too small for a second thread.
     with limit_to_one_thread():
-        side_by_side.run()
+        for metric in metrics:
+            results[metric.name] = session.score(metric)
+            progress.report("metrics", len(results), len(metrics))
     return results
-
-
-def _count_side_by_side(request: ScoreRequest, seconds: float, metrics: int) -> int:
-    """Return how many metrics are scored at once.
-
-    A short recording is over before a second thread is of use, and of a long one two metrics at once need too much
-    memory.
-    """
-    return min(metrics, count_at_once(request.profile)) if SHORTEST <= seconds <= LONGEST else 1
 
 
 class _Session:
@@ -141,7 +121,7 @@ class _Session:
         return None if payload is None else parse_result(json.loads(payload))
 
     def open(self, metrics: list[Metric]) -> None:
-        """Read what metrics ask for, as one thread.
+        """Read what metrics ask for.
 
         Raises:
             BadInput: the recording or another input cannot be read.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import limit_threads as threads_allowed
+from podeval.models.threads import count_threads as threads_allowed
 from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
 from podeval.systems.speech import Kind, Samples
 
