@@ -13,7 +13,7 @@ from website import Site
 
 from pages.judges import list_figures_of_papers
 from podeval import benchmarks
-from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
+from podeval.arena.ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, list_changes
 from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.published_evidence import PublishedAgreement, list_printed_agreements, recompute_agreement

@@ -83,6 +83,26 @@ def test_what_one_vote_shows(columns: dict[str, Any], rule: str) -> None:
     assert all(reason.startswith(rule) for reason in result.excluded.values())
 
 
+@pytest.mark.parametrize(
+    ("texts", "copied"),
+    [
+        (["A was more natural.", "a was more NATURAL", "A was more natural!!", "a  was more natural"], [0, 1, 2, 3]),
+        (["A was more natural."] * 3, []),
+        (["the second is better"] * 9, []),
+        (["the second speaker explains the context of the question far better"] * 4, [0, 1, 2, 3]),
+    ],
+    ids=["by one", "too few", "short, by many", "long, by many"],
+)
+def test_a_copied_reason_is_seen_whatever_its_case_and_punctuation(
+    texts: list[str], copied: list[int], request: pytest.FixtureRequest
+) -> None:
+    table = votes()
+    of_many = request.node.callspec.id.endswith("by many")
+    for row, text in enumerate(texts):
+        table.loc[row, ["voter", "comment"]] = [f"w{row}" if of_many else "w", text]
+    assert seen(table).get("repeated comment", set()) == {f"v{row}" for row in copied}
+
+
 def test_an_unknown_time_is_not_too_fast() -> None:
     assert judge(votes(elapsed=np.nan)).excluded == {}
 

@@ -214,17 +214,11 @@ def syllables(text: str) -> None:
 
 def comment(text: str) -> None:
     """What voters and listeners write."""
-    import pandas as pd
-
-    from podeval.arena.comments import clean_comment, find_off_topic, find_repeated_comments, find_thin_comments
+    from podeval.arena.comments import clean_comment
     from podeval.listening.listener_pages import clean_words as kept
 
-    short, _ = clean_comment(text)
+    clean_comment(text)
     kept(text)
-    votes = pd.DataFrame({"voter": ["a", "b"], "comment": [short, short], "dimension": [text[:2_000], "semantic"]})
-    find_repeated_comments(votes, 2, 5)
-    find_thin_comments(votes, 2, 5)
-    find_off_topic(votes)
 
 
 def listening_test(text: str) -> None:

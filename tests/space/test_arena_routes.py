@@ -465,6 +465,6 @@ def test_a_new_board_says_how_its_arena_is_filled(tmp_path: Path, monkeypatch: p
         client = TestClient(site_without_board(tmp_path, Arena(empty)), base_url="http://localhost")
         page = client.get("/arena", headers=PART).text
         assert "There is nothing to compare yet" in page
-        assert "podeval arena add-runs" in page
+        assert "podeval arena add" in page
         assert 'id="battle"' not in page
         assert "目前还没有可比较的内容" in client.get("/arena?lang=zh", headers=PART).text

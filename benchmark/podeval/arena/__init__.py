@@ -23,7 +23,7 @@ __all__ = [
     "battle_audio",
     "export",
     "from_runs",
-    "heard_ratings",
+    "import_votes",
     "manifest",
     "moderation",
     "protocols",
@@ -34,7 +34,6 @@ __all__ = [
     "refusal",
     "service",
     "vote_objects",
-    "vote_review",
     "vote_table",
     "voter_stats",
 ]

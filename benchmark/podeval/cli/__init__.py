@@ -47,7 +47,6 @@ def _arena() -> typer.Typer:
     arena.arena.command()(arena_log.export)
     arena.arena.command("import")(arena_log.take_in)
     arena.arena.command()(arena_log.mirror)
-    arena.arena.command()(arena_log.verify)
     return arena.arena
 
 

@@ -54,7 +54,7 @@ def require_database(database: str, runs: Path) -> str:
     if not is_there(location):
         raise BadInput(
             f"there is no database {location}; name the board's with --database, or its folder with --runs; "
-            f"`podeval arena init` makes one{_left_over(database, runs)}"
+            f"`podeval arena add`, `submit` and `serve` make one{_left_over(database, runs)}"
         )
     return location
 

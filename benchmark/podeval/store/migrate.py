@@ -63,7 +63,7 @@ def check(engine: Engine, name: str) -> None:
     version = _version(engine)
     if version != _newest():
         _refuse_newer(version, name)
-        raise StoreUnusable(f"the tables of {name} are missing or out of date; run `podeval arena init`")
+        raise StoreUnusable(f"the tables of {name} are missing or out of date; run `podeval arena status`")
 
 
 def build_configuration(connection: Connection | None = None) -> "Config":
