@@ -19,6 +19,7 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
+from podeval.text.markup import strip_tags
 from podeval.text.missing_value import is_missing
 
 # Names of keys without case, spaces, hyphens and underscores; of several, the first counts.
@@ -153,6 +154,7 @@ class Script:
             BadInput: there are no words at all, or more characters than podeval reads.
         """
         refuse_longer(sum(len(text) for _, text in turns))
+        turns = [(speaker, strip_tags(text)) for speaker, text in turns]
         if all(is_missing(text) for _, text in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
         lost = sum(text.count("\ufffd") for _, text in turns)
