@@ -277,16 +277,20 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]
     heads = [match[1] if (match := _HEAD_OF_LINE.match(line.text[:_HEAD])) else "" for line in lines]
-    heads_again = {head for head, count in Counter(heads).items() if head and count > 1}
+    heads_again = {head for head, count in Counter(heads).items() if count > 1 and not _SMALL_WORD.search(head)} - {""}
     like = sum(
-        bool(line.label or _LOOKS_LABELLED.match(line.text[:_HEAD]) or (len(heads_again) > 1 and head in heads_again))
+        bool(
+            line.label in (names | again)
+            or _LOOKS_LABELLED.match(line.text[:_HEAD])
+            or (len(heads_again) > 1 and head in heads_again)
+        )
         for line, head in zip(lines, heads, strict=True)
     )
     note = (
-        f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
+        f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
         f"({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
     )
-    return set(), [note] if sure or like > len(lines) / 2 else []
+    return set(), [note] if sure or like > max(1, len(lines) / 2) or len(lines) == len(names) == 1 else []
 
 
 def _may_speak(line: LabelledLine) -> bool:
