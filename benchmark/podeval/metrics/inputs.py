@@ -275,13 +275,26 @@ def convert_to_text(item: Any, name: str = "script") -> str:
         return ""
     turns = all(isinstance(one, Mapping) or (isinstance(one, list | tuple) and len(one) == 2) for one in entries)
     try:
-        text = json.dumps(item, ensure_ascii=False) if turns and isinstance(item, Mapping | list | tuple) else ""
+        text = (
+            json.dumps(item, ensure_ascii=False, default=_convert_scalar)
+            if turns and isinstance(item, Mapping | list | tuple)
+            else ""
+        )
     except TypeError:
         text = ""
     if text:
         return text
     kind = type(item).__name__ + (f" of {type(entries[0]).__name__}" if entries else "")
     raise BadInput(f"a text is a string, a path, or a script as data (a list of turns), not {kind}")
+
+
+def _convert_scalar(value: Any) -> Any:
+    """Return a scalar of numpy, or a missing value of pandas, as JSON has it."""
+    if _is_missing(value):
+        return None
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"no text: {type(value).__name__}")
 
 
 def read_inputs_from_files(

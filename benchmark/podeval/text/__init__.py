@@ -10,6 +10,7 @@ __all__ = [
     "language",
     "lexical_diversity",
     "longest",
+    "markup",
     "message_catalogue",
     "missing_value",
     "normalise",

@@ -15,7 +15,7 @@ import regex
 
 from podeval.errors import BadInput
 from podeval.text.characters import HAN, clean_text
-from podeval.text.labelled_turns import read_labels
+from podeval.text.labelled_turns import note_inner_labels, read_labels
 from podeval.text.language import identify_language
 from podeval.text.script import Script, read_source
 from podeval.text.tokens import Language, check_language, detect_language, is_unspaced
@@ -91,7 +91,7 @@ def read_any_script(source: Any) -> Script:
         return source
     data = read_source(source)
     if not isinstance(data, str):
-        return Script.parse(data)
+        return note_inner_labels(Script.parse(data))
     text = strip_reasoning(data)
     if not text and data.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")
