@@ -80,27 +80,43 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
     samples, speech = track.mono(rate), track.speech()
-    centred = remove_offset(samples, rate)
-    if centred is not samples:
-        # At the recording's own rate digital silence becomes silence again; resampled, it has traces of the offset.
-        centred = resample(remove_offset(mix_to_mono(track.samples), track.rate), track.rate, rate)
-    first, last = 0, len(samples)
-    sound = np.flatnonzero(centred) if speech else samples[:0]
-    if len(sound) and speech[0].start > LONGEST_END:
-        first = max(int(sound[0]), round((speech[0].start - KEPT_END) * rate))
-    if len(sound) and track.duration - speech[-1].end > LONGEST_END:
-        last = min(int(sound[-1]) + 1, round((speech[-1].end + KEPT_END) * rate))
+    centred, first, last = _cut_zeros(track, rate)
+    if not speech:
+        first, last = 0, len(samples)
+    elif speech[0].start - first / rate > LONGEST_END:
+        first = round((speech[0].start - KEPT_END) * rate)
+    if speech and last / rate - speech[-1].end > LONGEST_END:
+        last = round((speech[-1].end + KEPT_END) * rate)
     changed = (first, last) != (0, len(samples)) or centred is not samples
     options = {"span": [first, last], "centred": centred is not samples} if changed else {}
     return SpokenPart(centred[first:last], first / rate, options)
 
 
-def cut_to_sound(samples: Samples, rate: int) -> tuple[Samples, int]:
-    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample."""
-    centred = remove_offset(samples, rate)
-    first, last = find_sound(centred, rate)
-    begin = first if first > LONGEST_END * rate else 0
-    return centred[begin : last if 0 < last < len(centred) - LONGEST_END * rate else None], begin
+def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
+    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    centred, begin, end = _cut_zeros(track, rate)
+    first, last = find_sound(centred[begin:end], rate)
+    end = begin + last if 0 < last < end - begin - LONGEST_END * rate else end
+    begin += first if first > LONGEST_END * rate else 0
+    return centred[begin:end], begin
+
+
+def _cut_zeros(track: Recording, rate: int) -> tuple[Samples, int, int]:
+    """Return the mean of the channels without a constant offset, and what of it is between zeros at its ends.
+
+    Zeros are zeros at the recording's own rate only; resampled, they have traces of the sound or the offset.
+    """
+    samples, own = track.mono(rate), mix_to_mono(track.samples)
+    centred = remove_offset(own, track.rate)
+    heard = samples if centred is own else resample(centred, track.rate, rate)
+    sound = centred != 0
+    ends = (int(sound.argmax()), len(sound) - int(sound[::-1].argmax())) if sound.any() else (0, len(sound))
+    first, last = (round(end * rate / track.rate) for end in ends)
+    return heard, first, min(last, len(heard))
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:

@@ -36,6 +36,9 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _BLOCK = 1 << 20
+_LOUDEST = 32.0
+"""Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
+
 _SPANS = TypeAdapter(tuple[Span, ...])
 
 
@@ -119,13 +122,15 @@ class Recording:
     @cached_property
     def defect(self) -> str | None:
         """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
-        sounding = False
+        reach = 0.0
         for start in range(0, len(self.samples), _BLOCK):
             block = self.samples[start : start + _BLOCK]
             if not np.isfinite(block).all():
                 return "holds samples that are not numbers (NaN or infinity); export it again"
-            sounding = sounding or bool(np.any(block))
-        return None if sounding else "is digital silence from beginning to end; check how it was exported"
+            reach = max(reach, float(np.abs(block).max()))
+        if reach > _LOUDEST:
+            return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
+        return None if reach else "is digital silence from beginning to end; check how it was exported"
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:

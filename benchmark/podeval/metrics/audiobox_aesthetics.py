@@ -91,7 +91,7 @@ def audiobox_aesthetics(recording: Recording) -> Score:
         recording: any sound, 16 kHz.
     """
     recording.require_sound(SHORTEST)
-    (samples, begin), size = cut_to_sound(recording.mono(RATE), RATE), WINDOW * RATE
+    (samples, begin), size = cut_to_sound(recording, RATE), WINDOW * RATE
     windows = [samples[start : start + size] for start in range(0, len(samples), size)]
     marks = recording.array_from(
         "aesthetics", lambda model: model.score(windows), window=size, part=[begin, len(samples)]

@@ -179,7 +179,7 @@ def _share(good: Floats, bad: Floats) -> Floats:
 def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:
     """Return the samples to score at 44.1 kHz, the mean of the channels or each of them, and the first one's number."""
     if variant == "default":
-        samples, begin = cut_to_sound(recording.mono(RATE), RATE)
+        samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin
     if variant != "msclap" or recording.channels == 1:
         return [recording.mono(RATE)], 0
