@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.faults import find_sound, remove_offset
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.faults import find_sound
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
@@ -80,16 +79,15 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
     samples, speech = track.mono(rate), track.speech()
-    centred, first, last = _cut_zeros(track, rate)
-    if not speech:
-        first, last = 0, len(samples)
-    elif speech[0].start - first / rate > LONGEST_END:
+    first, last = _find_ends(track, rate) if speech else (0, len(samples))
+    if speech and speech[0].start - first / rate > LONGEST_END:
         first = round((speech[0].start - KEPT_END) * rate)
     if speech and last / rate - speech[-1].end > LONGEST_END:
         last = round((speech[-1].end + KEPT_END) * rate)
-    changed = (first, last) != (0, len(samples)) or centred is not samples
-    options = {"span": [first, last], "centred": centred is not samples} if changed else {}
-    return SpokenPart(centred[first:last], first / rate, options)
+    centred = samples is not track.mono(rate, offset=True)
+    changed = centred or (first, last) != (0, len(samples))
+    options = {"span": [first, last], "centred": centred} if changed else {}
+    return SpokenPart(samples[first:last], first / rate, options)
 
 
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
@@ -98,25 +96,19 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
-    centred, begin, end = _cut_zeros(track, rate)
-    first, last = find_sound(centred[begin:end], rate)
+    samples, (begin, end) = track.mono(rate), _find_ends(track, rate)
+    first, last = find_sound(samples[begin:end], rate)
     end = begin + last if 0 < last < end - begin - LONGEST_END * rate else end
     begin += first if first > LONGEST_END * rate else 0
-    return centred[begin:end], begin
+    return samples[begin:end], begin
 
 
-def _cut_zeros(track: Recording, rate: int) -> tuple[Samples, int, int]:
-    """Return the mean of the channels without a constant offset, and what of it is between zeros at its ends.
-
-    Zeros are zeros at the recording's own rate only; resampled, they have traces of the sound or the offset.
-    """
-    samples, own = track.mono(rate), mix_to_mono(track.samples)
-    centred = remove_offset(own, track.rate)
-    heard = samples if centred is own else resample(centred, track.rate, rate)
-    sound = centred != 0
-    ends = (int(sound.argmax()), len(sound) - int(sound[::-1].argmax())) if sound.any() else (0, len(sound))
+def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
+    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only."""
+    sound = track.mono(track.rate) != 0
+    ends = int(sound.argmax()), len(sound) - int(sound[::-1].argmax())
     first, last = (round(end * rate / track.rate) for end in ends)
-    return heard, first, min(last, len(heard))
+    return first, last
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
@@ -169,7 +161,7 @@ def predict_windows(
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
-    part = SpokenPart(track.mono(rate), 0.0, {}) if everything else cut_to_speech(track, rate)
+    part = SpokenPart(track.mono(rate, offset=True), 0.0, {}) if everything else cut_to_speech(track, rate)
     samples, size = part.samples, round(seconds * rate)
     starts = list_starts(len(samples), size)
     moments = part.begin + np.array(starts, dtype=np.float64) / rate

@@ -158,17 +158,22 @@ class Recording:
         if self.duration < shortest:
             raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
-    def mono(self, rate: int = MODEL_RATE) -> Samples:
+    def mono(self, rate: int = MODEL_RATE, *, offset: bool = False) -> Samples:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
+
+        A constant offset, which nobody hears, is removed at the recording's own rate, where digital silence becomes
+        silence again; with `offset` it is left in, as by public code.
 
         Raises:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
         from podeval.analysis.samples import mix_channels
+        from podeval.audio.faults import remove_offset
 
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
-        return self._compute_once(f"mono {rate}", lambda: resample(mix, self.rate, rate))
+        heard = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
+        return self._compute_once(f"mono {rate} {heard is mix}", lambda: resample(heard, self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks frequencies which a model at `rate` relies on.

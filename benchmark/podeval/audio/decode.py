@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,12 +300,12 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
             sink.damage = str(error).strip() or "the decoder lost track"
     if container == "flac":
         # libsndfile stops at the length that the header states; what it read ahead may be a tag.
-        at, size = file.tell(), file.seek(0, os.SEEK_END)
-        near = max(skip_id3(file), at - _READ_AHEAD)
-        tag = _TAG.search(read_at(file, near, 2 * _READ_AHEAD))
+        part, at, size = cast("BinaryIO", file), file.tell(), file.seek(0, os.SEEK_END)
+        near = max(skip_id3(part), at - _READ_AHEAD)
+        tag = _TAG.search(read_at(part, near, 2 * _READ_AHEAD))
         if tag is not None:
-            sink.unread += measure_rest(file, near + tag.start(), size, "flac", sink.path)
-        elif read_at(file, at, BLOCK_FRAMES).strip(b"\0"):
+            sink.unread += measure_rest(part, near + tag.start(), size, "flac", sink.path)
+        elif read_at(part, at, BLOCK_FRAMES).strip(b"\0"):
             sink.unread += size - at
     return True
 
