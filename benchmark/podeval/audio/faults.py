@@ -46,6 +46,10 @@ FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
 0.53; what was clipped stays flat when it is resampled or coded."""
 
+ALIKE = 1.1
+"""Ratio of the lengths of flat peaks up to which they are alike, as those of a tone are (a square wave of an instrument
+or a synthesiser) and those of clipped speech are not."""
+
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
 and its least height by the recording's level."""
@@ -241,9 +245,12 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
         inside = side[np.repeat(starts - first, lengths) + np.arange(lengths.sum())]
         heights = np.maximum.reduceat(inside, first)
         share = inside / np.repeat(heights, lengths)
-        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85, 1 - 1e-5)]
+        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85)]
+        # Held samples are neighbours: waves of a tone reach one height again and again.
+        top = share > 1 - 1e-5
+        held = np.add.reduceat(top & (np.roll(top, 1) | np.roll(top, -1)), first, dtype=np.float64)
         beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
-        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], above[2], beside))
+        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], held, beside))
         tables.append(table[(heights >= 0.9 * highest[starts]) & (heights >= floor)])
     peaks = np.concatenate(tables)
     return peaks[peaks[:, _START].argsort()]
@@ -258,13 +265,18 @@ def _find_peaks_together(
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
     # The peaks of each side have about one height, or exactly one.
-    spread = np.zeros(len(rows))
+    spread, lengths = np.zeros(len(rows)), rows[:, _END] - rows[:, _START]
+    alike = np.ones(len(rows), dtype=bool)
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)
         spread = np.maximum(spread, highest / np.where(side > 0, side, np.inf).min(axis=1) - 1)
+        longest, shortest = np.where(side > 0, lengths, 0).max(axis=1), np.where(side > 0, lengths, np.inf).min(axis=1)
+        alike &= longest <= np.maximum(shortest * ALIKE, shortest + 2)
     flat, drop = rows[:, _FLATNESS].mean(axis=1), 1 - rows[:, _BESIDE].mean(axis=1)
     held = times == HELD_TIMES
-    likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
+    likely = (
+        (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT) & ~alike
+    )
     reach = round(CLIPPED_TOGETHER * rate)
     for number in np.flatnonzero(together & likely):
         # What is rounded to few values is held and flat by that alone.
