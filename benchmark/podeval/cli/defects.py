@@ -59,7 +59,10 @@ def defects(
         raise BadInput(f"{labels} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
     registry.require_profile(profile)
     sources = {"recording": file, **({"script": text} if text else {})}
-    inputs = MetricInputs(sources, profile=profile).read() | read_voices(reference or [], {"profile": profile})
+    read = MetricInputs(sources, profile=profile)
+    inputs = read.read() | read_voices(reference or [], {"profile": profile})
+    sentences = {"file": list(inputs["recording"].file_notes), "text": list(read.text_notes)}
+    notes = {name: of for name, of in sentences.items() if of}
     with show_progress(file.name):
         report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
     if labels:
@@ -67,9 +70,12 @@ def defects(
     if as_json:
         listed = [defect.to_json() for defect in report.defects]
         unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-        print(json.dumps({"file": str(file), "defects": listed, "unscored": unscored}, ensure_ascii=False))
+        told = {"file": str(file), "defects": listed, "unscored": unscored, "notes": notes}
+        print(json.dumps(told, ensure_ascii=False))
     else:
         print(_format_table(report))
+        for name, sentence in ((name, sentence) for name, of in notes.items() for sentence in of):
+            print(f"Note ({name}): {sentence}")
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     raise typer.Exit(int(bool(report.unscored)))

@@ -116,7 +116,7 @@ def measure(
     """
     from podeval.cli.progress_bar import show_progress
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import describe_protocol, open_inputs, score_items
+    from podeval.metrics.compute import describe_protocol, note_inputs, open_inputs, score_items
     from podeval.metrics.inputs import read_inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Cause, Unscored
@@ -154,6 +154,7 @@ def measure(
                 if isinstance(opened, Unscored):
                     raise BadInput(opened.reason)
                 (result,) = score_items(metric, [opened], chosen, client)
+                result = result if isinstance(result, PodevalError) else note_inputs(result, inputs, opened)
             except PodevalError as error:
                 result = error
             problem = f"error: {result}" if isinstance(result, PodevalError) else ""

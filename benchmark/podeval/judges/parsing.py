@@ -96,7 +96,9 @@ def _why_empty(answer: ChatAnswer) -> str:
     return "the answer is empty; answer with the JSON object"
 
 
-_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection|seed:think)>", re.IGNORECASE)
+_TAG = re.compile(
+    r"[<\[◁](/?)(think|thinking|thought|reasoning|reflection|analysis|scratchpad|seed:think)[>\]▷]", re.IGNORECASE
+)
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s*<\|message\|>")
 
 

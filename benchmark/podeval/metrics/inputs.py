@@ -121,7 +121,8 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         MissingInput: the source is a missing value, or a file without content.
         BadInput: the input cannot be read; the message says why.
     """
-    if isinstance(source, Path) and name not in (*_OPENS_FILES, "system"):
+    is_table = isinstance(source, Path) and name in _RECORDS and source.suffix == ".parquet"
+    if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
         source = _read_file(name, source)
     if not isinstance(source, Path) and _is_missing(source):
         raise MissingInput(name)
@@ -182,7 +183,7 @@ _PARSERS = {
     "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
     "request": "podeval.text.podcast_request:PodcastRequest.parse",
     "generation_log": "podeval.metrics.generation_log:GenerationLog.parse",
-    "system": "builtins:str",
+    "system": "podeval.stats.battles:clean_name",
     "reference_votes": "podeval.metrics.human_records:read_votes",
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
@@ -269,6 +270,10 @@ def convert_to_text(item: Any, name: str = "script") -> str:
             return ""
     if isinstance(item, str):
         return "" if _is_missing(item) else refuse_file_name(item)
+    if name in _RECORDS and not _is_missing(item):
+        from podeval.metrics.human_records import write_records
+
+        return write_records(item, name.replace("_", " "))
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
     entries = item if isinstance(item, list | tuple) else ()
     if _is_missing(item) or any(map(_is_missing, entries)):

@@ -42,6 +42,13 @@ def test_a_script_is_what_follows_the_thoughts() -> None:
     assert (server.requests[0]["path"], server.requests[0]["seed"]) == ("/v1/chat/completions", 5)
 
 
+def test_thoughts_in_a_part_of_their_own_are_no_script() -> None:
+    parts = [{"type": "thinking", "text": "Host 1: Hm."}, {"type": "text", "text": "Host 1: Tea."}]
+    answer = json.dumps({"choices": [{"message": {"content": parts}}]}).encode()
+    script, _ = served(lambda request: json_reply(answer), WRITE)
+    assert script.text == "Host 1: Tea."
+
+
 def test_a_person_is_answered_turn_by_turn_in_sound(tmp_path: Path) -> None:
     (tmp_path / "t1.wav").write_bytes(wav(0.2))
     (tmp_path / "t2.wav").write_bytes(wav(0.3, pitch=300))

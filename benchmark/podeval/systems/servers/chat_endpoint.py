@@ -10,6 +10,7 @@ from typing import Any
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
+from podeval.models.chat_completion import read_text
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
 from podeval.systems.servers.sound_reading import read_sound
@@ -102,11 +103,7 @@ def _read_completion(response: ServerResponse) -> _Completion:
 
 
 def _words_of(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+    return read_text(message.get("content")) or ""
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
