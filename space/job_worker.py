@@ -165,18 +165,8 @@ def _jobs(environment: Mapping[str, str]) -> HfJobs:
     def setting(name: str, default: str = "") -> str:
         return environment.get(f"PODEVAL_JOBS_{name}", "") or default
 
-    attempts = setting("ATTEMPTS", "1")
-    if not attempts.isdigit():
-        raise BadInput(f"PODEVAL_JOBS_ATTEMPTS must be a number, not {attempts!r}")
-    return HfJobs(
-        setting("IMAGE"),
-        setting("FLAVOR", "a10g-large"),
-        setting("NAMESPACE"),
-        parse_minutes(setting("TIMEOUT", "2h")),
-        int(attempts),
-        setting("BUCKET"),
-        setting("ASKED"),
-    )
+    minutes = parse_minutes(setting("TIMEOUT", "2h"))
+    return HfJobs(setting("IMAGE"), setting("FLAVOR", "a10g-large"), setting("NAMESPACE"), minutes)
 
 
 def _budget(environment: Mapping[str, str]) -> float:

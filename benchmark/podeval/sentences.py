@@ -114,7 +114,6 @@ SENTENCES: Mapping[str, str] = {
     "cannot-store": "this board cannot store it at present; try again later",
     "zip-not-unpacked": "the zip cannot be unpacked here; make it again",
     "zip-not-unpacked-because": "the zip cannot be unpacked here ({problem}); make it again, or a smaller one",
-    "zip-not-unpacked-smaller": "the zip cannot be unpacked here; make it again, or a smaller one",
     "zip-names-not-utf8": "the names in the zip are not UTF-8; name each recording by its item",
     "zip-unreadable": "the zip cannot be read ({problem}); make it again",
     "zip-too-large": "the zip is {size}, {most} is the limit; send FLAC or Opus",

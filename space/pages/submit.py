@@ -324,7 +324,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
         if jobs is not None:
             cost = estimate(document, jobs)
             preparation["dollars"] = cost.total
-            preparation["most_seconds"] = 60.0 * jobs.minutes * jobs.attempts * len(cost.runs)
+            preparation["most_seconds"] = 60.0 * jobs.minutes * len(cost.runs)
     return preparation
 
 

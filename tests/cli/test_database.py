@@ -14,7 +14,6 @@ READING = [
     ("queue",),
     ("submissions", "list"),
     ("submissions", "show", "s0"),
-    ("submissions", "jobs"),
     ("listening", "list"),
     ("listening", "results", "small"),
     ("arena", "status"),

@@ -16,10 +16,8 @@ PLAN = JobPlan(
     round=1,
     model="alice/tts",
     revision="a" * 40,
-    items_repo="podeval/podeval-asked",
     items_revision="d" * 40,
     items_folder="s0123456789ab/real_pod/demo/0123",
-    bucket="podeval/podeval-results",
     results="s0123456789ab/real_pod/demo/1",
 )
 
@@ -34,7 +32,7 @@ def jobs(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def executor(jobs: Any) -> HfJobs:
     from huggingface_hub import HfApi
 
-    return HfJobs(IMAGE, "a10g-large", "podeval", minutes=90, attempts=2, api=HfApi(token="hf_secret"))
+    return HfJobs(IMAGE, "a10g-large", "podeval", minutes=90, api=HfApi(token="hf_secret"))
 
 
 def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: HfJobs, jobs: Any) -> None:
@@ -42,7 +40,7 @@ def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: 
     (spec,) = jobs.specs
     assert spec["dockerImage"] == IMAGE
     assert spec["command"][-3:] == ["podeval.systems.adapters.hand_over", "/asked/job.json", "/results"]
-    assert (spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == ("a10g-large", 5400, 2)
+    assert (spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == ("a10g-large", 5400, 1)
     named = {"podeval": "generate", "submission": "s0123456789ab", "run": "real_pod-demo", "round": "1"}
     assert spec["labels"].items() >= named.items()
     assert "secrets" not in spec
@@ -67,7 +65,7 @@ def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: 
 
 
 def test_what_it_can_cost_is_known_before(executor: HfJobs, jobs: Any) -> None:
-    assert executor.at_most(executor.per_minute()) == pytest.approx(0.025 * 90 * 2)
+    assert executor.at_most(executor.per_minute()) == pytest.approx(0.025 * 90)
     with pytest.raises(BadInput, match="there is no machine 'moon'; choose from a10g-large, cpu-basic, h200"):
         replace(executor, flavour="moon").per_minute()
 
@@ -84,9 +82,7 @@ def test_a_job_is_started_once_for_a_round_whatever_happens_to_the_answer(execut
     assert executor.start(replace(PLAN, run="real_pod/topics")).id != first.id
 
 
-def test_its_log_can_be_followed_and_it_can_be_stopped(executor: HfJobs, jobs: Any) -> None:
-    job = executor.start(PLAN)
-    assert list(executor.lines(job.id)) == ["loading the model", "item 1 of 2", "item 2 of 2"]
+def test_it_can_be_stopped(executor: HfJobs, jobs: Any) -> None:
     other = executor.start(replace(PLAN, round=2))
     executor.stop(other.id)
     assert executor.look(other.id).status.stage == "CANCELED"
@@ -108,8 +104,6 @@ def test_settings_without_bounds_are_refused() -> None:
         HfJobs("python:3.12", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="1 minute to 24 hours"):
         HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
-    with pytest.raises(BadInput, match="1 to 5 attempts"):
-        HfJobs(IMAGE, "a10g-large", "podeval", attempts=9)
     with pytest.raises(BadInput, match="the user or organisation that pays"):
         HfJobs(IMAGE, "a10g-large", "")
 

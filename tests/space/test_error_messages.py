@@ -95,7 +95,7 @@ TO_PAGES = (
     *("submissions/document_draft.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""
-REFUSALS = ("ArenaRefused", "BadInput", "Refusal", "UnknownSystem", "Unusable")
+REFUSALS = ("ArenaRefused", "BadInput", "Refusal", "UnknownSystem", "Unusable", "write_refusal")
 OF_OPERATORS = {"the Hub does not know you; run `hf auth login`"}
 """Said on the command line alone."""
 

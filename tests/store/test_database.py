@@ -168,12 +168,7 @@ def test_writers_about_different_voters_go_together_on_a_server(database_place: 
 
 
 @ON_A_SERVER
-def test_a_connection_that_rested_is_asked_whether_it_is_there(
-    database_place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server ended it meanwhile: another one is made, and nobody notices."""
-    # A connection that has rested: nobody waits for it here.
-    monkeypatch.setattr("podeval.store.database._RESTED_SECONDS", 0.0)
+def test_a_connection_that_the_server_ended_is_replaced(database_place: str) -> None:
     with Database(database_place) as database, Database(database_place) as operator:
         with database.reading() as session:
             own = session.scalar(text("SELECT pg_backend_pid()"))

@@ -54,16 +54,10 @@ def inside(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
-def test_what_is_published_leaves_its_logs_alone(
-    tiny: ModuleType, queue: Queue, published: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "work" / published
-    (path / "logs").mkdir()
-    (path / "logs/ten-demo-1.log").write_text("spoke\n")
+def test_what_is_published_leaves_nothing(tiny: ModuleType, queue: Queue, published: str, tmp_path: Path) -> None:
     log: list[str] = []
     tiny.worker(queue, tmp_path, log=log.append).clear()
-    assert inside(path) == ["logs"]
-    assert inside(path / "logs") == ["ten-demo-1.log"]
+    assert inside(tmp_path / "work" / published) == []
     assert len(log) == 1
     assert published in log[0]
     assert clear(queue, tmp_path / "work", LATER) == []
@@ -168,7 +162,7 @@ def test_nothing_stays_of_what_was_taken_down(
 ) -> None:
     id = request.getfixturevalue("published" if state == "published" else "cancelled")
     work = tmp_path / "work"
-    for folder in (work / id / "logs", work / f"spot-{id}" / "seed-0"):
+    for folder in (work / id / "attempts" / "said", work / f"spot-{id}" / "seed-0"):
         folder.mkdir(parents=True)
         (folder / "said.json").write_text(json.dumps("hello"))
     take_down(queue, id, "ada", tmp_path / "board", "it speaks with a stolen voice", NOW)

@@ -315,3 +315,10 @@ def test_a_hub_that_is_down_refuses_nothing_but_says_so(submitted: Submitted, mo
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(HubUnavailable, match="does not answer as expected"):
         Gate(api=HfApi(endpoint="http://127.0.0.1:1")).check(submitted())
+
+
+def test_the_page_for_submitters_names_every_rule_of_the_gate() -> None:
+    page = (Path(__file__).parents[2] / "docs/submitting.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for rule, asks in RULES.items():
+        assert f"| `{rule}` | {asks} |" in rows

@@ -144,24 +144,6 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("simulated_gpu")
-def test_the_command_takes_a_real_adapter_s_model_from_queue_to_board(
-    tiny: ModuleType,
-    hub_client: Any,
-    store: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    boxes: list[tuple[SandboxSpec, dict[str, Any]]],
-) -> None:
-    pytest.importorskip("transformers")
-    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
-    folder = load(TESTS / "systems/adapters/tiny_submissions.py").vits(tmp_path / "vits", speakers=2)
-    run = submit_and_work(folder, "tiny_vits", tiny, hub_client, store, tmp_path)
-    assert run.summaries()[0].metrics[0].scored == 10
-    assert {(box.gpu, job.get("device")) for box, job in boxes} == {(True, None)}
-
-
 def explain_no_gpu() -> str:
     """Why the test with a real GPU cannot run here; empty where it can. Imports torch only where there is a driver."""
     if not list(Path("/dev").glob("nvidia[0-9]*")) and not Path("/dev/kfd").exists():

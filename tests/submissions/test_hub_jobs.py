@@ -309,22 +309,6 @@ def test_a_model_that_cannot_be_used_and_a_fault_of_ours_are_told_apart(
     assert len(asked(jobs.played["job2"])) == 1, "what was made is not made again"
 
 
-def test_its_log_is_handed_on_without_secrets(tiny: ModuleType, queue: Queue, jobs: Any, tmp_path: Path) -> None:
-    def talks(job: Any) -> None:
-        job.say("token=hf_zyxwvutsrqponmlkjihg \x1b[31mred\x1b[0m")
-        speak(job)
-
-    jobs.plays = talks
-    row = tiny.enqueue(queue, "singer")
-    heard: list[str] = []
-    tiny.worker(queue, tmp_path, hub=on_the_hub(queue, log=heard.append)).once()
-    log = tmp_path / "work" / row.id / "logs/ten-demo-1.log"
-    wait_for(lambda: log.exists() and "red" in log.read_text())
-    assert "hf_zyx" not in log.read_text() + "".join(heard)
-    assert "\x1b" not in log.read_text() + "".join(heard)
-    assert any("at most 1.50 USD" in line for line in heard)
-
-
 def test_an_outage_of_the_hub_loses_nothing(
     tiny: ModuleType, queue: Queue, jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +11,6 @@ from typer.testing import CliRunner
 
 from podeval.cli import app
 from podeval.store.database import Database
-from podeval.store.submission_tables import HubJob
 from podeval.submissions.queue import Queue
 
 
@@ -29,9 +27,7 @@ def asked() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-@pytest.mark.parametrize(
-    "command", [("queue",), ("submissions", "list"), ("submissions", "jobs"), ("submissions", "jobs", "--json")]
-)
+@pytest.mark.parametrize("command", [("queue",), ("submissions", "list")])
 def test_a_long_list_asks_the_database_as_often_as_a_short_one(
     tiny: ModuleType, empty_store: Path, tmp_path: Path, asked: list[str], command: tuple[str, ...]
 ) -> None:
@@ -40,7 +36,6 @@ def test_a_long_list_asks_the_database_as_often_as_a_short_one(
         with Database(path) as database:
             queue = Queue(database)
             rows = [tiny.enqueue(queue, f"system_{number}", owner=f"owner {number}") for number in range(count)]
-            database.write(lambda session: session.add_all(job(row.id) for row in rows))
             database.close()
         asked.clear()
         done = CliRunner().invoke(app, [*command, "--database", str(path)], catch_exceptions=False)
@@ -53,22 +48,3 @@ def test_a_long_list_asks_the_database_as_often_as_a_short_one(
     assert few == many
     if command == ("queue",):
         assert [line.rpartition("number ")[2] for line in long] == [f"{n} in the queue" for n in range(1, 10)]
-
-
-def job(submission: str) -> HubJob:
-    row = HubJob(submission=submission, run="ten/demo", round=1, namespace="lab", image="x", flavour="h200")
-    row.minutes, row.attempts, row.per_minute, row.reserved = 60, 1, 0.1, 6.0
-    row.asked_at = datetime(2026, 11, 22, tzinfo=UTC)
-    return row
-
-
-def test_jobs_of_one_submission_alone(tiny: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    with Database(path) as database:
-        rows = [tiny.enqueue(Queue(database), name) for name in ("one", "two")]
-        database.write(lambda session: session.add_all(job(row.id) for row in rows))
-    done = CliRunner().invoke(app, ["submissions", "jobs", rows[0].id, "--database", str(path)], catch_exceptions=False)
-    assert done.stdout.splitlines() == [
-        f"{rows[0].id}  ten/demo 1  -  asked  h200, at most 6.00 USD",
-        "spent or set aside by all jobs: 12.00 USD",
-    ]

@@ -22,7 +22,7 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from podeval.store.submission_tables import HubJob, SubmissionRow
+    from podeval.store.submission_tables import SubmissionRow
     from podeval.submissions.queue import Queue
     from podeval.submissions.states import QueuePosition
 
@@ -70,18 +70,18 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
     from podeval.submissions.pull_requests import Proposals
 
     with open_queue(require_database(database, runs)) as queue:
-        row, history = queue.get(id), queue.history(id)
+        row, history, jobs = queue.get(id), queue.history(id), Ledger(queue.database, 0.0).of(id)
         if as_json:
-            steps = [_to_plain(step) for step in history]
-            emit({**_to_plain(row), "history": steps})
+            emit({**_to_plain(row), "history": list(map(_to_plain, history)), "jobs": list(map(_to_plain, jobs))})
             return
         standing = describe_standing(row, queue.standings())
         print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{standing}")
         for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
             if row.pinned.get(name):
                 print(f"  {name}: {row.pinned[name]}")
-        for job in Ledger(queue.database, 0.0).of(row.id):
-            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_format_cost(job)}")
+        for job in jobs:
+            cost = f"at most {job.reserved:.2f} USD" if job.spent is None else f"{job.spent:.2f} USD"
+            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {cost}{_append(job.message)}")
         for proposal in Proposals(queue, Path()).of(row.id):
             came = f"{proposal.state}{_append(proposal.url or proposal.reason)}"
             print(f"  {proposal.form} proposed to the model's repo: {came}")
@@ -212,31 +212,6 @@ _VERDICTS = {
 
 
 @submissions.command()
-def jobs(
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="only jobs of this submission")] = None,
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-    as_json: AsJson = False,
-) -> None:
-    """List jobs on the Hub with their costs.
-
-    Example: podeval submissions jobs s0123456789ab
-    """
-    from podeval.submissions.job_budget import Ledger
-
-    with open_queue(require_database(database, runs)) as queue:
-        ledger = Ledger(queue.database, 0.0)
-        for row in ledger.of(queue.get(id).id) if id else ledger.all():
-            if as_json:
-                emit(_to_plain(row))
-                continue
-            line = f"{_format_cost(row)}{_append(row.message)}"
-            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
-        if not as_json:
-            print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
-
-
-@submissions.command()
 def mirror(
     requests: Annotated[str, typer.Option(help="dataset repo for state changes, as owner/name")],
     results: Annotated[str, typer.Option(help="dataset repo for results, as owner/name")],
@@ -346,10 +321,6 @@ def describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
 
 def _append(text: str) -> str:
     return f": {text}" if text else ""
-
-
-def _format_cost(job: "HubJob") -> str:
-    return f"at most {job.reserved:.2f} USD" if job.spent is None else f"{job.spent:.2f} USD"
 
 
 def _format_time(seconds: float) -> str:

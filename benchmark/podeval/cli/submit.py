@@ -83,7 +83,7 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
         return
     print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
     for run in estimated.runs:
-        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
+        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes)")
     print("If a job fails, another makes what is missing, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):

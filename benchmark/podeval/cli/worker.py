@@ -62,18 +62,11 @@ def worker(
     image: Image = "",
     flavor: Flavor = "a10g-large",
     timeout: Timeout = "2h",
-    attempts: Annotated[
-        int, typer.Option(envvar="PODEVAL_JOBS_ATTEMPTS", help="for hf-jobs: number of times the Hub may start a job")
-    ] = 1,
     budget: Annotated[
         float, typer.Option(envvar="PODEVAL_JOBS_BUDGET", help="for hf-jobs: total budget of all jobs, in USD")
     ] = 0.0,
     namespace: Annotated[
         str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="for hf-jobs: account that pays")
-    ] = "",
-    bucket: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_BUCKET", help="for hf-jobs: bucket for outputs")] = "",
-    asks: Annotated[
-        str, typer.Option("--asked", envvar="PODEVAL_JOBS_ASKED", help="for hf-jobs: private dataset with the inputs")
     ] = "",
 ) -> None:
     """Process submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
@@ -119,7 +112,7 @@ def worker(
     with open_queue(announce_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
-            jobs = HfJobs(image, flavor, namespace, parse_minutes(timeout), attempts, bucket, asks)
+            jobs = HfJobs(image, flavor, namespace, parse_minutes(timeout))
             hub = _on_the_hub(queue.database, jobs, budget)
         desk = SubmissionService(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all

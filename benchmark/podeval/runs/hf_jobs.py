@@ -1,12 +1,12 @@
 """The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
-private dataset at its commit, no secrets, a time limit, a fixed number of attempts, results into a bucket. What it will
-cost at most is known before it starts. Measuring stays here, on copies that are decoded here.
+private dataset at its commit, no secrets, a time limit, one start, results into a bucket. What it will cost at most is
+known before it starts. Measuring stays here, on copies that are decoded here.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,8 +43,8 @@ class JobPlan:
         run: which of its runs, such as `real_pod/demo`.
         round: from 1; a job of the same round is found again, and no second one is started.
         model, revision: the repo, and its commit.
-        items_repo, items_revision, items_folder: dataset repo, its commit, and the folder with `job.json` and items.
-        bucket, results: the bucket, and the folder in it that receives outputs.
+        items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
+        results: folder of the bucket that receives outputs.
         base, base_revision: what the model adapts.
     """
 
@@ -53,16 +53,14 @@ class JobPlan:
     round: int
     model: str
     revision: str
-    items_repo: str
     items_revision: str
     items_folder: str
-    bucket: str
     results: str
     base: str | None = None
     base_revision: str | None = None
 
     def __post_init__(self) -> None:
-        pins = ((self.model, self.revision), (self.base, self.base_revision), (self.items_repo, self.items_revision))
+        pins = ((self.model, self.revision), (self.base, self.base_revision), ("the items", self.items_revision))
         for repo, revision in pins:
             if repo is not None and not _COMMIT.fullmatch(revision or ""):
                 raise BadInput(f"{repo} must be pinned to a full commit for a job, not {revision!r}")
@@ -88,9 +86,6 @@ class HfJobs:
         flavour: of the machine, such as `a10g-large`.
         namespace: who pays, and who owns the bucket and the dataset.
         minutes: after which a job is stopped.
-        attempts: how often the Hub starts it where it falls.
-        bucket: that receives outputs, `owner/name`; `<namespace>/podeval-results` where it is empty.
-        items_repo: private dataset repo of what is asked; `<namespace>/podeval-asked` where it is empty.
         api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 
@@ -98,9 +93,6 @@ class HfJobs:
     flavour: str
     namespace: str
     minutes: int = 120
-    attempts: int = 1
-    bucket: str = ""
-    items_repo: str = ""
     api: "HfApi | None" = None
 
     def __post_init__(self) -> None:
@@ -108,14 +100,22 @@ class HfJobs:
             raise BadInput("give the image that jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
-        if not 1 <= self.minutes <= 24 * 60 or not 1 <= self.attempts <= 5:
-            raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
+        if not 1 <= self.minutes <= 24 * 60:
+            raise BadInput("a job takes 1 minute to 24 hours")
         if not self.namespace:
             raise BadInput(
                 "give the user or organisation that pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE"
             )
-        for name, default in (("bucket", "podeval-results"), ("items_repo", "podeval-asked")):
-            object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
+
+    @property
+    def bucket(self) -> str:
+        """The bucket that receives outputs."""
+        return f"{self.namespace}/podeval-results"
+
+    @property
+    def items_repo(self) -> str:
+        """The private dataset repo of items."""
+        return f"{self.namespace}/podeval-asked"
 
     def per_minute(self) -> float:
         """Return the US dollars that a minute of the machine costs, at the price the Hub states now.
@@ -134,8 +134,8 @@ class HfJobs:
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
-        """Return the US dollars that one job costs at most: every attempt to its end."""
-        return per_minute * self.minutes * self.attempts
+        """Return the US dollars that one job costs at most."""
+        return per_minute * self.minutes
 
     def start(self, plan: JobPlan) -> "JobInfo":
         """Start a job, or find the one that was started for this round.
@@ -174,10 +174,6 @@ class HfJobs:
         with suppress(JobGone, BadInput):
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
-    def lines(self, job: str) -> Iterator[str]:
-        """Yield what a job prints, until it ends; whoever submitted the model wrote it."""
-        yield from self.client.fetch_job_logs(job_id=job, namespace=self.namespace, follow=True)
-
     @property
     def client(self) -> "HfApi":
         """The Hub's client."""
@@ -191,8 +187,8 @@ class HfJobs:
         items = {"revision": plan.items_revision, "path": plan.items_folder, "read_only": True}
         volumes = [
             Volume(type="model", source=plan.model, mount_path=MODEL, revision=plan.revision, read_only=True),
-            Volume(type="dataset", source=plan.items_repo, mount_path=ASKED, **items),
-            Volume(type="bucket", source=plan.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
+            Volume(type="dataset", source=self.items_repo, mount_path=ASKED, **items),
+            Volume(type="bucket", source=self.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
         ]
         if plan.base is not None:
             base = {"source": plan.base, "revision": plan.base_revision}
@@ -204,7 +200,7 @@ class HfJobs:
             "env": {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
             "flavor": self.flavour,
             "timeout": f"{self.minutes}m",
-            "attempts": self.attempts,
+            "attempts": 1,
             "labels": plan.labels,
             "volumes": volumes,
             "namespace": self.namespace,

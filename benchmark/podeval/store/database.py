@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +24,6 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
-    DisconnectionError,
     IntegrityError,
     InterfaceError,
     OperationalError,
@@ -45,7 +43,6 @@ Found = TypeVar("Found")
 BUSY_SECONDS = 15.0
 """How long a writer waits for another before it gives up and is retried."""
 
-_RESTED_SECONDS = 1.0
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
     f"SELECT set_config('lock_timeout', '{BUSY_SECONDS:g}s', true), "
@@ -268,29 +265,12 @@ def _begin(connection: Connection) -> None:
 
 def _open_postgresql(url: URL) -> Engine:
     try:
-        engine = create_engine(url, connect_args={"connect_timeout": 10}, **_POOL)
+        # A connection that its server closed meanwhile is replaced before it is used.
+        engine = create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True, **_POOL)
     except ModuleNotFoundError as error:
         raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
     event.listen(engine, "connect", _safe_postgresql)
-    event.listen(engine, "checkin", _rests)
-    event.listen(engine, "checkout", partial(_still_there, engine))
     return engine
-
-
-def _rests(_: object, entry: "ConnectionPoolEntry") -> None:
-    entry.info["rests_since"] = time.monotonic()
-
-
-def _still_there(engine: Engine, connection: "DBAPIConnection", entry: "ConnectionPoolEntry", _: object) -> None:
-    """Check that the server of an idle connection still responds; one used a moment ago is not checked.
-
-    SQLAlchemy's own `pool_pre_ping` checks each time, which costs a fifth of a short query.
-    """
-    if time.monotonic() - entry.info.get("rests_since", 0.0) > _RESTED_SECONDS:
-        try:
-            engine.dialect.do_ping(connection)
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise DisconnectionError from error
 
 
 def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:

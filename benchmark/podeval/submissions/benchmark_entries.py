@@ -4,7 +4,7 @@ Tasks are written as a folder that adapters read inside a sandbox.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.runs.asks import write_prompt
+from podeval.runs.run_folder import RunFolder
+from podeval.store.submission_tables import SubmissionRow
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.ask import Ask, RecordedUserTurn, Reference
@@ -79,6 +81,15 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
         for split in benchmarks.get(entered.name).splits
         if track in split.tracks
     )
+
+
+def find_runs(row: SubmissionRow, board: Path) -> Iterator[tuple[RunEntry, RunFolder]]:
+    """Find the runs of a submission on the board; those of another submission of the same system are left out."""
+    document = Submission.model_validate(row.document)
+    for entry in list_possible_runs(document):
+        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
+        if (run.path / "run.json").exists() and run.plan().generation.get("submission") == row.id:
+            yield entry, run
 
 
 def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:

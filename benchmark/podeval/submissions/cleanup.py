@@ -1,8 +1,7 @@
 """Removal of the files that submissions leave on a worker's disk.
 
-The folder `<id>` holds the files of a model, its outputs and the logs of its jobs; `spot-<id>` holds those of a spot
-check. The logs of a finished submission stay. A submission that can be retried keeps everything for a week. Nothing
-stays of a submission that was taken down.
+The folder `<id>` holds the files of a model and its outputs; `spot-<id>` holds those of a spot check. A submission that
+can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
 """
 
 import shutil
@@ -25,7 +24,6 @@ from podeval.submissions.takedown import collect_contents_and_marks, delete_fact
 KEPT = timedelta(days=7)
 """Time for which files are kept for a retry or for another spot check."""
 
-LOGS = "logs"
 SPOT_CHECK = "spot-"
 
 _OVER = ("published", "refused", "withdrawn")
@@ -54,7 +52,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
             for unneeded, taken_down in _find_finished(queue, [path], now).items():
                 if taken_down:
                     _keep_marks(queue, unneeded, now)
-                if _remove(unneeded, (_LOCK,) if taken_down else (_LOCK, LOGS)):
+                if _remove(unneeded):
                     cleared.append(path.name)
     return cleared
 
@@ -69,7 +67,7 @@ def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
 
 
 def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
-    """Find the folders of which only the logs are needed, and whether their submission was taken down."""
+    """Find the folders that nobody needs any more, and whether their submission was taken down."""
     ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
     with queue.database.reading() as session:
         columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
@@ -92,9 +90,9 @@ def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
     return state in _OVER or (state in _TRIED_AGAIN and since < now - KEPT)
 
 
-def _remove(folder: Path, kept: Iterable[str]) -> bool:
-    """Remove the contents of a folder except some names; return whether there was anything to remove."""
-    if not _list_folder(folder, *kept):
+def _remove(folder: Path) -> bool:
+    """Remove the contents of a folder except its lock; return whether there was anything to remove."""
+    if not _list_folder(folder, _LOCK):
         return False
     aside = folder / _REMOVED
     with explain_write_errors(folder):
@@ -102,7 +100,7 @@ def _remove(folder: Path, kept: Iterable[str]) -> bool:
         aside.mkdir(exist_ok=True)
         # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
         # model was fetched must not outlive it.
-        for path in sorted(_list_folder(folder, *kept, _REMOVED), key=Path.is_dir):
+        for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)
     return True

@@ -11,7 +11,7 @@ from podeval.errors import BadInput
 from podeval.sentences import write_sentence
 from podeval.store.files import write_json
 from podeval.submissions.machine_faults import MachineFault
-from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.rules import SubmissionRefused, write_refusal
 from podeval.submissions.supplied_outputs import hash_folder, is_upload, list_files
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Human, Model, Outputs, Submission
@@ -89,7 +89,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 def _copy(source: Path, folder: Path, content: str) -> None:
     """Copy the plain files of a folder as the gate checked them; links that were added later are not followed."""
     if is_upload(str(source.parent)) and source.parent.is_dir() and not source.is_dir():
-        raise SubmissionRefused(Refusal("exists", write_sentence("upload-gone")))
+        raise SubmissionRefused(write_refusal("exists", "upload-gone"))
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
@@ -100,7 +100,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
     if content and hash_folder(folder) != content:
-        raise SubmissionRefused(Refusal("pinned", write_sentence("folder-changed", folder=source.name)))
+        raise SubmissionRefused(write_refusal("pinned", "folder-changed", folder=source.name))
 
 
 def _make_readable(folder: Path) -> None:

@@ -14,7 +14,7 @@ from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import TASKS, list_entries
-from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.supplied_outputs import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
@@ -120,7 +120,7 @@ class Gate:
                 return self._check_outputs(document, source, document_folder)
             case BuiltIn():
                 return PinnedSource(licence=document.system.licence)
-        raise SubmissionRefused(Refusal("document", write_sentence("kind-not-run", kind=source.kind)))
+        raise SubmissionRefused(write_refusal("document", "kind-not-run", kind=source.kind))
 
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
@@ -133,15 +133,21 @@ class Gate:
             parts += [under] if under else []
         else:
             if source.base is not None:
-                refusals.append(Refusal("base", write_sentence("no-adapter-repo", repo=source.repo)))
+                refusals.append(write_refusal("base", "no-adapter-repo", repo=source.repo))
             if "config.json" not in repo.files:
-                refusals.append(Refusal("task", write_sentence("no-config", repo=source.repo)))
+                refusals.append(write_refusal("task", "no-config", repo=source.repo))
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
         refusals += _check_size(size, count, self.limits)
         if (beside := sum(map(_count_other_bytes, parts))) > self.limits.other_bytes:
-            sizes = {"size": f"{beside / 10**9:.1f}", "most": f"{self.limits.other_bytes / 10**9:g}"}
-            refusals.append(Refusal("volume", write_sentence("beside-weights-too-large", **sizes)))
+            refusals.append(
+                write_refusal(
+                    "volume",
+                    "beside-weights-too-large",
+                    size=f"{beside / 10**9:.1f}",
+                    most=f"{self.limits.other_bytes / 10**9:g}",
+                )
+            )
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -160,23 +166,24 @@ class Gate:
         config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
         if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
-            refusals.append(Refusal("base", write_sentence("base-not-named")))
+            refusals.append(write_refusal("base", "base-not-named"))
             return None, None
         if stated_base is not None and stated_base.repo != stated:
-            refusals.append(Refusal("base", write_sentence("base-differs", stated=stated, named=stated_base.repo)))
+            refusals.append(write_refusal("base", "base-differs", stated=stated, named=stated_base.repo))
             return None, None
         try:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
-            refusals.append(Refusal("base", write_sentence("base-unusable", repo=stated, problem=_shorten(error))))
+            refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=_shorten(error)))
             return None, None
         problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
-            problems.append(Refusal("base", write_sentence("base-is-adapter")))
-        for each in problems:
-            about = {"repo": pinned.repo, "rule": each.rule, "problem": each.message}
-            refusals.append(Refusal("base", write_sentence("base-does-not-pass", **about)))
+            problems.append(write_refusal("base", "base-is-adapter"))
+        refusals += [
+            write_refusal("base", "base-does-not-pass", repo=pinned.repo, rule=each.rule, problem=each.message)
+            for each in problems
+        ]
         return pinned, under
 
     def _check_outputs(
@@ -192,7 +199,7 @@ class Gate:
             def read(name: str) -> bytes:
                 return hub.fetch_content(repo, revision, name, api=self.api, kind="dataset")
         elif document_folder is None or not (self.local or document_folder == self.uploads):
-            raise SubmissionRefused(Refusal("exists", write_sentence("outputs-from-folder")))
+            raise SubmissionRefused(write_refusal("exists", "outputs-from-folder"))
         else:
             folder = document_folder / str(source.folder)
             files, read = list_files(folder), lambda name: (folder / name).read_bytes()
@@ -230,28 +237,26 @@ def _count_other_bytes(repo: RepoFacts) -> int:
 def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that apply to models and to outputs."""
     if repo.private:
-        yield Refusal("readable", write_sentence("repo-private", repo=repo.repo))
+        yield write_refusal("readable", "repo-private", repo=repo.repo)
     if repo.gated:
-        yield Refusal("readable", write_sentence("repo-gated", repo=repo.repo))
+        yield write_refusal("readable", "repo-gated", repo=repo.repo)
     if not repo.on_main:
-        yield Refusal("pinned", write_sentence("commit-off-main", revision=repo.revision[:12], repo=repo.repo))
+        yield write_refusal("pinned", "commit-off-main", revision=repo.revision[:12], repo=repo.repo)
     yield from _check_card(repo, licence)
     if len(repo.files) > limits.files:
-        counts = {"count": len(repo.files), "most": limits.files}
-        yield Refusal("volume", write_sentence("too-many-files", repo=repo.repo, **counts))
+        yield write_refusal("volume", "too-many-files", repo=repo.repo, count=len(repo.files), most=limits.files)
     if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
-        counts = {"count": count, "most": hub.CONFIGS_MOST}
-        yield Refusal("volume", write_sentence("too-many-configs", repo=repo.repo, **counts))
+        yield write_refusal("volume", "too-many-configs", repo=repo.repo, count=count, most=hub.CONFIGS_MOST)
     if code := [name for name in repo.files if name.lower().endswith(CODE)]:
-        yield Refusal("code", write_sentence("repo-holds-code", repo=repo.repo, files=_list_some(code)))
+        yield write_refusal("code", "repo-holds-code", repo=repo.repo, files=_list_some(code))
 
 
 def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
     if len(repo.card_text.strip()) < _CARD_LEAST:
-        yield Refusal("card", write_sentence("card-too-short", repo=repo.repo, least=_CARD_LEAST))
+        yield write_refusal("card", "card-too-short", repo=repo.repo, least=_CARD_LEAST)
     stated = repo.card.get("license")
     if not isinstance(stated, str) or not stated.strip():
-        yield Refusal("licence", write_sentence("card-without-licence", repo=repo.repo))
+        yield write_refusal("licence", "card-without-licence", repo=repo.repo)
         return
     licence_name = repo.card.get("license_name")
     # Only text: a list of lists of the same lists is short in YAML and without end in words.
@@ -262,8 +267,9 @@ def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
         and licence.casefold() not in names
         and not (stated in _OPEN_LICENCES and licence in ("proprietary", "unknown"))
     ):
-        both = {"stated": licence_name or stated, "licence": licence}
-        yield Refusal("licence", write_sentence("licences-differ", repo=repo.repo, **both))
+        yield write_refusal(
+            "licence", "licences-differ", repo=repo.repo, stated=licence_name or stated, licence=licence
+        )
 
 
 def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
@@ -273,33 +279,36 @@ def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
     opened = VOICES_FILE if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE else ""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS) and name != opened]
     if unsafe:
-        yield Refusal("safetensors", write_sentence("unsafe-weights", repo=repo.repo, files=_list_some(unsafe)))
+        yield write_refusal("safetensors", "unsafe-weights", repo=repo.repo, files=_list_some(unsafe))
     if not repo.weights:
-        yield Refusal("safetensors", write_sentence("no-weights", repo=repo.repo))
+        yield write_refusal("safetensors", "no-weights", repo=repo.repo)
     if len(repo.weights) > hub.SHARDS_MOST:
-        counts = {"count": len(repo.weights), "most": hub.SHARDS_MOST}
-        yield Refusal("safetensors", write_sentence("too-many-shards", repo=repo.repo, **counts))
+        yield write_refusal(
+            "safetensors", "too-many-shards", repo=repo.repo, count=len(repo.weights), most=hub.SHARDS_MOST
+        )
         return
     for name, weights in repo.weights.items():
         size = repo.files[name]
         if weights is None:
-            yield Refusal("safetensors", write_sentence("weights-header-unreadable", file=name))
+            yield write_refusal("safetensors", "weights-header-unreadable", file=name)
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
-            sizes = {"size": size, "claimed": weights.claimed}
-            yield Refusal("safetensors", write_sentence("weights-of-other-size", file=name, **sizes))
+            yield write_refusal("safetensors", "weights-of-other-size", file=name, size=size, claimed=weights.claimed)
     for name, config in repo.configs.items():
         if fields := sorted(hub.collect_keys(config) & set(_ASKS_FOR_CODE)):
-            about = {"file": name, "repo": repo.repo, "fields": ", ".join(fields)}
-            yield Refusal("remote_code", write_sentence("config-asks-for-code", **about))
+            yield write_refusal(
+                "remote_code", "config-asks-for-code", file=name, repo=repo.repo, fields=", ".join(fields)
+            )
 
 
 def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
     if size > limits.weight_bytes:
-        sizes = {"size": f"{size / 1e9:.1f}", "most": f"{limits.weight_bytes / 1e9:.0f}"}
-        yield Refusal("size", write_sentence("weights-too-large", **sizes))
+        yield write_refusal(
+            "size", "weights-too-large", size=f"{size / 1e9:.1f}", most=f"{limits.weight_bytes / 1e9:.0f}"
+        )
     elif count > limits.parameters:
-        counts = {"count": f"{count / 1e9:.1f}", "most": f"{limits.parameters / 1e9:.0f}"}
-        yield Refusal("size", write_sentence("too-many-parameters", **counts))
+        yield write_refusal(
+            "size", "too-many-parameters", count=f"{count / 1e9:.1f}", most=f"{limits.parameters / 1e9:.0f}"
+        )
 
 
 def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
@@ -307,13 +316,14 @@ def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
     try:
         find_adapter(task)
     except (BadInput, ImportError) as error:
-        yield Refusal("task", write_sentence("no-adapter-for-task", problem=str(error)))
+        yield write_refusal("task", "no-adapter-for-task", problem=str(error))
     for entry in document.benchmarks:
         wrong = [track for track in entry.tracks if task not in TASKS.get(track, ())]
         if wrong:
             fitting = ", ".join(sorted({each for track in wrong for each in TASKS.get(track, ())})) or "no model"
-            about = {"task": task, "tracks": ", ".join(wrong), "benchmark": entry.name, "fitting": fitting}
-            yield Refusal("task", write_sentence("task-does-not-fit", **about))
+            yield write_refusal(
+                "task", "task-does-not-fit", task=task, tracks=", ".join(wrong), benchmark=entry.name, fitting=fitting
+            )
 
 
 def _list_some(names: list[str]) -> str:
@@ -373,6 +383,7 @@ def _find_class(source: Model, gate: Gate) -> str:
     if title is None:
         titles = ", ".join(model.title for model in adapter.models)
         kind = f"of type {model_type!r:.60}" if isinstance(model_type, str) else "without a model_type in config.json"
-        about = {"repo": source.repo, "kind": kind, "task": source.task, "classes": titles}
-        raise BadInput(write_sentence("class-does-not-run", **about))
+        raise BadInput(
+            write_sentence("class-does-not-run", repo=source.repo, kind=kind, task=source.task, classes=titles)
+        )
     return title

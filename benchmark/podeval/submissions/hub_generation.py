@@ -5,13 +5,16 @@ round, and follows its job. The content of the bucket is as untrusted as what a 
 the same intake.
 """
 
+import hashlib
+import json
 import shutil
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
@@ -22,17 +25,108 @@ from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, J
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
-from podeval.submissions.collect_outputs import Intake
+from podeval.submissions.collect_outputs import Intake, is_name
 from podeval.submissions.generation import GenerationSettings, Unusable
-from podeval.submissions.hub_results import FetchedResults, TooMuch
-from podeval.submissions.job_budget import Ledger
+from podeval.submissions.job_budget import Ledger, get_stage
 from podeval.submissions.machine_faults import OursFailed
 from podeval.submissions.sandbox import ExitInfo
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
+from podeval.systems.adapters.job import Generated, Job
 from podeval.text.redaction import redact, redact_line
 
 if TYPE_CHECKING:
     from huggingface_hub import JobInfo
+
+_LINE_MOST = 2**20
+
+
+class FetchedResults:
+    """The part of a folder of results that was fetched; each line once, together with its files."""
+
+    def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
+        self.out = out
+        self.done: set[str] = set()
+        self.ours: list[str] = []
+        """Reasons why items were not made by our fault."""
+        self.refused = ""
+        """Why the model cannot be run."""
+        self.end: dict[str, Any] = {}
+        """The generation's own report of how it ended; empty where there is none."""
+        self._results, self._asked, self._seed, self._left = results, items, seed, most
+        out.mkdir(parents=True, exist_ok=True)
+
+    def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
+        """Fetch items that got a line since the last look, with their files in `out`.
+
+        Args:
+            final: nothing more will come, so files that are missing stay missing.
+
+        Raises:
+            Unusable: their files are larger than the limit for outputs.
+            HubUnavailable: the Hub does not answer; nothing is lost.
+        """
+        sizes = self._results.files()
+        new = []
+        for item in self._asked.values():
+            name = name_line(item.id, self._seed)
+            if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
+                continue
+            line = self._fetch_line(name, sizes[name])
+            if line is None or line.item != item.id or line.seed != self._seed:
+                self.done.add(item.id)
+                continue
+            files = list_files(line)
+            if not final and any(f"{FILES}/{file}" not in sizes for file in files):
+                continue
+            self.done.add(item.id)
+            if line.error is not None and line.cause == "ours":
+                self.ours.append(f"{item.id} was not made: {line.error}")
+                continue
+            self._fetch(files, sizes)
+            new.append((item, line))
+        if final:
+            self._read_end(sizes)
+        return new
+
+    def _fetch_line(self, name: str, size: int) -> Generated | None:
+        """Fetch a line; return None if it is not valid."""
+        file = self.out.parent / "line.json"
+        try:
+            self._results.fetch(name, size, file)
+            return Generated.model_validate_json(file.read_bytes())
+        except (BadInput, ValidationError):
+            return None
+
+    def _fetch(self, files: Sequence[str], sizes: Mapping[str, int]) -> None:
+        for file in files:
+            size = sizes.get(f"{FILES}/{file}")
+            if size is None or not is_name(file):
+                continue  # the intake says what is wrong with it
+            self._left -= size
+            if self._left < 0:
+                raise Unusable("the model made more than outputs can be; it was stopped")
+            try:
+                self._results.fetch(f"{FILES}/{file}", size, self.out / file)
+            except BadInput:
+                continue
+
+    def _read_end(self, sizes: Mapping[str, int]) -> None:
+        if not 0 < sizes.get(ENDED, 0) <= _LINE_MOST:
+            return
+        file = self.out.parent / ENDED
+        try:
+            self._results.fetch(ENDED, sizes[ENDED], file)
+            document = json.loads(file.read_bytes())
+        except (BadInput, ValueError, RecursionError):
+            return
+        if isinstance(document, dict):
+            self.end = document
+            reason = str(document.get("refused") or "")
+            if reason and document.get("cause") == "ours":
+                self.ours.append(reason)
+            else:
+                self.refused = reason
+
 
 MOST_ROUNDS = 9
 """Most jobs of one run; a model that needs more is given up."""
@@ -41,7 +135,6 @@ SILENCE_SECONDS = 1_800.0
 """Seconds without an answer of the Hub after which a worker gives the submission back; the job goes on meanwhile."""
 
 _OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
-_LOG_MOST = 2**20
 
 
 @dataclass(frozen=True)
@@ -52,7 +145,7 @@ class OnTheHub:
         jobs: settings of jobs: where, on what, for how long.
         ledger: ledger of all jobs, with the budget.
         pause: seconds between two looks at a job.
-        log: called with what a job prints, without secrets.
+        log: called with what happens to jobs.
     """
 
     jobs: HfJobs
@@ -71,11 +164,11 @@ class OnTheHub:
             if under_way(row.submission):
                 continue
             try:
-                job = self._job_of(row)
+                job = self.find_job(row)
             except JobGone:
                 self.ledger.settle_lost(row)
                 continue
-            if job is not None and stage(job) in RUNNING:
+            if job is not None and get_stage(job) in RUNNING:
                 self.jobs.stop(job.id)
                 job = self.jobs.look(job.id)
                 stopped.append(job.id)
@@ -97,7 +190,12 @@ class OnTheHub:
             deleted.append(id)
         return deleted
 
-    def _job_of(self, row: HubJob) -> "JobInfo | None":
+    def find_job(self, row: HubJob) -> "JobInfo | None":
+        """Return the job of a round; None if none was started.
+
+        Raises:
+            JobGone: the Hub does not know it any more.
+        """
         if row.job:
             return self.jobs.look(row.job)
         return self.jobs.find(make_labels(row.submission, row.run, row.round))
@@ -112,7 +210,6 @@ class HubRounds:
         submission: its id.
         entry: the run entry.
         work: an empty folder of this attempt.
-        logs: folder for the jobs' output.
         model, base: repos with their commits, as `{"repo", "revision"}`.
         task: task of the adapter.
         making: limits; its sandbox is not used.
@@ -124,7 +221,6 @@ class HubRounds:
     submission: str
     entry: RunEntry
     work: Path
-    logs: Path
     model: Mapping[str, str]
     task: str
     making: GenerationSettings
@@ -143,10 +239,7 @@ class HubRounds:
             if row.ended_at is None:
                 continue
             folder = self._make_folder(row)
-            outstanding = {item.id: item for item in missing if intake.folder.output(item.id) is None}
-            results = FetchedResults(
-                self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
-            )
+            results = self._fetch(row, [item for item in missing if intake.folder.output(item.id) is None], folder)
             try:
                 yield from self._take_in(results, intake, folder, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
@@ -172,11 +265,7 @@ class HubRounds:
         except JobGone:
             ledger.settle_lost(row)
             raise
-        outstanding = {item.id: item for item in missing}
-        results = FetchedResults(
-            self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
-        )
-        self._hand_on_log(row, job.id)
+        results = self._fetch(row, missing, folder)
         # Fetch outputs as they come, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
@@ -184,13 +273,13 @@ class HubRounds:
             try:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
-                alive = stage(job) in RUNNING
+                alive = get_stage(job) in RUNNING
                 yield from self._take_in(results, intake, folder, final=not alive)
                 answered = time.monotonic()
             except HubUnavailable:
                 if time.monotonic() - answered > SILENCE_SECONDS:
                     raise
-            except TooMuch:
+            except Unusable:
                 jobs.stop(job.id)
                 ledger.settle(row, jobs.look(job.id))
                 raise
@@ -224,7 +313,7 @@ class HubRounds:
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
         """Return the job of a round, either found again or newly started."""
         jobs = self.hub.jobs
-        job = jobs.look(row.job) if row.job else jobs.find(make_labels(row.submission, row.run, row.round))
+        job = self.hub.find_job(row)
         if job is None:
             BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
             revision, folder = self._push_asks(missing)
@@ -238,10 +327,8 @@ class HubRounds:
                     revision=self.model["revision"],
                     base=self.base["repo"] if self.base else None,
                     base_revision=self.base["revision"] if self.base else None,
-                    items_repo=jobs.items_repo,
                     items_revision=revision,
                     items_folder=folder,
-                    bucket=jobs.bucket,
                     results=self._results_folder(row),
                 )
             )
@@ -281,9 +368,11 @@ class HubRounds:
     def _results_folder(self, row: HubJob) -> str:
         return f"{self.submission}/{self.run}/{row.round}"
 
-    def _results(self, row: HubJob) -> BucketFolder:
-        jobs = self.hub.jobs
-        return BucketFolder(jobs.bucket, self._results_folder(row), api=jobs.client)
+    def _fetch(self, row: HubJob, items: Sequence[Item], folder: Path) -> FetchedResults:
+        """Return the results of a round for some items; nothing is fetched yet."""
+        bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
+        outstanding = {item.id: item for item in items}
+        return FetchedResults(bucket, outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
 
     def _make_folder(self, row: HubJob) -> Path:
         folder = self.work / f"job-{row.round}"
@@ -291,51 +380,20 @@ class HubRounds:
         (folder / "out").mkdir(parents=True)
         return folder
 
-    def _hand_on_log(self, row: HubJob, job: str) -> None:
-        """Write a job's output to a file and to the log, from a thread that ends with the job."""
-        file = self.logs / f"{self.run.replace('/', '-')}-{row.round}.log"
-
-        def follow() -> None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            left = _LOG_MOST
-            with file.open("w", encoding="utf-8") as kept:
-                try:
-                    for line in self.hub.jobs.lines(job):
-                        plain = redact_line(line)
-                        if left > 0:
-                            kept.write(f"{plain}\n")
-                            kept.flush()
-                            self.hub.log(f"{self.submission}: {plain[:500]}")
-                        left -= len(plain) + 1
-                except Exception as error:
-                    kept.write(f"[the log ends here: {type(error).__name__}]\n")
-
-        threading.Thread(target=follow, daemon=True).start()
-
-
-def stage(job: "JobInfo") -> str:
-    """Return the stage of a job, as the Hub names it."""
-    value = job.status.stage
-    return str(getattr(value, "value", value))
-
 
 def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
     """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")
-    if stage(job) == "COMPLETED":
+    if get_stage(job) == "COMPLETED":
         return ExitInfo(0, None, log, seconds)
     if isinstance(code, int) and code > 0:
         return ExitInfo(code, None, log, seconds)
     why = f": {redact_line(job.status.message)}" if job.status.message else ""
-    return ExitInfo(1, f"its job on the Hub ended as {stage(job)}{why}", log, seconds)
+    return ExitInfo(1, f"its job on the Hub ended as {get_stage(job)}{why}", log, seconds)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
-    import hashlib
-
-    whole = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        whole.update(f"{name}\0{len(data)}\0".encode() + data)
-    return whole.hexdigest()[:16]
+    whole = "".join(f"{name} {hashlib.sha256(data).hexdigest()}\n" for name, data in sorted(files.items()))
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]

@@ -4,7 +4,7 @@ The figures are in the database, so that a restarted worker, or another one, kno
 still running.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,6 @@ Clock = Callable[[], datetime]
 
 EMPTIED = "TAKEN DOWN"
 """Stage of a job whose results were deleted, as its submission was taken down."""
-
-_IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.run, HubJob.round)
 
 
 class BudgetSpent(PodevalError):
@@ -65,9 +63,16 @@ class Ledger:
         cost, now = jobs.at_most(per_minute), self.clock()
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
-            sums = {"cost": f"{cost:.2f}", "budget": f"{self.budget:.2f}"}
-            asked = {"id": submission, "machine": jobs.flavour, "minutes": jobs.minutes}
-            raise TooExpensive(write_sentence("job-too-expensive", **asked, **sums))
+            raise TooExpensive(
+                write_sentence(
+                    "job-too-expensive",
+                    id=submission,
+                    machine=jobs.flavour,
+                    minutes=jobs.minutes,
+                    cost=f"{cost:.2f}",
+                    budget=f"{self.budget:.2f}",
+                )
+            )
 
         def take(session: Session) -> HubJob:
             rounds = list(session.scalars(_rounds(submission, run)))
@@ -79,7 +84,7 @@ class Ledger:
                 raise BudgetSpent(f"{about}, and {advice}")
             row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
             row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
-            row.minutes, row.attempts, row.per_minute = jobs.minutes, jobs.attempts, per_minute
+            row.minutes, row.attempts, row.per_minute = jobs.minutes, 1, per_minute
             row.reserved, row.asked_at = cost, now
             session.add(row)
             session.flush()
@@ -93,12 +98,9 @@ class Ledger:
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
         """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
-        spent = 0.0 if info is None else compute_cost(row, info)
-        stage, message = (
-            ("NEVER STARTED", "")
-            if info is None
-            else (str(getattr(info.status.stage, "value", info.status.stage)), info.status.message or "")
-        )
+        spent, stage, message = 0.0, "NEVER STARTED", ""
+        if info is not None:
+            spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
 
     def settle_lost(self, row: HubJob) -> None:
@@ -111,11 +113,8 @@ class Ledger:
 
     def of(self, submission: str) -> list[HubJob]:
         """List all jobs of a submission, in order."""
-        return self._read(_IN_ORDER.where(HubJob.submission == submission))
-
-    def all(self) -> list[HubJob]:
-        """List all jobs of all submissions, in order."""
-        return self._read(_IN_ORDER)
+        query = select(HubJob).where(HubJob.submission == submission)
+        return self._read(query.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
 
     def under_way(self) -> list[HubJob]:
         """List the jobs that are not settled."""
@@ -138,11 +137,9 @@ class Ledger:
         with self.database.reading() as session:
             return _committed(session)
 
-    def _read(self, query: Any) -> list[HubJob]:
+    def _read(self, query: "Select[HubJob]") -> list[HubJob]:
         with self.database.reading() as session:
-            rows: Sequence[HubJob] = session.scalars(query).all()
-            session.expunge_all()
-            return list(rows)
+            return list(session.scalars(query))
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:
@@ -186,10 +183,12 @@ def estimate(document: Submission, jobs: HfJobs) -> JobCost:
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
     """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
     ran = info.durations.running_secs if info.durations else None
-    # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.
-    if ran is None or row.attempts > 1:
-        return row.reserved
-    return min(row.reserved, row.per_minute * ran / 60)
+    return row.reserved if ran is None else min(row.reserved, row.per_minute * ran / 60)
+
+
+def get_stage(job: "JobInfo") -> str:
+    """Return the stage of a job, as the Hub names it."""
+    return str(getattr(job.status.stage, "value", job.status.stage))
 
 
 def _rounds(submission: str, run: str) -> "Select[HubJob]":

@@ -9,8 +9,7 @@ import errno
 import itertools
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from podeval import benchmarks
@@ -170,34 +169,3 @@ def require_weights(entry: RunEntry, profile: str) -> None:
     missing = [card.missing() for card in registry.list_cards(profile, sorted(jobs))]
     if missing and all(missing):
         raise MachineFault(f"nothing can be measured here: {missing[0]}")
-
-
-class Rests:
-    """Submissions that a worker returned because of its machine and leaves alone, for longer each time.
-
-    Another worker may claim them at once, and so may this one after a restart.
-
-    Args:
-        first, longest: seconds of the first rest and of the longest.
-        clock: returns monotonic seconds.
-    """
-
-    def __init__(
-        self, first: float = 60.0, longest: float = 3_600.0, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._first, self._longest, self._clock = first, longest, clock
-        self._until: dict[str, tuple[float, float]] = {}
-
-    def begin(self, id: str) -> None:
-        """Leave a submission alone for a while, twice as long as the last time."""
-        _, last = self._until.get(id, (0.0, 0.0))
-        seconds = min(self._longest, 2 * last or self._first)
-        self._until[id] = (self._clock() + seconds, seconds)
-
-    def end(self, id: str) -> None:
-        """Stop leaving a submission alone."""
-        self._until.pop(id, None)
-
-    def now(self) -> list[str]:
-        """List the submissions that are left alone at the moment."""
-        return [id for id, (until, _) in self._until.items() if until > self._clock()]

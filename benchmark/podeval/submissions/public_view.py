@@ -189,9 +189,7 @@ class SubmissionLog:
         """List the lines of a submission, in order."""
         query = select(SubmissionLogLine).where(SubmissionLogLine.submission == id).order_by(SubmissionLogLine.number)
         with self._database.reading() as session:
-            rows = list(session.scalars(query))
-            session.expunge_all()
-        return rows
+            return list(session.scalars(query))
 
 
 def delete_log(session: Session, id: str) -> None:

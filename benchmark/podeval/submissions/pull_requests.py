@@ -21,9 +21,8 @@ from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hub_figures import list_hub_figures
-from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import HubProposal, SubmissionRow
-from podeval.submissions.benchmark_entries import list_possible_runs
+from podeval.submissions.benchmark_entries import find_runs
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Model, Submission
 
@@ -47,16 +46,8 @@ def list_forms(document: Submission) -> tuple[str, ...]:
 
 def list_figures(row: SubmissionRow, board: Path) -> list[HubFigure]:
     """List the main value of every dimension for which a published submission is complete."""
-    document = Submission.model_validate(row.document)
-    figures: list[HubFigure] = []
-    for entry in list_possible_runs(document):
-        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
-        if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
-            continue
-        for summary in run.summaries():
-            if summary.profile == row.profile:
-                figures += list_hub_figures(summary)
-    return figures
+    summaries = (summary for _, run in find_runs(row, board) for summary in run.summaries())
+    return [figure for each in summaries if each.profile == row.profile for figure in list_hub_figures(each)]
 
 
 @dataclass(frozen=True)
@@ -167,9 +158,7 @@ class Proposals:
     def _read(self, condition: "ColumnElement[bool]") -> list[HubProposal]:
         with self.queue.database.reading() as session:
             ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
-            proposals = list(session.scalars(ordered))
-            session.expunge_all()
-        return proposals
+            return list(session.scalars(ordered))
 
 
 def _match_proposal(waiting: HubProposal) -> "list[ColumnElement[bool]]":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -32,7 +32,7 @@ from podeval.submissions.states import (
 
 Row = TypeVar("Row")
 Clock = Callable[[], datetime]
-Also = Callable[[Session], None]
+Also = Callable[[Session], object]
 """What else happens in the transaction of a change."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
@@ -68,24 +68,25 @@ class Queue:
         Raises:
             BadInput: there is no such submission.
         """
-        return self._read(lambda session: [get_row(session, id)])[0]
+        with self.database.reading() as session:
+            return get_row(session, id)
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """List submissions, newest first."""
         query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
         query = query.where(SubmissionRow.owner == owner) if owner else query
         query = query.where(SubmissionRow.state.in_(states)) if states else query
-        return self._read(lambda session: list(session.scalars(query)))
+        return self._list(query)
 
     def history(self, id: str) -> list[SubmissionHistory]:
         """List every change of a submission's state, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(query)))
+        return self._list(query)
 
     def leases(self) -> list[Lease]:
         """List the leases: which worker works on which submission."""
-        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
+        return self._list(select(Lease).order_by(Lease.taken_at))
 
     def standings(self) -> dict[str, QueuePosition]:
         """List the position and estimate of every queued submission, in order."""
@@ -170,7 +171,15 @@ class Queue:
         return self.database.write(take)
 
     def move(
-        self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
+        self,
+        id: str,
+        before: str,
+        after: str,
+        *,
+        by: str,
+        reason: str = "",
+        also: Also = lambda session: None,
+        **changes: Any,
     ) -> SubmissionRow:
         """Change a state that no worker holds; `also` runs in the same transaction.
 
@@ -179,8 +188,7 @@ class Queue:
         """
 
         def change(session: Session) -> SubmissionRow:
-            if also is not None:
-                also(session)
+            also(session)
             return change_state(session, id, before, after, self._clock(), by=by, reason=reason, **changes)
 
         return self.database.write(change)
@@ -273,7 +281,7 @@ class Queue:
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
-    def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+    def cancel(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
@@ -292,15 +300,14 @@ class Queue:
                 raise BadInput(write_sentence("nothing-to-cancel", id=id, state=row.state))
             if (lease := session.get(Lease, id)) is not None:
                 session.delete(lease)
-            if also is not None:
-                also(session)
+            also(session)
             code = "cancelled-by-because" if reason else "cancelled-by"
             why = write_sentence(code, who=by, **({"why": reason} if reason else {}))
             return change_state(session, id, row.state, "cancelled", self._clock(), by=by, reason=why)
 
         return self.database.write(stop)
 
-    def retry(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+    def retry(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Queue a failed or cancelled submission once more; its finished items are kept.
 
         Args:
@@ -321,10 +328,10 @@ class Queue:
             if not row.pinned:
                 raise BadInput(write_sentence("never-checked", id=id))
             refuse_duplicate(session, row.digest, row.system, row.owner)
-            if also is not None:
-                also(session)
-            anew: dict[str, Any] = {"failures": 0, "not_before": now}
-            return change_state(session, id, row.state, "queued", self._clock(), by=by, reason=reason, **anew)
+            also(session)
+            return change_state(
+                session, id, row.state, "queued", self._clock(), by=by, reason=reason, failures=0, not_before=now
+            )
 
         return self.database.write(again)
 
@@ -384,9 +391,6 @@ class Queue:
         if quotas:
             refuse_too_many(session, owner, self._clock(), self.policy)
 
-    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Read rows that stay readable after the session has ended."""
+    def _list(self, query: Select[Row]) -> list[Row]:
         with self.database.reading() as session:
-            result = rows(session)
-            session.expunge_all()
-        return result
+            return list(session.scalars(query))

@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from podeval.sentences import write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.rules import SubmissionRefused, write_refusal
 from podeval.submissions.states import OPEN
 from podeval.submissions.supplied_outputs import hash_folder
 
@@ -80,21 +79,19 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
     if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
         code = "same-folder-submitted" if other.document["source"].get("folder") else "same-submitted"
-        raise SubmissionRefused(Refusal("duplicate", write_sentence(code, state=other.state, id=other.id)))
+        raise SubmissionRefused(write_refusal("duplicate", code, state=other.state, id=other.id))
     gone = (
         select(OperatorAction.reason)
         .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
         .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
     )
     if (reason := session.scalars(gone.limit(1)).first()) is not None:
-        raise SubmissionRefused(Refusal("duplicate", write_sentence("same-taken-down", why=reason)))
+        raise SubmissionRefused(write_refusal("duplicate", "same-taken-down", why=reason))
     same_system = query.where(SubmissionRow.system == system)
     if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
-        raise SubmissionRefused(Refusal("duplicate", write_sentence("id-of-another", system=system, owner=other.owner)))
+        raise SubmissionRefused(write_refusal("duplicate", "id-of-another", system=system, owner=other.owner))
     if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
-        raise SubmissionRefused(
-            Refusal("duplicate", write_sentence("system-under-way", id=other.id, state=other.state))
-        )
+        raise SubmissionRefused(write_refusal("duplicate", "system-under-way", id=other.id, state=other.state))
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
@@ -110,8 +107,8 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
     recent = session.scalar(of_owner.where(day)) or 0
     if busy >= policy.open_per_owner:
-        raise SubmissionRefused(Refusal("quota", write_sentence("too-many-under-way", owner=owner, count=busy)))
+        raise SubmissionRefused(write_refusal("quota", "too-many-under-way", owner=owner, count=busy))
     if recent >= policy.day_per_owner:
-        raise SubmissionRefused(Refusal("quota", write_sentence("too-many-today", owner=owner, count=recent)))
+        raise SubmissionRefused(write_refusal("quota", "too-many-today", owner=owner, count=recent))
     if under_way >= policy.most_waiting:
-        raise SubmissionRefused(Refusal("quota", write_sentence("queue-full", count=under_way)))
+        raise SubmissionRefused(write_refusal("quota", "queue-full", count=under_way))

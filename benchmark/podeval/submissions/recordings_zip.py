@@ -95,9 +95,9 @@ def _choose_recordings(
         BadInput: there are too many, they are too large, or a name leads out of the folder.
     """
     if len(entries) > limits.entries:
-        counts = {"count": f"{len(entries):,}", "most": f"{limits.entries:,}"}
-        raise BadInput(write_sentence("zip-too-many-files", **counts))
-    chosen, ignored = [], []
+        raise BadInput(write_sentence("zip-too-many-files", count=f"{len(entries):,}", most=f"{limits.entries:,}"))
+    chosen: list[zipfile.ZipInfo] = []
+    ignored: list[zipfile.ZipInfo] = []
     for entry in entries:
         name, shown = entry.orig_filename, repr(entry.orig_filename[:100])
         parts = name.removesuffix("/").split("/")
@@ -113,8 +113,7 @@ def _choose_recordings(
     if not chosen:
         raise BadInput(write_sentence("zip-without-recording", endings=", ".join(AUDIO_ENDINGS)))
     if (total := sum(entry.file_size for entry in chosen)) > limits.unpacked_bytes:
-        sizes = {"size": _size(total), "most": _size(limits.unpacked_bytes)}
-        raise BadInput(write_sentence("zip-unpacks-too-large", **sizes))
+        raise BadInput(write_sentence("zip-unpacks-too-large", size=_size(total), most=_size(limits.unpacked_bytes)))
     return chosen, [entry.filename for entry in ignored]
 
 

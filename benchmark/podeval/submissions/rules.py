@@ -46,6 +46,11 @@ class Refusal:
         return f"{self.rule}: {self.message}"
 
 
+def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
+    """Return the refusal by a rule that says a sentence (`sentences.SENTENCES`) with its values."""
+    return Refusal(rule, write_sentence(code, **values))
+
+
 class SubmissionRefused(BadInput):
     """A submission is not accepted; the message has a line for every broken rule."""
 

@@ -21,10 +21,10 @@ from podeval.store import operator_settings
 from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import list_possible_runs
+from podeval.submissions.benchmark_entries import find_runs, list_possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
-from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class SubmissionService:
         registry.require_profile(profile)
         source = document.source
         if isinstance(source, Reported):
-            raise SubmissionRefused(Refusal("document", write_sentence("paper-figures-not-run")))
+            raise SubmissionRefused(write_refusal("document", "paper-figures-not-run"))
         row = self.queue.receive(
             document.model_dump(mode="json"),
             owner=submitter.name,
@@ -203,12 +203,12 @@ class SubmissionService:
         if self.board is None or submitter == OPERATOR:
             return
         if isinstance(document.source, BuiltIn):
-            raise SubmissionRefused(Refusal("document", write_sentence("builtin-for-operators")))
+            raise SubmissionRefused(write_refusal("document", "builtin-for-operators"))
         id = document.system.id
         for path in self.board.glob(f"*/*/{id}/run.json"):
             run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
             if "submission" not in run.plan().generation:
-                raise SubmissionRefused(Refusal("duplicate", write_sentence("id-on-board", system=id)))
+                raise SubmissionRefused(write_refusal("duplicate", "id-on-board", system=id))
 
     def why_frozen(self) -> str | None:
         """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
@@ -239,7 +239,7 @@ class SubmissionService:
 
 
 def withdraw(
-    queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also | None = None
+    queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also = lambda session: None
 ) -> list[RunFolder]:
     """Withdraw a published submission from the board; its runs are kept aside and its history stays.
 
@@ -284,15 +284,7 @@ def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
 
 
 def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return list(_take_down_runs(Submission.model_validate(row.document), row.id, board))
-
-
-def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
-    for entry in list_possible_runs(document):
-        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
-        # A later submission of the same system stays.
-        if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):
-            yield run
+    return [run for _, run in find_runs(row, board) if take_down(run)]
 
 
 def publish(run: RunFolder, board: Path) -> Path:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
@@ -26,7 +28,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
 from podeval.store.files import lock_folder, write_json
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import RunEntry, list_entries
+from podeval.submissions.benchmark_entries import RunEntry, find_runs
 from podeval.submissions.cleanup import SPOT_CHECK
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.gate import Gate
@@ -88,10 +90,7 @@ class SpotCheck:
             os.utime(folder)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
-            for entry in list_entries(document):
-                run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
-                if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
-                    continue
+            for entry, run in find_runs(row, self.board):
                 report = self._check_run(row, entry, run, model, (files, base), items, seed)
                 with lock_folder(self.board, wait=True):
                     write_json(run.path / FILE, report.model_dump(mode="json"))
@@ -180,54 +179,39 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
         generated: figures of the generated outputs, a mapping for each seed.
     """
     both = set(supplied).intersection(*map(set, generated))
-    places = sorted({(metric, key) for _, metric, key in both})
     comparisons = []
-    for metric, key in places:
-        items = sorted(item for item, *column in both if column == [metric, key])
-        ours = [[one[item, metric, key] for one in generated] for item in items]
-        theirs = [supplied[item, metric, key] for item in items]
-        means = [math.fsum(values) / len(values) for values in ours]
-        spread = _pool_spread(ours, means)
-        difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
-        comparisons.append(
-            KeyComparison(
-                metric=metric,
-                key=key,
-                items=len(items),
-                supplied=math.fsum(theirs) / len(items),
-                generated=math.fsum(means) / len(items),
-                difference=difference,
-                spread=spread,
-                p=_p(difference, spread, len(items), len(generated), max(map(abs, theirs))),
-            )
+    for metric, key in sorted({(metric, key) for _, metric, key in both}):
+        places = sorted(place for place in both if place[1:] == (metric, key))
+        theirs = np.array([supplied[place] for place in places])
+        ours = np.array([[one[place] for place in places] for one in generated])
+        comparison = KeyComparison(
+            metric=metric,
+            key=key,
+            items=len(places),
+            supplied=theirs.mean(),
+            generated=ours.mean(),
+            difference=(theirs - ours.mean(axis=0)).mean(),
+            spread=math.sqrt(ours.var(axis=0, ddof=1).mean()),
+            p=1.0,
         )
-    adjusted = _holm([each.p for each in comparisons])
-    return [each.model_copy(update={"p": p}) for each, p in zip(comparisons, adjusted, strict=True)]
+        comparisons.append(comparison.model_copy(update={"p": _p(comparison, len(ours), np.abs(theirs).max())}))
+    # Holm's step-down procedure: the k-th smallest of m p-values is multiplied by m - k + 1; none is below the last.
+    order = np.argsort([each.p for each in comparisons], kind="stable")
+    highest = 0.0
+    for count, index in zip(range(len(order), 0, -1), order, strict=True):
+        highest = max(highest, min(1.0, count * comparisons[index].p))
+        comparisons[index] = comparisons[index].model_copy(update={"p": highest})
+    return comparisons
 
 
-def _pool_spread(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
-    """Compute the standard deviation between seeds, pooled over all items."""
-    squares = math.fsum((x - mean) ** 2 for group, mean in zip(values, means, strict=True) for x in group)
-    return math.sqrt(squares / sum(len(group) - 1 for group in values))
-
-
-def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -> float:
+def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:
     from scipy.stats import t
 
-    if abs(difference) <= _SAME * scale:
+    if abs(comparison.difference) <= _SAME * scale:
         return 1.0
-    error = spread * math.sqrt((1 + 1 / seeds) / items)
-    return float(2 * t.sf(abs(difference) / error, items * (seeds - 1))) if error > 0 else 0.0
-
-
-def _holm(values: Sequence[float]) -> list[float]:
-    """Adjust p-values by Holm's step-down procedure (1979)."""
-    order = sorted(range(len(values)), key=lambda n: values[n])
-    adjusted, highest = [0.0] * len(values), 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
-        adjusted[index] = highest
-    return adjusted
+    error = comparison.spread * math.sqrt((1 + 1 / seeds) / comparison.items)
+    freedom = comparison.items * (seeds - 1)
+    return float(2 * t.sf(abs(comparison.difference) / error, freedom)) if error > 0 else 0.0
 
 
 def _measure(

@@ -22,7 +22,6 @@ from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
-from podeval.submissions.cleanup import LOGS
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
@@ -226,7 +225,6 @@ class SubmissionRuns:
                 submission=row.id,
                 entry=entry,
                 work=work,
-                logs=folder / LOGS,
                 model={"repo": source.repo, "revision": source.revision},
                 base=row.pinned.get("base"),
                 task=source.task,

@@ -16,9 +16,8 @@ from typing import Protocol
 
 from podeval.errors import BadInput
 from podeval.runs.run_folder import UPLOADS
-from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
-from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
@@ -45,7 +44,7 @@ def list_files(folder: Path) -> dict[str, int]:
         SubmissionRefused: there is no such folder, or it holds a link or something that is not a plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
-        raise SubmissionRefused(Refusal("exists", write_sentence("folder-missing", folder=folder.name)))
+        raise SubmissionRefused(write_refusal("exists", "folder-missing", folder=folder.name))
     sizes: dict[str, int] = {}
     for path in _walk(folder):
         about = path.lstat()
@@ -53,7 +52,7 @@ def list_files(folder: Path) -> dict[str, int]:
         if stat.S_ISDIR(about.st_mode):
             continue
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-            raise SubmissionRefused(Refusal("names", write_sentence("file-is-link", file=repr(name))))
+            raise SubmissionRefused(write_refusal("names", "file-is-link", file=repr(name)))
         sizes[name] = about.st_size
     return sizes
 
@@ -76,29 +75,34 @@ def list_refusals(
         read: returns the content of a small file.
     """
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
-        about: dict[str, object] = {"file": repr(odd[0][:100])}
-        if odd[1:]:
-            yield Refusal("names", write_sentence("names-not-plain", **about, more=len(odd) - 1))
-        else:
-            yield Refusal("names", write_sentence("name-not-plain", **about))
+        more = {"more": len(odd) - 1} if odd[1:] else {}
+        code = "names-not-plain" if more else "name-not-plain"
+        yield write_refusal("names", code, file=repr(odd[0][:100]), **more)
     total = sum(files.values())
     if total > sizes.output_bytes:
-        about = {"size": f"{total / 1e9:.1f}", "most": f"{sizes.output_bytes / 1e9:.0f}"}
-        yield Refusal("volume", write_sentence("outputs-too-large", **about))
+        yield write_refusal(
+            "volume", "outputs-too-large", size=f"{total / 1e9:.1f}", most=f"{sizes.output_bytes / 1e9:.0f}"
+        )
     if large := [name for name, size in files.items() if size > sizes.output_file_bytes]:
-        about = {"size": f"{files[large[0]] / 1e9:.1f}", "most": f"{sizes.output_file_bytes / 1e9:.0f}"}
-        yield Refusal("volume", write_sentence("output-too-large", file=large[0], **about))
+        yield write_refusal(
+            "volume",
+            "output-too-large",
+            file=large[0],
+            size=f"{files[large[0]] / 1e9:.1f}",
+            most=f"{sizes.output_file_bytes / 1e9:.0f}",
+        )
     for entry in entered:
         try:
             choices = list_expected_names(entry, entry.items(data))
         except BadInput as error:
-            yield Refusal("manifest", write_sentence("items-not-known", run=entry.folder, problem=str(error)))
+            yield write_refusal("manifest", "items-not-known", run=entry.folder, problem=str(error))
             continue
         folder = find_outputs_folder(entry, files, alone=len(entered) == 1)
         present = {name.removeprefix(folder): size for name, size in files.items() if name.startswith(folder)}
         if present.get(MANIFEST, 0) > _MANIFEST_MOST:
-            about = {"file": f"{folder}{MANIFEST}", "most": _MANIFEST_MOST // 2**20}
-            yield Refusal("manifest", write_sentence("manifest-too-large", **about))
+            yield write_refusal(
+                "manifest", "manifest-too-large", file=f"{folder}{MANIFEST}", most=_MANIFEST_MOST // 2**20
+            )
         elif MANIFEST in present:
             yield from _check_manifest(read(folder + MANIFEST), choices, present)
         else:
@@ -111,14 +115,14 @@ def _check_names(
     """Check files that are named by item."""
     missing = [name for name, names in choices.items() if not sizes.keys() & set(names)]
     if missing:
-        about = {"count": len(missing), "total": len(choices), "run": title}
         file = f"{folder}{choices[missing[0]][0]}"
-        yield Refusal("manifest", write_sentence("outputs-missing", **about, file=file))
+        counts = {"count": len(missing), "total": len(choices)}
+        yield write_refusal("manifest", "outputs-missing", run=title, file=file, **counts)
     if twice := [name for name, names in choices.items() if len(sizes.keys() & set(names)) > 1]:
-        yield Refusal("manifest", write_sentence("output-twice", file=f"{folder}{twice[0]}"))
+        yield write_refusal("manifest", "output-twice", file=f"{folder}{twice[0]}")
     all_names = {name for names in choices.values() for name in names}
     if empty := sorted(name for name in all_names & sizes.keys() if sizes[name] == 0):
-        yield Refusal("audio", write_sentence("output-empty", file=f"{folder}{empty[0]}"))
+        yield write_refusal("audio", "output-empty", file=f"{folder}{empty[0]}")
 
 
 def _check_manifest(
@@ -130,7 +134,7 @@ def _check_manifest(
         try:
             lines = read_manifest(Path(folder))
         except BadInput as error:
-            yield Refusal("manifest", write_sentence("manifest-unreadable", problem=str(error)))
+            yield write_refusal("manifest", "manifest-unreadable", problem=str(error))
             return
     file_of: dict[str, str] = {}
     for (item, _), line in lines.items():
@@ -139,16 +143,15 @@ def _check_manifest(
             file_of[item] = file
     missing = [name for name in choices if name not in file_of]
     if missing:
-        about = {"file": MANIFEST, "count": len(missing), "total": len(choices), "item": missing[0]}
-        yield Refusal("manifest", write_sentence("manifest-incomplete", **about))
+        yield write_refusal(
+            "manifest", "manifest-incomplete", file=MANIFEST, count=len(missing), total=len(choices), item=missing[0]
+        )
     for name in choices.keys() & file_of.keys():
         file = file_of[name]
         if not _PLAIN.fullmatch(file) or ".." in file.split("/"):
-            about = {"manifest": MANIFEST, "file": repr(file[:100]), "item": name}
-            yield Refusal("names", write_sentence("manifest-leads-out", **about))
+            yield write_refusal("names", "manifest-leads-out", manifest=MANIFEST, file=repr(file[:100]), item=name)
         elif not sizes.get(file):
-            about = {"manifest": MANIFEST, "file": file, "item": name}
-            yield Refusal("manifest", write_sentence("manifest-names-missing", **about))
+            yield write_refusal("manifest", "manifest-names-missing", manifest=MANIFEST, file=file, item=name)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -158,7 +161,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         for name in (*folders, *names):
             count += 1
             if count > _ENTRIES_MOST:
-                raise SubmissionRefused(Refusal("volume", write_sentence("too-many-entries", most=_ENTRIES_MOST)))
+                raise SubmissionRefused(write_refusal("volume", "too-many-entries", most=_ENTRIES_MOST))
             yield Path(root, name)
 
 

@@ -226,11 +226,8 @@ class Uploads:
         except (OSError, ValueError):
             if "left too little" in (ended.stopped or ""):
                 raise BadInput(write_sentence("cannot-store")) from None
-            if ended.failure:
-                raise BadInput(write_sentence("zip-not-unpacked-because", problem=ended.failure)) from None
-            raise BadInput(write_sentence("zip-not-unpacked-smaller")) from None
-        if not isinstance(report, dict):
-            raise BadInput(write_sentence("zip-not-unpacked"))
+            problem = ended.failure or "it was left without a report"
+            raise BadInput(write_sentence("zip-not-unpacked-because", problem=problem)) from None
         if refused := report.get("refused"):
             raise BadInput(parse_sentence(str(refused)) or str(refused))
         return report

@@ -28,7 +28,7 @@ from podeval.submissions.fetch_model import fetch
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, recognise_machine_fault
+from podeval.submissions.machine_faults import MachineFault, OursFailed, recognise_machine_fault
 from podeval.submissions.pull_requests import Proposals, list_forms
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import SubmissionRefused
@@ -42,6 +42,9 @@ _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
 """Seconds after which a submission is tried again for which there was no money."""
+
+REST_SECONDS = 600.0
+"""Seconds for which a worker leaves a submission alone that its machine could not run; others may claim it at once."""
 
 EVERYTHING = "everything"
 """Key in `rests` for all submissions, when the machine can run none at the moment."""
@@ -75,7 +78,7 @@ class Worker:
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
         fault: the fault of this machine because of which the last submission was given back; None where there was none.
         at_work: the submission that it works on.
-        rests: submissions that this machine could not run, and leaves alone for a while.
+        rests: until when it leaves submissions alone that this machine could not run, in monotonic seconds.
     """
 
     queue: Queue
@@ -94,7 +97,7 @@ class Worker:
     proposals: Proposals | None = None
     fault: MachineFault | None = field(default=None, init=False)
     at_work: str | None = field(default=None, init=False)
-    rests: Rests = field(default_factory=Rests, init=False)
+    rests: dict[str, float] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
@@ -123,7 +126,7 @@ class Worker:
         If this machine cannot run it, it is queued again, `fault` says why, and the next call takes another one; if the
         machine cannot run any, none is taken for a while.
         """
-        self.fault, resting = None, self.rests.now()
+        self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
         claim = None if EVERYTHING in resting else self.queue.claim(self.name, without=resting)
         if claim is None:
             return None
@@ -140,8 +143,6 @@ class Worker:
         with keep_alive(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
-                self.rests.end(claim.id)
-                self.rests.end(EVERYTHING)
             except LeaseLost as lost:
                 self.log(str(lost))
             except (SubmissionRefused, Unusable, TooExpensive) as error:
@@ -165,9 +166,7 @@ class Worker:
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
         """Give back a submission that this machine cannot run; that does not count as a failure."""
         self.fault = fault
-        self.rests.begin(claim.id)
-        if fault.everything:
-            self.rests.begin(EVERYTHING)
+        self.rests[EVERYTHING if fault.everything else claim.id] = time.monotonic() + REST_SECONDS
         reason = write_sentence("ours-waits", why=str(fault))
         # Another worker, on a machine without the fault, may take it at once.
         self.queue.give_back(claim, reason, failed=False)

@@ -1,4 +1,4 @@
-"""Reader of submission documents that strangers wrote: bounded, plain data only, with mistakes by line and field."""
+"""Reader of submission documents that strangers wrote: bounded, with mistakes by line and field."""
 
 import csv
 import difflib
@@ -17,17 +17,17 @@ from pydantic_core import ErrorDetails
 from podeval.errors import BadInput, CodedSentence
 from podeval.sentences import parse_sentence, write_sentence
 from podeval.systems.submission import BLOCKS, PATTERNS_IN_WORDS, RESULTS_FILE, ReportedFigure, Submission
+from podeval.text.yaml_text import PLAIN_LOADER, find_mark, read_yaml
 
 MAX_BYTES = 256 * 1024
-MAX_DEPTH = 12
 MOST_PROBLEMS = 50
 """Mistakes that are told of one document."""
 FILE_NAME = "submission.yaml"
 _SHOWN = 10
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "timestamp")}
 
 Location = tuple[str | int, ...]
+_RESULTS: Location = ("source", "results")
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,21 @@ class BadDocument(BadInput):
 
 @dataclass
 class _Located:
-    """Plain data with the file, line and column where each of its values stands."""
+    """Plain data, and where its values are: in a document of YAML, and in a file of results beside it."""
 
     file: str
-    data: Any = None
-    places: dict[Location, tuple[str, int, int]] = field(default_factory=dict)
+    data: Any
+    node: yaml.Node | None = None
+    results: str = ""
+    lines: list[int] = field(default_factory=list)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
         """Return a problem at a path; if the path does not exist, at the block that should hold it."""
-        ancestor = path
-        while ancestor and ancestor not in self.places:
-            ancestor = ancestor[:-1]
-        file, line, column = self.places.get(ancestor, (self.file, 1, 0))
-        return DocumentProblem(file, line, _write_path(path), message, column)
+        if self.lines and path[:2] == _RESULTS and len(path) > 2:
+            return DocumentProblem(self.results, self.lines[int(path[2])], _write_path(path), message)
+        mark = find_mark(self.node, path)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 0)
+        return DocumentProblem(self.file, line, _write_path(path), message, column)
 
 
 def load(path: Path) -> Submission:
@@ -114,11 +116,19 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
         folder: where a results file may lie; None where there is no such place, as in a form.
 
     Raises:
+        BadInput: it is too large, or not YAML.
         BadDocument: it is not a valid document; every mistake has its line and field.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    return _validate(_read_yaml(text, name), folder)
+    try:
+        document = _Located(name, read_yaml(text, MAX_BYTES), yaml.compose(text, PLAIN_LOADER))
+    except BadInput as error:
+        raise BadInput(f"{name} {error}") from None
+    if not isinstance(document.data, dict):
+        raise BadDocument([document.problem((), "is not a list of fields; start from the template")])
+    _refuse_repeated_fields(document, document.node, ())
+    return _validate(document, folder)
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
@@ -156,111 +166,51 @@ def _read(file: Path) -> str:
         raise BadInput(f"{file} is not UTF-8 text (byte {error.start}); save it again as UTF-8") from error
 
 
-class _Bounded(yaml.SafeLoader):
-    """A SafeLoader that refuses aliases (they can multiply) and deep nesting while composing, before it costs."""
-
-    depth = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        mark: Any = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are refused; repeat the value", problem_mark=mark)
-        if self.depth >= MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem="it is nested too deeply", problem_mark=mark)
-        self.depth += 1
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-
-def _read_yaml(text: str, name: str) -> _Located:
-    document = _Located(name)
-    loader = None
-    try:
-        loader = _Bounded(text)
-        node = loader.get_single_node()
-        if not isinstance(node, yaml.MappingNode):
-            raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template", 1)])
-        document.data = _read_plain(loader, node, (), document)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message = f"is not valid YAML: {error.problem or error.context}"
-        raise BadDocument([DocumentProblem(name, line, "", message, column)]) from None
-    except yaml.YAMLError as error:
-        position = getattr(error, "position", 0)
-        line = text.count("\n", 0, position) + 1
-        column = position - text.rfind("\n", 0, position)
-        message = "holds a character that YAML does not allow; remove it or save as UTF-8"
-        raise BadDocument([DocumentProblem(name, line, "", message, column)]) from None
-    finally:
-        if loader is not None:
-            loader.dispose()
-    return document
-
-
-def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
-    """Return a node as plain data, and note where each value stands."""
-    document.places[path] = (document.file, *_locate(node))
-    if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
-        block: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-            line, column = _locate(key_node)
-            if key is None or not _NAME.fullmatch(key):
-                message = "has a key that is no field name (letters, digits and underscores)"
-                raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message, column)])
-            if key in block:
-                message = "appears twice; keep one"
-                raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message, column)])
-            block[key] = _read_plain(loader, value_node, (*path, key), document)
-            document.places[(*path, key)] = (document.file, line, column)
-        return block
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_read_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
-    if not isinstance(node, yaml.ScalarNode) or node.tag not in _PLAIN:
-        raise BadDocument([document.problem(path, f"has the tag {node.tag}; write a plain value")])
-    try:
-        return loader.construct_object(node)
-    except ValueError as error:
-        message = f"cannot be read as a value ({error}); put it in quotes"
-        raise BadDocument([document.problem(path, message)]) from None
-
-
-def _locate(node: yaml.Node) -> tuple[int, int]:
-    """Return the line and column of a node, counted from 1."""
-    return node.start_mark.line + 1, node.start_mark.column + 1
+def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Location) -> None:
+    """Refuse a field that a block holds twice, of which YAML would read the last."""
+    if isinstance(node, yaml.SequenceNode):
+        for index, entry in enumerate(node.value):
+            _refuse_repeated_fields(document, entry, (*path, index))
+    elif isinstance(node, yaml.MappingNode):
+        names = set()
+        for key, value in node.value:
+            inside = (*path, str(key.value))
+            if inside in names:
+                mark, message = key.start_mark, "appears twice; keep one"
+                place = (mark.line + 1, _write_path(inside), message, mark.column + 1)
+                raise BadDocument([DocumentProblem(document.file, *place)])
+            names.add(inside)
+            _refuse_repeated_fields(document, value, inside)
 
 
 def _put_results_in_place(document: _Located, folder: Path | None) -> None:
     """Replace the name of a results file by its rows, so that both ways of writing figures are checked alike."""
-    path: Location = ("source", "results")
     source = document.data.get("source")
     name = source.get("results") if isinstance(source, dict) else None
     if not isinstance(name, str):
         return
     if not re.fullmatch(RESULTS_FILE, name):
-        raise BadDocument([document.problem(path, "must be the name of a .csv file beside the document")])
+        raise BadDocument([document.problem(_RESULTS, "must be the name of a .csv file beside the document")])
     if folder is None:
-        raise BadDocument([document.problem(path, "names a file, but there is none; list the figures here")])
+        raise BadDocument([document.problem(_RESULTS, "names a file, but there is none; list the figures here")])
     file = folder / name
     if file.is_symlink() or not file.is_file():
-        raise BadDocument([document.problem(path, f"names {name}, which is not a file beside the document")])
-    source["results"] = list(_read_rows(document, path, file))
+        raise BadDocument([document.problem(_RESULTS, f"names {name}, which is not a file beside the document")])
+    source["results"] = list(_read_rows(document, file))
 
 
-def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
+def _read_rows(document: _Located, file: Path) -> Iterator[dict[str, str]]:
     """Read the rows of a results file without their empty cells."""
     reader = csv.DictReader(io.StringIO(_read(file), newline=""), strict=True)
     try:
         columns = _read_columns(reader, file)
-        for index, row in enumerate(reader):
+        document.results = str(file)
+        for row in reader:
             line = reader.line_num
             if None in row:
                 message = f"has more cells than the {len(columns)} columns"
                 raise BadDocument([DocumentProblem(str(file), line, "", message)])
-            document.places[(*path, index)] = (str(file), line, 0)
-            document.places.update({(*path, index, name): (str(file), line, 0) for name in columns})
+            document.lines.append(line)
             yield {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
         line = reader.reader.line_num
@@ -360,5 +310,6 @@ def _write_path(path: Location) -> str:
     """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+        # A name that is none could disturb the terminal that shows it.
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part if _NAME.fullmatch(part) else '?'}"
     return text.lstrip(".")

@@ -23,13 +23,15 @@ LONGEST_NUMBER = 1_000
 """Maximum characters of a number, or of anything else written in digits and colons only."""
 
 _NUMBER = re.compile(r"[-+\d:._]+")
-_PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+PLAIN_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The loader of YAML: libyaml's where it is installed."""
+
 # Untrusted YAML makes its loader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for `!!int ""`,
 # ValueError for a date that is none, TypeError for a list as a key.
 _ERRORS = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
-class _Loader(_PLAIN_LOADER):  # type: ignore[misc]
+class _Loader(PLAIN_LOADER):  # type: ignore[misc]
     """Says of every value that it cannot make where it stands."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -97,13 +99,18 @@ def find_place(text: str, location: Sequence[str | int]) -> str:
             should hold it, and names that stand for no key, as those of the kinds among which a reader chooses, are
             passed over.
     """
-    node = yaml.compose(text, _PLAIN_LOADER)
+    mark = find_mark(yaml.compose(text, PLAIN_LOADER), location)
+    return _describe_mark(mark) if mark else "line 1, column 1"
+
+
+def find_mark(node: yaml.Node | None, location: Sequence[str | int]) -> yaml.Mark | None:
+    """Return where a field is below a node, as `find_place` does; None if there is no node."""
     mark = node.start_mark if node else None
     for part in location:
         entry = _look_up(node, part)
         if entry is not None:
             mark, node = entry[0].start_mark, entry[1]
-    return _describe_mark(mark) if mark else "line 1, column 1"
+    return mark
 
 
 def describe_place(path: Path, location: Sequence[str | int]) -> str:
@@ -160,7 +167,7 @@ def _refuse_endless(text: str) -> None:
     counts = [0]
     anchors: list[str | None] = [None]
     values: dict[str, int] = {}
-    for event in yaml.parse(text, _PLAIN_LOADER):
+    for event in yaml.parse(text, PLAIN_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
             counts.append(1)
             anchors.append(event.anchor)
