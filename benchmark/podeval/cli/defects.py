@@ -65,9 +65,9 @@ def defects(
     if labels:
         _write_labels(labels, report)
     if as_json:
-        listed = [defect.to_json() for defect in report.defects]
+        defects = [defect.to_json() for defect in report.defects]
         unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-        print(json.dumps({"file": str(file), "defects": listed, "unscored": unscored}, ensure_ascii=False))
+        print(json.dumps({"file": str(file), "defects": defects, "unscored": unscored}, ensure_ascii=False))
     else:
         print(_format_table(report))
         for name, unscored_metric in report.unscored.items():
