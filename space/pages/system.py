@@ -23,9 +23,9 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard import report_page, system_page
 from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.compare import list_sides
-from podeval.leaderboard.report import About, Chapter, UnknownReport, describe_system, list_places
+from podeval.leaderboard.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places
 from podeval.leaderboard.report_figures import format_signed
-from podeval.leaderboard.report_plots import MOST_KEYS, draw_timeline
+from podeval.leaderboard.system_page import MOST_KEYS, draw_timeline
 from podeval.leaderboard.table import choose_decimals
 from podeval.metrics.score import Timeline
 
@@ -64,7 +64,7 @@ class SystemPage:
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
-        content = report_page.render_chapter(description, chapter, all_texts)
+        content = report_page.render_report(SystemReport(description, (chapter,)), all_texts)
         query = {"system": system, "where": chapter.where, "slice": slice}
         deck, reasons = None, all_texts["board"]["causes"]
         if chosen:

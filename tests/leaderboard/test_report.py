@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from fixture_runs import write_runs
 
-from podeval.leaderboard import radar
-from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.report import UnknownReport, describe_system, find_report, list_places, report
 from podeval.leaderboard.report_page import render_document
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
+from podeval.plots.radar import ON_PAPER, Series, draw_radar
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 
 WHERE = "real_pod/voice/embedded"
@@ -164,10 +163,10 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
 
 def test_a_radar_leaves_out_what_has_no_value() -> None:
     series = [
-        radar.Series("", (1.0, 1.0, 1.0), plots.SHAPES["own"], line="line own", mark="mark own"),
-        radar.Series("", (None, None, None), plots.SHAPES["people"], line="line people", mark="mark people"),
+        Series("", (1.0, 1.0, 1.0), "circle", line="line own", mark="mark own"),
+        Series("", (None, None, None), "diamond", line="line people", mark="mark people"),
     ]
-    drawn = radar.draw(("A · b", "C", "<D>"), series, "x", radar.ON_PAPER, "drawn radar")
+    drawn = draw_radar(("A · b", "C", "<D>"), series, "x", ON_PAPER, "drawn radar")
     assert "&lt;D&gt;" in drawn
     assert drawn.count('class="mark own"') == 3
     assert "mark people" not in drawn

@@ -29,7 +29,6 @@ __all__ = [
     "protocols",
     "public_log",
     "ranking",
-    "rating_plots",
     "ratings",
     "refusal",
     "service",

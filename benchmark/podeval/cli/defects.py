@@ -68,10 +68,10 @@ def defects(
     if labels:
         _write_labels(labels, report)
     if as_json:
-        listed = [defect.to_json() for defect in report.defects]
+        defects = [defect.to_json() for defect in report.defects]
         unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-        told = {"file": str(file), "defects": listed, "unscored": unscored, "notes": notes}
-        print(json.dumps(told, ensure_ascii=False))
+        printed = {"file": str(file), "defects": defects, "unscored": unscored, "notes": notes}
+        print(json.dumps(printed, ensure_ascii=False))
     else:
         print(_format_table(report))
         for name, sentence in ((name, sentence) for name, of in notes.items() for sentence in of):

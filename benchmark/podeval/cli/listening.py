@@ -10,6 +10,7 @@ from podeval.cli import listening_planning
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
+from podeval.plots.svg import stack_pictures
 
 if TYPE_CHECKING:
     from podeval.listening.designs import Design
@@ -122,9 +123,8 @@ def print_results(
     if plots and design.kind != "mushra":
         raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
     if plots:
-        from podeval.listening.box_plots import draw_box_plots
-
-        write_whole(plots, draw_box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
+        pictures = results.draw_listeners(marks, summary.screened)
+        write_whole(plots, stack_pictures(pictures, f"{design.title}: marks by listener", columns=3).encode())
     for row in summary.rows:
         emit(row) if as_json else print(_describe_row(row))
     for line in summary.remarks:

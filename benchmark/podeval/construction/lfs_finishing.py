@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from podeval.construction import charts
 from podeval.construction.checked_source import write_source
 from podeval.construction.lfs_cases import Case, make_case, parse_turns, read_cases, render_published
 from podeval.construction.lfs_refining import ScreenedCase
@@ -17,6 +16,7 @@ from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES
 from podeval.construction.review import ReviewRow, read_decisions
 from podeval.construction.staged_rows import Sifted, WaitingRow
 from podeval.errors import BadInput
+from podeval.plots import bars
 from podeval.store.files import write_json, write_whole
 
 REVIEW = "review"
@@ -120,8 +120,8 @@ def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dic
 def write_statistics(figures: dict[str, Any], into: Path) -> list[Path]:
     """Write the figures and the two plots, and return their paths."""
     plots = {
-        "categories.svg": charts.draw_bars(f"{figures['cases']} cases by kind", figures["counts"], figures["topics"]),
-        "lengths.svg": charts.draw_histogram(
+        "categories.svg": bars.draw_bars(f"{figures['cases']} cases by kind", figures["counts"], figures["topics"]),
+        "lengths.svg": bars.draw_histogram(
             "Length of the texts",
             "words of English, characters of Chinese (without punctuation)",
             figures["length_values"],

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from podeval.construction import charts
 from podeval.construction.checked_source import write_source
 from podeval.construction.mtalk_checking import (
     ROUNDS,
@@ -58,6 +57,7 @@ from podeval.construction.staged_rows import (
 from podeval.datasets.mtalk_turns import TYPES
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.rounds import Asked
+from podeval.plots.bars import draw_bars
 from podeval.store.files import write_json, write_whole
 
 DIALOGUES, SCRIPT, CHECKS, AUDIO = "dialogues.jsonl", "script.jsonl", "checks.jsonl", "audio.jsonl"
@@ -202,7 +202,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     }
     write_json(into / "statistics.json", {"turns": len(rows), "counts": counts})
     whole = sum(counts["dimension"].values())
-    write_whole(into / "categories.svg", charts.draw_bars(f"{whole} dialogues by kind", counts).encode())
+    write_whole(into / "categories.svg", draw_bars(f"{whole} dialogues by kind", counts).encode())
     report.say(f"finished: {whole} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
     if quiet := sum(not row["arena_prompt"] for row in rows):
         report.say(f"  {quiet} turns have no arena prompt, so that nothing is known of their capability")

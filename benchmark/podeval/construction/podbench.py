@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from podeval.construction import charts
 from podeval.construction.checked_source import write_source
 from podeval.construction.podbench_requests import (
     FILTER,
@@ -39,6 +38,7 @@ from podeval.datasets import podbench_meta
 from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput
 from podeval.judges.rounds import Asked
+from podeval.plots.bars import draw_bars
 from podeval.store.files import write_json, write_whole
 from podeval.text.tokens import tokenise
 
@@ -138,7 +138,7 @@ def finish(
         write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in requests).encode())
     counts = compute_statistics(requests)
     write_json(into / "statistics.json", {"requests": len(requests), "counts": counts})
-    write_whole(into / "categories.svg", charts.draw_bars(f"{len(requests)} requests by kind", counts).encode())
+    write_whole(into / "categories.svg", draw_bars(f"{len(requests)} requests by kind", counts).encode())
     report.say(f"finished: {len(requests)} requests in {into}")
     return report
 

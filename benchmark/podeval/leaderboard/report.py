@@ -145,6 +145,11 @@ class Chapter:
         return benchmark, split, profile
 
     @property
+    def others(self) -> int:
+        """The number of other systems to compare with."""
+        return max((figure.others for figure in self.standing.figures), default=0)
+
+    @property
     def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
         """The figures by dimension, in the order of the board."""
         by_title: dict[str, list[ReportFigure]] = {}

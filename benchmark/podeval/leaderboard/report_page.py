@@ -8,24 +8,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from podeval.errors import BadInput
 from podeval.hub_sources import locate_hub_source
-from podeval.leaderboard import radar
-from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, write_dimension_title
-from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
+from podeval.leaderboard.radar import FEWEST
+from podeval.leaderboard.report import Chapter, Missing, SystemReport
 from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, format_signed
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
 from podeval.metrics import catalogue
 from podeval.metrics.reasons import translate_reason
+from podeval.plots.axis import Axis
+from podeval.plots.boxes import BoxRow, draw_boxes
+from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
+from podeval.plots.radar import ON_PAPER, ON_PHONE, Series, draw_radar
+from podeval.plots.svg import SHAPES, Frame
+from podeval.stats.intervals import Interval
 from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 LANGUAGES = ("en", "zh")
 WIDE = 7
@@ -47,7 +51,6 @@ def render_document(reports: Sequence[SystemReport], language: str = "en") -> st
         BadInput: there is no such language.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
     if language not in LANGUAGES:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
@@ -66,11 +69,6 @@ def render_document(reports: Sequence[SystemReport], language: str = "en") -> st
         reports=[render_report(report, texts) for report in reports],
         sounds={},
     )
-
-
-def render_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
-    """Return one chapter of a report in the form that `render_report` gives it."""
-    return render_report(SystemReport(about, (chapter,)), texts)
 
 
 def render_report(report: SystemReport, texts: Texts) -> dict[str, Any]:
@@ -134,7 +132,7 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         else "",
         "counts": _counts(chapter, words),
         "reference": chapter.reference,
-        "others": _others(chapter),
+        "others": chapter.others,
         "summary": [_figure(figure, compare_words) for figure in chapter.standing.headlines],
         "key_figures": [
             _figure(figure, compare_words) for figure in chapter.standing.headlines if figure.value is not None
@@ -152,11 +150,6 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
     }
 
 
-def _others(chapter: Chapter) -> int:
-    """Return the number of other systems to compare with."""
-    return max((figure.others for figure in chapter.standing.figures), default=0)
-
-
 def _counts(chapter: Chapter, texts: Texts) -> list[str]:
     """Describe in how many dimensions the system is told apart from the median and from people."""
     figures = chapter.standing.headlines
@@ -167,7 +160,7 @@ def _counts(chapter: Chapter, texts: Texts) -> list[str]:
             numbers = {word: verdicts.count(word) for word in ("better", "worse", "unclear")}
             numbers["unclear"] += verdicts.count("equal") + verdicts.count("in range")
             reference = chapter.reference if name == "people" else ""
-            name = "other" if name == "median" and _others(chapter) == 1 else name
+            name = "other" if name == "median" and chapter.others == 1 else name
             sentences.append(texts["counts"][name].format(**numbers, all=len(verdicts), reference=reference))
     return sentences
 
@@ -210,8 +203,8 @@ def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
 
 def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     """The radar of a system, with people and the median of the others; empty where too few axes make no area."""
-    if len(chapter.radar) < radar.FEWEST:
-        return _picture("")
+    if len(chapter.radar) < FEWEST:
+        return Markup("")
     names = [write_dimension_title(spoke.column.dimension, texts["language"]) for spoke in chapter.radar]
     values = {
         "median": tuple(spoke.median for spoke in chapter.radar),
@@ -220,39 +213,56 @@ def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     }
     spans = {"own": tuple(spoke.span for spoke in chapter.radar)}
     series = [
-        radar.Series(
-            "", of, plots.SHAPES[kind], kind, line=f"line {kind}", mark=f"mark {kind}", spans=spans.get(kind, ())
-        )
+        Series("", of, SHAPES[kind], kind, line=f"line {kind}", mark=f"mark {kind}", spans=spans.get(kind, ()))
         for kind, of in values.items()
     ]
     caption = texts["radar_title"].format(system=title)
-    wide = radar.draw(names, series, caption, radar.ON_PAPER, "drawn radar")
-    # The same for a phone, whose page shows this one and not the other.
-    return _picture(wide + radar.draw(names, series, caption, radar.ON_BOARD, "drawn small-radar"))
+    # The second is for a phone, whose page shows this one and not the other.
+    sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
+    return Markup("".join(draw_radar(names, series, caption, layout, css) for layout, css in sizes))
 
 
 def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
-    names = {"own": title, "people": chapter.reference, "others": texts["others"]}
+    """Values over items: of the system, of people where there are any, and the means of the other systems."""
     language, pictures = texts["language"], []
     for drawn in chapter.distributions:
-        of, system = drawn.column, drawn.system
-        caption = texts["distribution_title"].format(metric=of.title_in(language), items=len(system))
-        picture = _picture(plots.draw_distribution(system, drawn.people, drawn.others, names, caption))
+        of = drawn.column
+        names = (title, "own", drawn.system), (chapter.reference, "people", drawn.people)
+        rows = [
+            BoxRow(name, values, f"n = {len(values)}", f"mark {kind}", SHAPES[kind])
+            for name, kind, values in (*names, (texts["others"], "median", drawn.others))
+            if values
+        ]
+        caption = texts["distribution_title"].format(metric=of.title_in(language), items=len(drawn.system))
+        picture = Markup(draw_boxes(rows, Frame(caption, 480, 13, "drawn spread")))
         pictures.append((f"{write_dimension_title(of.dimension, language)}: {of.header_in(language)}", picture))
     return pictures
 
 
 def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
-    ends = (texts["begin"], texts["end"])
+    """Windowed values over the length of the recordings, from beginning to end, with their intervals."""
+    ticks = ((0.04, texts["begin"]), (0.96, texts["end"]))
+    along = Axis(0.0, 1.0, LEFT, 480 - RIGHT, ticks)
     pictures = []
     for drift in chapter.drifts:
         if not drift.is_clear or sum(part is not None for part in drift.course) < 3:
             continue
         people = chapter.people_drifts.get(drift.column.id)
         caption = texts["course_title"].format(metric=drift.column.title_in(texts["language"]), system=title)
-        drawn = plots.draw_courses(drift.course, people.course if people else (), caption, drift.column.unit, ends)
-        pictures.append((drift.column.header_in(texts["language"]), _picture(drawn)))
+        lines = [_line("people", people.course if people else ()), _line("own", drift.course)]
+        frame = Frame(caption, 480, 13, "drawn course")
+        drawn = draw_lines(lines, along, frame, 216, title=drift.column.unit)
+        pictures.append((drift.column.header_in(texts["language"]), Markup(drawn)))
     return pictures
+
+
+def _line(kind: str, course: Sequence[Interval | None]) -> Line:
+    """The line of a course, each point in the middle of its part."""
+    points = [((number + 0.5) / len(course), part.mean if part else None) for number, part in enumerate(course)]
+    spans = [
+        (part.low, part.high) if part and part.low is not None and part.high is not None else None for part in course
+    ]
+    return Line(points, spans, kind, SHAPES[kind])
 
 
 def _drift(drift: DriftFigure, texts: Texts) -> dict[str, str]:
@@ -384,10 +394,3 @@ def _plain(value: Any) -> str:
 
 def _title(metric: str) -> str:
     return catalogue.get(metric).title if metric in catalogue.NAMES else metric.replace("_", " ")
-
-
-def _picture(svg: str) -> Markup:
-    """Mark a picture of ours as safe HTML; its words are escaped where it is drawn."""
-    from markupsafe import Markup
-
-    return Markup(svg)

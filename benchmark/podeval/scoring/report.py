@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.reach import say
-from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords
 from podeval.scoring.score_tables import format_clock
@@ -128,7 +127,7 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict
         "sound": encode_sound(recording) if recording else "",
         "waveform": Markup(_draw_waveform(recording, scores, str(words["waveform"]))) if recording else "",
         "turns": _turns(scores),
-        "plots": [Markup(picture.replace(PLOT_STYLE, "")) for picture in plots.values()],
+        "plots": [Markup(picture) for picture in plots.values()],
         "protocols": [
             (name, protocol["id"], json.dumps(protocol, ensure_ascii=False, indent=1, default=str))
             for name, protocol in scores.protocols.items()

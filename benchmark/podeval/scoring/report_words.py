@@ -92,7 +92,10 @@ class ReportWords:
     def plots(self) -> PlotTexts:
         """What plots say."""
         return PlotTexts(
-            str(self["usual"]), str(self["plot_over_time"]), lambda defect: ": ".join(filter(None, self.defect(defect)))
+            str(self["usual"]),
+            str(self["plot_over_time"]),
+            lambda defect: ": ".join(filter(None, self.defect(defect))),
+            alone=False,
         )
 
     def length(self, seconds: float) -> str:

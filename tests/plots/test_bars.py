@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from podeval.construction.charts import draw_bars, draw_histogram
+from podeval.plots.bars import draw_bars, draw_histogram
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,7 +28,7 @@ def test_bars_say_counts_and_shares() -> None:
     assert {"30 (75.0%)", "10 (25.0%)", "0 (0.0%)", "a<b", "tea", "茶"} <= set(said)
     widths = [rect["width"] for rect in rects(plot)]
     assert widths == pytest.approx([560, 560 / 3, 0], abs=0.1)
-    sizes = {t.text: float(t.attrib["font-size"]) for t in plot.iter(f"{SVG}text")}
+    sizes = {t.text: float(t.attrib.get("font-size", 12)) for t in plot.iter(f"{SVG}text")}
     assert sizes["tea"] > sizes["茶"]
 
 
