@@ -11,7 +11,6 @@ from fastapi.responses import Response
 from sqlalchemy import func, select
 from website import Site
 
-from pages.judges import list_figures_of_papers
 from podeval import benchmarks
 from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, list_changes
@@ -103,7 +102,6 @@ class MethodPage:
             published=[_validity_row(row.agreement, language) | {"within": _within(row)} for row in self._published()],
             published_search=_searches([row.agreement for row in self._published()]),
             printed=list_printed_agreements(),
-            judges=list_figures_of_papers(),
             heard=self._heard(),
             titles=self._titles(),
             changes=self._history()[:NEWEST],

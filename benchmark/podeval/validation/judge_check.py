@@ -13,17 +13,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue
 
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.benchmarks.records import FactSheet
 from podeval.benchmarks.spoken import read_voices
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient
 from podeval.judges.rounds import Conversation, hold
 from podeval.metrics import catalogue
@@ -76,18 +76,6 @@ class Anchor(FactSheet):
     key: str
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     levels: tuple[dict[str, JsonValue], ...] = Field(min_length=2)
-
-    @model_validator(mode="after")
-    def _has_distinct_levels(self) -> Self:
-        if any(one == other for one, other in pairwise(self.levels)):
-            raise ValueError(f"two neighbouring levels of the anchor {self.id} are the same")
-        return self
-
-
-class _AnchorsFile(FactSheet):
-    licence: str
-    attribution: str
-    anchors: tuple[Anchor, ...]
 
 
 @dataclass(frozen=True)
@@ -199,14 +187,10 @@ def read_anchors(benchmark: Benchmark) -> tuple[Anchor, ...]:
     """Return the anchors of a benchmark; none if it is not judged.
 
     Raises:
-        PodevalError: the file is not the one that the benchmark pins, or contains no anchors.
+        PodevalError: the file is not the one that the benchmark pins.
     """
-    if benchmark.anchors is None:
-        return ()
-    try:
-        return _AnchorsFile.model_validate(json.loads(benchmark.anchors.read())).anchors
-    except (ValueError, ValidationError) as error:
-        raise PodevalError(f"the data file {benchmark.anchors.file} does not contain anchors: {error}") from error
+    content = json.loads(benchmark.anchors.read())["anchors"] if benchmark.anchors else ()
+    return tuple(Anchor.model_validate(one) for one in content)
 
 
 def check_anchors(judge: JudgeConfig, anchors: Sequence[Anchor]) -> list[CheckFinding]:

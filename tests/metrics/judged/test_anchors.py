@@ -187,5 +187,3 @@ def test_anchors_are_pinned_and_a_benchmark_without_them_says_so(judge: Callable
         read_anchors(pinned.model_copy(update={"anchors": changed}))
     with pytest.raises(BadInput, match="has no anchors"):
         check_anchors(JudgeConfig("x@http://127.0.0.1:1/v1"), read_anchors(pinned.model_copy(update={"anchors": None})))
-    with pytest.raises(ValueError, match="are the same"):
-        Anchor(id="a", metric="m", key="k", levels=({"script": "x"}, {"script": "x"}))
