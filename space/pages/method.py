@@ -17,12 +17,12 @@ from podeval.leaderboard.changes import Change, list_changes
 from podeval.leaderboard.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
 from podeval.metrics import catalogue
-from podeval.stats.agreement import Estimate, format_estimate
+from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
 from podeval.store.tables import ArenaSystem
 from podeval.text.message_catalogue import FIRST
 from podeval.validation.agreement import ENOUGH_SYSTEMS, FEWEST, Validity, compute_validity, group_by_measure
-from podeval.validation.published import PublishedAgreement, list_printed_agreements, recompute_agreement
+from podeval.validation.published import list_printed_agreements, recompute_agreement
 
 NEWEST = 100
 """In the list of what changed."""
@@ -35,7 +35,7 @@ class MethodPage:
         self.site = site
         self.folder = site.results
         self.kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
-        self.of_clips: list[PublishedAgreement] = []
+        self.of_clips: list[Validity] = []
         self.rated: dict[int, list[HeardRatings]] = {}
         self.lock = threading.Lock()
         self.changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
@@ -54,7 +54,7 @@ class MethodPage:
                 self.kept[state] = items, compute_validity(items, measures) if measures and not items.empty else []
             return self.kept[state][1]
 
-    def _published(self) -> list[PublishedAgreement]:
+    def _published(self) -> list[Validity]:
         """Computed once: the figures ship with podeval."""
         with self.lock:
             if not self.of_clips:
@@ -99,8 +99,8 @@ class MethodPage:
             enough=ENOUGH_SYSTEMS,
             validity=[_validity_row(row, language) for row in agreements],
             searches=_searches(agreements),
-            published=[_validity_row(row.agreement, language) | {"within": _within(row)} for row in self._published()],
-            published_search=_searches([row.agreement for row in self._published()]),
+            published=[_validity_row(row, language) for row in self._published()],
+            published_search=_searches(self._published()),
             printed=list_printed_agreements(),
             heard=self._heard(),
             titles=self._titles(),
@@ -135,6 +135,7 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
         "of_systems": format_estimate(row.systems),
         "without": "{:.2f} – {:.2f}".format(*row.without_one) if row.without_one else "–",
         "systems": row.systems.count,
+        "within": format_estimate(row.within) if row.within else "",
     }
 
 
@@ -150,9 +151,3 @@ def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
         }
         for row in {row.human: row for row in rows}.values()
     ]
-
-
-def _within(row: PublishedAgreement) -> str:
-    """The mean over categories of the agreement within one."""
-    within = row.within
-    return "–" if within is None else format_estimate(Estimate(within.mean, within.low, within.high, within.n))

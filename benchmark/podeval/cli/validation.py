@@ -1,7 +1,7 @@
 """What numbers are worth: `podeval report agreement`, `papers` and `certificate`."""
 
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -140,7 +140,6 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.stats.agreement import Estimate, format_estimate
     from podeval.validation.published import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
@@ -149,11 +148,7 @@ def _print_published(as_json: bool) -> None:
             emit(entry)
         return
     print(THIN)
-    print(_describe_search(rows[0].agreement))
-    for row in rows:
-        figure = row.within and Estimate(row.within.mean, row.within.low, row.within.high, row.within.n)
-        within = f"; within a category {format_estimate(figure)}" if figure else ""
-        print(_describe_validity(row.agreement) + within)
+    _print_agreements(rows)
     print("\nAgreement with people that the papers print:")
     for one in printed:
         count = f", n {one['count']}" if one["count"] else ""
@@ -161,6 +156,8 @@ def _print_published(as_json: bool) -> None:
 
 
 def _print_agreements(agreements: "list[Validity]") -> None:
+    """Print each measure with how many keys were compared and what chance reaches, then each agreement."""
+    from podeval.stats.agreement import format_estimate
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -169,31 +166,23 @@ def _print_agreements(agreements: "list[Validity]") -> None:
                 f"{row.human}: the evidence is thin, {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
                 "correlation is more than a hint"
             )
-        print(f"{row.human}: {_describe_search(row)}")
+        chance = (
+            ""
+            if row.by_chance is None
+            else (
+                f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
+                f"{row.systems.count} systems in one case of twenty"
+            )
+        )
+        print(f"{row.human}: {row.keys} keys were compared{chance}")
     for row in agreements:
-        print(_describe_validity(row))
-
-
-def _describe_search(row: "Validity") -> str:
-    """Say how many keys were compared, and what the best of them reaches by chance."""
-    chance = (
-        ""
-        if row.by_chance is None
-        else f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
-        f"{row.systems.count} systems in one case of twenty"
-    )
-    return f"{row.keys} keys were compared{chance}"
-
-
-def _describe_validity(row: "Validity") -> str:
-    from podeval.stats.agreement import format_estimate
-
-    without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
-    return (
-        f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
-        f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
-        f"{row.systems.count} systems {format_estimate(row.systems)}{without}"
-    )
+        without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
+        within = f"; within a category {format_estimate(row.within)}" if row.within else ""
+        print(
+            f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
+            f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
+            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{within}"
+        )
 
 
 def papers(as_json: AsJson = False) -> None:
@@ -228,14 +217,9 @@ def papers(as_json: AsJson = False) -> None:
                     f"  {figure.figure}: printed {figure.printed:g}, recomputed{on} {figure.recomputed:.4g}, "
                     f"difference {figure.difference:+.4f}"
                 )
-        reasons: Counter[str] = Counter()
-        for figure in figures:
-            # A line may stand for many figures of one table.
-            number = figure.figure.removesuffix(" figures")
-            reasons[figure.why_not] += int(number) if number.isdigit() else 1
-        for why, count in reasons.items():
-            if why:
-                print(f"  {count} cannot be recomputed: {why}")
+        for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
+            count = sum(figure.count for figure in figures if figure.why_not == why)
+            print(f"  {count} cannot be recomputed: {why}")
 
 
 def certificate(

@@ -57,6 +57,7 @@ class Validity:
         left_out: that SRCC without each system in turn.
         keys: how many keys were compared with this measure.
         by_chance: the SRCC over systems that the best of so many keys reaches in one of twenty cases by chance alone.
+        within: for published clips, the mean over categories of the SRCC of their clips.
     """
 
     metric: str
@@ -71,6 +72,7 @@ class Validity:
     left_out: Mapping[str, float | None]
     keys: int = 1
     by_chance: float | None = None
+    within: Estimate | None = None
 
     @property
     def thin(self) -> bool:

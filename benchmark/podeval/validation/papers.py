@@ -51,7 +51,8 @@ class PaperFigure:
 
     `recomputed` and `difference` are None where that is not possible, and `why_not` says why. `rounding` is the largest
     difference that the printed digits explain. `material` says on what a figure was measured here where that is not
-    the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results.
+    the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results,
+    `count` how many figures the line stands for.
     """
 
     paper: str
@@ -63,6 +64,7 @@ class PaperFigure:
     why_not: str = ""
     material: str = ""
     of_system: bool = False
+    count: int = 1
 
     @property
     def difference(self) -> float | None:
@@ -102,7 +104,7 @@ def recompute() -> list[PaperFigure]:
     left = Counter((row["paper"], row["table"]) for row in printed)
     left.subtract(Counter((figure.paper, figure.table) for figure in figures if figure.of_system))
     rest = [
-        PaperFigure(paper, table, f"{count} figures", None, why_not=UNPUBLISHED)
+        PaperFigure(paper, table, f"{count} figures", None, why_not=UNPUBLISHED, count=count)
         for (paper, table), count in sorted(left.items())
         if count > 0
     ]
@@ -252,7 +254,7 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         if values:
             value, material, why = (
                 fmean(values),
-                f"{len(values)} public clips of about 17 s in cell of whole episodes",
+                f"{len(values)} public clips of about 17 s in place of whole episodes",
                 "",
             )
         elif of_system:

@@ -11,15 +11,15 @@ its n where the paper states one; `judges.csv` their audits of judges.
 
 import csv
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from podeval.metrics import catalogue
-from podeval.stats.agreement import srcc
-from podeval.stats.intervals import Interval, mean_ci
+from podeval.stats.agreement import Estimate, srcc
+from podeval.stats.intervals import mean_ci
 from podeval.validation.agreement import Output, Validity, compare, compute_best_by_chance, has_direction, to_badness
 
 TABLES = Path(__file__).parent / "paper_tables"
@@ -33,19 +33,6 @@ THIN = (
 CV = "reverb_consistency.reverb_consistency_cv"
 
 Row = dict[str, str]
-
-
-@dataclass(frozen=True)
-class PublishedAgreement:
-    """How one key agrees with the printed order.
-
-    Attributes:
-        agreement: over outputs and over systems.
-        within: mean over categories of the SRCC of the six clips; its interval is valid for new categories alone.
-    """
-
-    agreement: Validity
-    within: Interval | None
 
 
 @cache
@@ -68,10 +55,13 @@ def list_printed_agreements() -> list[dict[str, Any]]:
     ]
 
 
-def recompute_agreement() -> list[PublishedAgreement]:
-    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first."""
+def recompute_agreement() -> list[Validity]:
+    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
+
+    The interval of `within`, the mean over categories, is valid for new categories alone.
+    """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
-    rows: list[PublishedAgreement] = []
+    rows: list[Validity] = []
     columns: list[list[float]] = []
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
@@ -80,12 +70,12 @@ def recompute_agreement() -> list[PublishedAgreement]:
             continue
         ours = {output: to_badness(key, value) for output, value in sorted(values.items())}
         theirs = [people[system] for system, _ in ours]
-        agreement = compare(metric, key, "embedded, no script", MEASURE, list(ours), list(ours.values()), theirs)
+        row = compare(metric, key, "embedded, no script", MEASURE, list(ours), list(ours.values()), theirs)
         columns.append([fmean(value for (name, _), value in ours.items() if name == system) for system in ORDER])
-        rows.append(PublishedAgreement(agreement, _compare_within(ours, people)))
+        rows.append(replace(row, within=_compare_within(ours, people)))
     chance = compute_best_by_chance(columns, list(people.values()))
-    counted = [replace(row, agreement=replace(row.agreement, keys=len(rows), by_chance=chance)) for row in rows]
-    return sorted(counted, key=lambda row: -(row.agreement.systems.value or 0.0))
+    counted = [replace(row, keys=len(rows), by_chance=chance) for row in rows]
+    return sorted(counted, key=lambda row: -(row.systems.value or 0.0))
 
 
 def _read_values() -> dict[str, dict[Output, float]]:
@@ -101,11 +91,11 @@ def _read_values() -> dict[str, dict[Output, float]]:
     return columns
 
 
-def _compare_within(ours: dict[Output, float], people: dict[str, float]) -> Interval | None:
+def _compare_within(ours: dict[Output, float], people: dict[str, float]) -> Estimate:
     """Return the mean over categories of the SRCC of the systems' clips."""
     by_category: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for (system, category), value in ours.items():
         by_category[category].append((value, people[system]))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_category.values()]
-    defined = [value for value in figures if value is not None]
-    return mean_ci(defined, bounds=(-1, 1)) if defined else None
+    mean = mean_ci([value for value in figures if value is not None], bounds=(-1, 1))
+    return Estimate(mean.mean, mean.low, mean.high, mean.n)
