@@ -279,13 +279,12 @@ def by_prompt(exchanges: list[JudgeExchange]) -> Iterator[str]:
 
 
 def audited(work: Path) -> list[str]:
-    """What `podeval report judge` says of the judge, without the papers' figures."""
+    """What `podeval report judge` says of the judge."""
     command = [str(Path(sys.executable).with_name("podeval")), "report", "judge", str(work / "records")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 1:
         raise SystemExit(f"a trial model is unfit, and `podeval report judge` ended with {done.returncode}")
-    body = done.stdout.partition("## What the papers report")[0].partition("\n")[2]
-    return [line.replace("## ", "### ") for line in body.strip().splitlines()]
+    return ["```text", *done.stdout.strip().splitlines(), "```"]
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from podeval.stats.agreement import Estimate, krippendorff_alpha, leave_one_out, srcc
 from podeval.stats.mushra_scores import Mark, tabulate_marks
-from podeval.stats.two_way import correlate
+from podeval.validation.agreement import correlate
 
 LEAST_AGREEMENT = 0.2
 """SRCC with the mean of the others below which a rater is left out, as in the listening test of docs/validity.md."""
@@ -113,7 +113,7 @@ def describe(table: RatedTable) -> list[str]:
         people = by_output(kept)
         outputs = sorted(people.keys() & table.metric.keys())
         pairs = [table.metric[output] for output in outputs], [people[output] for output in outputs]
-        estimate = correlate(srcc, *pairs, [system for system, _ in outputs], [item for _, item in outputs])
+        estimate = correlate(srcc, *pairs, outputs)
         by_system = srcc(*(_by_system(outputs, values) for values in pairs))
         found = f"SRCC {_figure(estimate)}, {len(outputs)} outputs; of the systems' means {_figure(by_system)}"
         lines.append(f"NISQA against people, over systems and outputs: {found}")

@@ -6,7 +6,7 @@
 The first prints the table of docs/validity.md, the second writes answers as a test would give them. Listeners are made:
 a mark from 1 to 5 is the quality of the system, an effect of the item, a taste of the listener, and noise, rounded; one
 in ten answers without listening. The metric is made to correlate with the systems' quality as asked. The analysis is
-that of the product: `podeval.leaderboard.validity`, with intervals over systems and items.
+that of the product: `podeval.validation.agreement`, with intervals over systems and items.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 
 from podeval.stats.agreement import Estimate, srcc
 from podeval.stats.mushra_scores import Mark
-from podeval.stats.two_way import correlate
+from podeval.validation.agreement import correlate
 
 CARELESS = 0.1
 """Share of listeners who answer without listening."""
@@ -99,7 +99,7 @@ def analyse(test: MadeTest) -> Estimate:
     outputs = sorted(sums)
     liked = [sum(sums[output]) / len(sums[output]) for output in outputs]
     ours = [test.metric[output] for output in outputs]
-    return correlate(srcc, ours, liked, [system for system, _ in outputs], [item for _, item in outputs])
+    return correlate(srcc, ours, liked, outputs)
 
 
 def power(systems: int, items: int, listeners: int, correlation: float, rounds: int, seed: int = 0) -> float:
@@ -110,7 +110,7 @@ def power(systems: int, items: int, listeners: int, correlation: float, rounds: 
 
 
 def write(test: MadeTest, listeners: Path, metrics: Path) -> None:
-    """Write the answers as `podeval report validity --scores` reads them, and the metric's values."""
+    """Write the answers as `podeval report agreement --ratings` reads them, and the metric's values."""
     with listeners.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["system", "item", "score", "rater"])

@@ -24,12 +24,12 @@ import yaml
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.audio.resample import resample
-from podeval.leaderboard.validity import FEWEST, Validity, compare, has_direction, to_badness
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.stats.mushra_scores import Mark
 from podeval.systems import registry
 from podeval.text.script import Script
+from podeval.validation.agreement import FEWEST, Validity, compare, has_direction, to_badness
 from studies.bias_material import code_with, stretch
 from studies.distortions import Samples, reverberate
 from studies.validity_listening_test import screen

@@ -237,15 +237,12 @@ class Reader:
                 publish(self.id)
             case ["restore", *_]:
                 (self.folder / "runs").rename(self.folder / "runs of before")
-            case ["report", "validity", *_]:
+            case ["report", "agreement", *_]:
                 items = [item.id for item in benchmarks.get("real_pod").items("demo")]
-                rows = [f"{system},{item},3" for system in SYSTEMS for item in items]
-                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score", *rows]))
-            case ["report", "evaluators", *_]:
+                rows = [f"{system},{item},3,r{rater}" for system in SYSTEMS for item in items for rater in range(2)]
+                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score,rater", *rows]))
                 votes = [f"{a},{b},a,v{number % 6}" for number, (a, b) in enumerate(["ab", "bc", "ca", "ba"] * 6)]
                 (self.folder / "votes.csv").write_text("\n".join(["first,second,outcome,voter", *votes]))
-                marks = [f"s{n % 3},i{n // 3},{n % 3 + rater},r{rater}" for n in range(12) for rater in range(2)]
-                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score,rater", *marks]))
             case ["retention"]:
                 self.monkeypatch.setenv("PODEVAL_RUNS_GB", "5")
 

@@ -21,7 +21,6 @@ LONG = {
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
-    "cli/report_validity.py:validity": OPTIONS,
     "metrics/declaration.py:metric": TEXT,
     "metrics/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,

@@ -36,7 +36,7 @@ DATA = (
     "podeval/store/migrations/script.py.mako",
     "podeval/models/weights_lock.json",
     "podeval/text/data/stop_words_zh.txt",
-    "podeval/leaderboard/judge_reported.csv",
+    "podeval/validation/paper_tables/judges.csv",
 )
 PRIVATE = ("/.git/", "/.venv/", "/shared/", ".pyc", "/.demo/", ".db", ".secret", "/.hypothesis/")
 USED = """

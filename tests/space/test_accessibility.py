@@ -45,7 +45,7 @@ CHEAP = "/"
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], str]) -> str:
     """A site with runs, an arena, votes, decisions and an audit of a judge."""
-    from test_judges import document
+    from test_judges import write_records
 
     from podeval.arena import Arena, Ballot
     from podeval.store.database import Database
@@ -53,8 +53,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
     runs = write_runs(tmp_path_factory.mktemp("axe") / "runs")
     fill(runs / "podeval.db", runs / "arena", items=4)
     listening_fixture.fill(runs / "podeval.db", runs / "listening")
-    (runs / "judges").mkdir()
-    (runs / "judges/biased.json").write_text(json.dumps(document(True)))
+    write_records(runs / "judges/biased", prefers_first=True)
     with Database(runs / "podeval.db") as database:
         arena = Arena(database)
         view = arena.serve(arena.voter("hf:ann"))

@@ -4,18 +4,15 @@
 """
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from podeval.errors import BadInput
-from podeval.leaderboard import papers
 from podeval.stats.agreement import inter_rater
 from podeval.stats.mushra_scores import Mark, reliability, standings, tabulate_marks
 from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, screen, screen_by_shares, screen_pam
-
-TABLES = Path(papers.__file__).parent / "paper_tables"
+from podeval.validation.published import TABLES
 
 
 def page(rater: str, name: str, **values: float) -> list[Mark]:

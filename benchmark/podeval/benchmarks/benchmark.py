@@ -193,7 +193,7 @@ class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
     `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
-    `anchors`: items of planted quality by which its judges are tested (`podeval.benchmarks.anchors`).
+    `anchors`: items of planted quality by which its judges are tested (`podeval.validation.judge_check`).
     """
 
     name: Name

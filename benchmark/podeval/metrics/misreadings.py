@@ -8,7 +8,7 @@ Whoever adds a metric adds its sentence.
 from collections.abc import Mapping
 
 _JUDGED = (
-    "Judges have biases of their own; use `podeval judge probe` and `podeval report judge` to find those of the judge "
+    "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
     "in use."
 )
 _UNRUN = (
@@ -17,7 +17,7 @@ _UNRUN = (
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
-    "which order, which `podeval report evaluators` shows."
+    "which order, which `podeval report agreement` shows."
 )
 
 MISREADINGS: Mapping[str, str] = {

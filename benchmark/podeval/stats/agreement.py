@@ -44,6 +44,14 @@ class Estimate:
     count: int
 
 
+def format_estimate(estimate: Estimate, digits: int = 2) -> str:
+    """Format a statistic with its interval; a dash if it is not defined."""
+    if estimate.value is None:
+        return "–"
+    bounds = "" if estimate.low is None else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return f"{estimate.value:.{digits}f}{bounds}"
+
+
 def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Spearman's rank correlation, with ties at their mean rank.
 

@@ -1,4 +1,4 @@
-"""`podeval report evaluators` and `podeval report papers` as a researcher uses them."""
+"""`podeval report agreement` and `podeval report papers` as a researcher uses them."""
 
 import json
 from pathlib import Path
@@ -24,8 +24,8 @@ def test_groups_of_voters_and_raters_are_compared_from_files(podeval, tmp_path: 
     write_votes(tmp_path / "votes.csv")
     scores = [f"s{n % 4},i{n // 4},{n % 4 + rater},r{rater}" for n in range(24) for rater in range(3)]
     (tmp_path / "marks.csv").write_text("\n".join(["system,item,score,rater", *scores]), encoding="utf-8")
-    files = ("--votes", tmp_path / "votes.csv", "--scores", tmp_path / "marks.csv")
-    said = podeval("report", "evaluators", *files, "--json")
+    files = ("--ratings", tmp_path / "votes.csv", "--ratings", tmp_path / "marks.csv", "--runs", tmp_path)
+    said = podeval("report", "agreement", *files, "--json")
     assert said.code == 0, said.err
     found = [json.loads(line) for line in said.out.splitlines()]
     (groups,) = [finding for finding in found if finding["analysis"] == "groups of raters"]
@@ -36,15 +36,17 @@ def test_groups_of_voters_and_raters_are_compared_from_files(podeval, tmp_path: 
     alone = [finding for finding in found if finding["analysis"] == "leave one out"]
     assert [finding["data"]["rater"] for finding in alone] == ["r0", "r1", "r2"]
     assert alone[0]["data"]["srcc"]["value"] == 1.0
-    words = podeval("report", "evaluators", *files).out
+    words = podeval("report", "agreement", *files).out
     assert "paid and volunteers: SRCC" in words
     assert "marks: r0 against the mean of the others: SRCC 1.00" in words
 
 
-def test_without_votes_it_says_what_is_needed(podeval, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    assert "--votes FILE" in podeval("report", "evaluators", "--runs", tmp_path).err
-    (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert "needs a line of names with first" in podeval("report", "evaluators", "--votes", tmp_path / "bad.csv").err
+def test_it_says_what_is_needed(podeval, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert "--ratings FILE" in podeval("report", "agreement", "--runs", tmp_path).err
+    bad = tmp_path / "bad.csv"
+    for content, sentence in (("a,b\n1,2\n", "first, second, outcome"), ("item,score\ni,1\n", "system, item, score")):
+        bad.write_text(content, encoding="utf-8")
+        assert sentence in podeval("report", "agreement", "--ratings", bad).err
 
 
 def test_the_papers_tables_say_what_follows_from_them(podeval) -> None:  # type: ignore[no-untyped-def]

@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from podeval.metrics.dialogue_judge import Comparison
-from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
-from podeval.stats.agreement import Estimate
+from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
+from podeval.stats.intervals import mean_ci
+from podeval.validation.human_scores import Agreement, Named, compare_with_people
+from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
+from podeval.validation.published import read_printed_audits
 
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""
-
-Named = Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
@@ -74,27 +75,111 @@ class Likeness:
 
 @dataclass(frozen=True)
 class AuditFindings:
-    """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may."""
+    """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may.
 
-    judge: JudgeAnswers
+    `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have.
+    """
+
+    judge: Mapping[str, Any]
+    unfit: tuple[str, ...]
     unusable: Estimate
     unanswered: Estimate
+    failed_calls: int
+    unknown: int
+    prompt_tokens: int
+    answer_tokens: int
     orders: Orders | None
     steadiness: tuple[Steadiness, ...]
-    unfit: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One line of an audit as text: the name of the check, its figure, and what papers print of the same."""
+
+    name: str
+    figure: str
+    count: int
+    papers: str = ""
+    unit: str = ""
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
     """Audit a judge by its records."""
     orders = compare_orders(judge.given)
     return AuditFindings(
-        judge=judge,
+        judge=judge.described,
+        unfit=explain_unfit(orders, trial=judge.trial),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
+        failed_calls=judge.failed_calls,
+        unknown=judge.unknown,
+        prompt_tokens=judge.prompt_tokens,
+        answer_tokens=judge.answer_tokens,
         orders=orders,
         steadiness=measure_steadiness(judge.given),
-        unfit=explain_unfit(orders, trial=judge.trial),
     )
+
+
+def list_rows(audited: AuditFindings) -> list[AuditRow]:
+    """Return the figures of an audit, in order, as text."""
+    figures: list[tuple[str, Estimate, float | None, str]] = [
+        ("unusable", audited.unusable, None, ""),
+        ("unanswered", audited.unanswered, None, ""),
+    ]
+    orders = audited.orders
+    if orders:
+        figures += [
+            ("order", orders.agreement, None, ""),
+            ("first", orders.places.share, orders.places.p, "TPR"),
+            ("swayed", orders.swayed.share, orders.swayed.p, ""),
+        ]
+    if orders and orders.lengths:
+        figures.append(("longer", orders.lengths.longer.share, orders.lengths.longer.p, "LPR"))
+    rows = [
+        AuditRow(name, format_estimate(share, 3) + _format_p(p), share.count, quote_papers(measure, "bias"))
+        for name, share, p, measure in figures
+    ]
+    if orders and orders.lengths:
+        excess = orders.lengths.excess
+        figure = format_estimate(excess, 1) + _format_p(orders.lengths.p_excess)
+        rows.append(AuditRow("excess", figure, excess.count, unit=orders.unit))
+    return rows
+
+
+def list_agreement_rows(people: Agreement) -> list[AuditRow]:
+    """Return the figures of agreement with people as text."""
+    return [
+        AuditRow(measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
+        for measure, figure in people.figures.items()
+    ]
+
+
+def describe_repeat(repeat: Steadiness) -> str:
+    """Return how equal repeats are, as text."""
+    alpha = f"; Krippendorff's alpha {format_estimate(repeat.alpha, 3)}" if repeat.alpha else ""
+    return f"all equal in {format_estimate(repeat.identical, 3)} of {repeat.identical.count} questions{alpha}"
+
+
+def describe_likeness(likeness: Likeness) -> str:
+    """Return the figures of two judges as text."""
+    figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
+    return f"{figures}; n {likeness.figures['identical'].count}"
+
+
+def quote_papers(measure: str, kind: str) -> str:
+    """Return what papers print of a measure, such as `TPR` of the kind `bias`, as shares between 0 and 1."""
+    scale = 100.0 if kind == "bias" else 1.0
+    tables: dict[str, list[str]] = {}
+    for row in read_printed_audits():
+        if (row["measure"], row["kind"]) == (measure, kind):
+            bounds = f" [{float(row['low']) / scale:.3f}, {float(row['high']) / scale:.3f}]" if row["low"] else ""
+            figure = f"{row['judge']} {float(row['value']) / scale:.3f}{bounds}"
+            tables.setdefault(f"{row['table']}, {row['about'].replace('_', ' ')}", []).append(figure)
+    return ". ".join(f"{table}: {'; '.join(figures)}" for table, figures in tables.items())
+
+
+def _format_p(p: float | None) -> str:
+    return "" if p is None else f", p = {p:.2g}"
 
 
 def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
@@ -105,18 +190,10 @@ def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
         reasons.append(f"its agreement between orders is not shown: {pairs} pairs without ties, {PAIRS} are needed")
     elif orders.agreement.low is None or orders.agreement.low <= 0.5:
         reasons.append(
-            f"the order may decide as much as the judge: agreement between orders {format_figure(orders.agreement)}, "
-            "whose lower bound is not above 0.5"
+            "the order may decide as much as the judge: agreement between orders "
+            f"{format_estimate(orders.agreement, 3)}, whose lower bound is not above 0.5"
         )
     return tuple(reasons)
-
-
-def format_figure(estimate: Estimate, digits: int = 3) -> str:
-    """Format a figure with its interval."""
-    if estimate.value is None:
-        return "–"
-    bounds = "" if estimate.low is None else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
-    return f"{estimate.value:.{digits}f}{bounds}"
 
 
 @dataclass
@@ -244,7 +321,10 @@ def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
 
 
 def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
-    """Return how each two judges agree on questions that both were asked, by prompt and measure."""
+    """Return how each two judges agree on questions that both were asked, by prompt and measure.
+
+    Two versions of one judge are compared by giving the answers of both: `difference` is then the drift.
+    """
     results = []
     for one, other in itertools.combinations(judges, 2):
         theirs = {(answer.question, answer.seed): answer for answer in other.given}
@@ -255,33 +335,24 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
                 assert match is not None
                 values = answer.leaves[leaf], match.leaves[leaf]
                 units[(answer.name, measure_of(leaf))].append((*values, answer.question))
+        first, second = (f"{judge.id} in {judge.folder}" if one.id == other.id else judge.id for judge in (one, other))
         for (prompt, measure), rows in sorted(units.items()):
-            results.append(Likeness(prompt, measure, one.id, other.id, measure_likeness(rows)))
+            results.append(Likeness(prompt, measure, first, second, measure_likeness(rows)))
     return tuple(results)
 
 
 def measure_likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
-    """Return figures of agreement of two columns, clustered by the third."""
+    """Return figures of agreement of two columns, clustered by the third; `difference` is second minus first."""
     clusters = [cluster for _, _, cluster in rows]
     identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
     first = [value for value, _, _ in rows if not isinstance(value, str)]
     second = [value for _, value, _ in rows if not isinstance(value, str)]
     if len(first) != len(rows) or len(second) != len(rows):
         return identical | {"kappa": agreement.cohen_kappa([a for a, _, _ in rows], [b for _, b, _ in rows], clusters)}
+    drift = mean_ci([b - a for a, b in zip(first, second, strict=True)], clusters)
     repeated = clusters if len(set(clusters)) < len(clusters) else None
-    return identical | compare_with_people(first, second, repeated)
-
-
-def compare_with_people(
-    judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
-) -> dict[str, Estimate]:
-    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with people's on the same items."""
-    measures: dict[str, Any] = {
-        "SRCC": agreement.srcc,
-        "PLCC": agreement.plcc,
-        "KRCC": agreement.krcc,
-        "QWK": agreement.qwk,
-        "MAE": agreement.mae,
-        "pairwise accuracy": agreement.pairwise_accuracy,
-    }
-    return {name: measure(judged, truth, clusters) for name, measure in measures.items()}
+    return (
+        identical
+        | {"difference": Estimate(drift.mean, drift.low, drift.high, drift.n)}
+        | compare_with_people(first, second, repeated)
+    )

@@ -1,4 +1,7 @@
-"""A certificate tells what seed, normaliser and averaging make of an error rate, from kept transcripts alone."""
+"""A certificate tells what seed, normaliser and averaging make of an error rate, from kept transcripts alone.
+
+The runs written here are also compared with people, by the command.
+"""
 
 from pathlib import Path
 
@@ -7,13 +10,13 @@ from typer.testing import CliRunner
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.certificate import Certificate, Flip, certify, explain
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
 from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.text.word_errors import count_word_errors
+from podeval.validation.certificate import Certificate, Flip, certify, explain
 
 BENCHMARK = benchmarks.get("real_pod")
 ITEMS = BENCHMARK.items("demo")[:2]
@@ -107,3 +110,20 @@ def test_the_command_prints_the_sentence(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["report", "certificate", str(run.path), "--printed", "1.30"])
     assert result.exit_code == 0, result.output
     assert "The paper's 1.3 lies outside" in result.output
+
+
+def test_the_error_rates_of_runs_are_compared_with_people(tmp_path: Path) -> None:
+    """People who dislike errors agree with it, on three systems with two items each."""
+    from podeval.cli import app
+
+    lines = ["system,item,score"]
+    for system, words in (("aria", HEARD), ("basso", ("doctor smith", HEARD[1])), ("canto", ("ten", "he feeds them"))):
+        run = write(tmp_path / "runs", system, words)
+        results = [(item, result) for (item, _), result in run.results("embedded").items()]
+        lines += [f"{system},{item},{-result.values['wer']}" for item, result in results]
+    (tmp_path / "listeners.csv").write_text("\n".join(lines), encoding="utf-8")
+    asked = ["report", "agreement", "--runs", str(tmp_path / "runs"), "--ratings", str(tmp_path / "listeners.csv")]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert "listeners: the evidence is thin, 3 systems" in result.output
+    assert "wer.wer (turned: lower is better) with listeners: SRCC 1.00" in result.output

@@ -6,13 +6,11 @@ difference is larger than these choices make. For other keys there are seeds and
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from statistics import stdev
-from typing import Literal
+from statistics import fmean, stdev
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
@@ -20,7 +18,6 @@ from podeval.stats.intervals import Interval, mean_ci
 from podeval.text.script import Script
 from podeval.text.word_errors import WordErrors, count_word_errors
 
-Averaging = Literal["mean over items", "pooled over words"]
 NORMALISERS = {
     "whisper": "Whisper's (ours)",
     "basic": "case and punctuation",
@@ -28,21 +25,7 @@ NORMALISERS = {
     "none": "none (PodEval)",
 }
 """The normalisers of `podeval.text.normalise`, with whose they are."""
-AVERAGINGS: tuple[Averaging, ...] = ("mean over items", "pooled over words")
 ERROR_RATES = ("wer.wer", "wer.cer")
-
-
-@dataclass(frozen=True)
-class FigureVariant:
-    """One way to come to the figure."""
-
-    recogniser: str
-    normaliser: str
-    averaging: Averaging
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.recogniser}, {NORMALISERS.get(self.normaliser, self.normaliser)}, {self.averaging}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +62,7 @@ class Certificate:
     flips: tuple[Flip, ...] = ()
     compared: int = 0
     printed: float | None = None
-    missing: tuple[str, ...] = field(default=())
+    missing: tuple[str, ...] = ()
 
     @property
     def extent(self) -> tuple[float, float]:
@@ -135,22 +118,26 @@ def certify(
             f"{run.path} has no values of {key}; it was measured under {', '.join(profiles) or 'no profile'}"
         )
     seeds = {
-        folder.plan().seed: _mean(of_seed)
+        folder.plan().seed: fmean(of_seed.values())
         for folder in (run, *run.repeats())
         if (of_seed := _values(folder, main, key))
     }
     choices = _figures(run, profiles, key)
     if not choices and len(profiles) > 1:
-        choices = {profile: _mean(of_profile) for profile, of_profile in values.items() if of_profile}
+        choices = {profile: fmean(of_profile.values()) for profile, of_profile in values.items() if of_profile}
     systems = {folder.plan().system: figures for folder in others if (figures := _figures(folder, profiles, key))}
     flips, compared = _flips({run.plan().system: choices, **systems})
+    clusters = {item.id: benchmark.cluster(item) for item in run.items() or ()}
+    floor = _values(people, main, key) if people else {}
     return Certificate(
         system=run.plan().system,
         key=key,
-        value=mean_ci(list(values[main].values()), _clusters(run, benchmark, values[main]), bounds=(0.0, None)),
+        value=mean_ci(
+            list(values[main].values()), [clusters.get(item, item) for item in values[main]], bounds=(0.0, None)
+        ),
         seeds=seeds,
         choices=choices,
-        floor=_mean(floor) if people and (floor := _values(people, main, key)) else None,
+        floor=fmean(floor.values()) if floor else None,
         flips=flips,
         compared=compared,
         printed=printed,
@@ -220,16 +207,13 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
     figures: dict[str, float] = {}
     for profile in profiles:
         transcripts = _read_transcripts(run, profile)
-        for normaliser in NORMALISERS:
-            errors = [
-                one
-                for reference, words, language in transcripts
-                if (one := _count_errors(reference, words, language, normaliser))
-            ]
-            for averaging in AVERAGINGS:
-                value = _average(errors, rate, averaging)
-                if value is not None:
-                    figures[str(FigureVariant(profile, normaliser, averaging, run.plan().seed))] = value
+        for normaliser, whose in NORMALISERS.items():
+            counted = [_count_errors(*transcript, normaliser) for transcript in transcripts]
+            errors = [one for one in counted if one and getattr(one, rate) is not None]
+            if errors:
+                rates, weights = [getattr(one, rate) for one in errors], [one.reference_length for one in errors]
+                figures[f"{profile}, {whose}, mean over items"] = fmean(rates)
+                figures[f"{profile}, {whose}, pooled over words"] = fmean(rates, weights)
     return figures
 
 
@@ -240,10 +224,9 @@ def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]
         if protocol.partition("@")[0] != "wer" or not isinstance(result, Score):
             continue
         output, words = run.output(item), result.notes.get("transcript")
-        if output is None or not output.script or not isinstance(words, str):
-            continue
-        reference = Script.parse(list(output.script)).text
-        texts.append((reference, words, str(result.notes.get("language", "en"))))
+        if output is not None and output.script and isinstance(words, str):
+            reference = Script.parse(list(output.script)).text
+            texts.append((reference, words, str(result.notes.get("language", "en"))))
     return texts
 
 
@@ -252,16 +235,6 @@ def _count_errors(reference: str, words: str, language: str, normaliser: str) ->
         return count_word_errors(reference, words, language if language in ("en", "zh") else "en", normaliser)
     except CannotScore:
         return None
-
-
-def _average(errors: Iterable[WordErrors], rate: str, averaging: Averaging) -> float | None:
-    kept = [one for one in errors if getattr(one, rate) is not None]
-    if not kept:
-        return None
-    if averaging == "mean over items":
-        return _mean({str(n): getattr(one, rate) for n, one in enumerate(kept)})
-    weights = [one.reference_length for one in kept]
-    return float(sum(getattr(one, rate) * weight for one, weight in zip(kept, weights, strict=True)) / sum(weights))
 
 
 def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:
@@ -279,11 +252,6 @@ def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...]
     return tuple(flips), compared
 
 
-def _clusters(run: RunFolder, benchmark: Benchmark, values: Mapping[str, float]) -> list[str]:
-    clusters = {item.id: benchmark.cluster(item) for item in run.items() or ()}
-    return [clusters.get(item, item) for item in values]
-
-
 def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
     """Return what a fuller certificate needs."""
     missing = []
@@ -296,7 +264,3 @@ def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str
     if not systems and key in ERROR_RATES:
         missing.append("whether ranks change (`--against RUN`)")
     return tuple(missing)
-
-
-def _mean(values: Mapping[str, float]) -> float:
-    return sum(values.values()) / len(values)

@@ -1,31 +1,35 @@
-"""Analyses of evaluators: whether two agree, whether one agrees with itself, and what a rating depends on.
+"""Analyses of people and judges as raters: whether two agree, whether one agrees with itself, what ratings depend on.
 
 Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
-exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and on the ranks of
-LFS-Bench and PodBench.
+exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater against the
+mean of the others (LFS-Bench, Table 6).
 """
 
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Estimate, cohen_kappa, plcc, srcc
+from podeval.metrics.human_records import list_records
+from podeval.stats.agreement import Estimate, cohen_kappa, format_estimate, leave_one_out, plcc, srcc
 from podeval.stats.battles import Battles, tally
 from podeval.stats.bias import wilson
-from podeval.stats.bradley_terry import Ratings
+from podeval.stats.bradley_terry import Ratings, rate
 from podeval.stats.elo import elo
 from podeval.stats.multiple import holm
+from podeval.stats.mushra_scores import Mark, tabulate_marks
 
 EXCLUSION_DRAWS = 5000
 Array = NDArray[np.float64]
 
 
-def pseudo_agreement(first: float, second: float) -> float:
+def compute_pseudo_agreement(first: float, second: float) -> float:
     """Return the probability that two independent evaluators prefer the same of two systems: p q + (1 - p)(1 - q).
 
     MTalk-Bench App. F.3; p and q are their win rates of the first system. It does not measure agreement on the same
@@ -39,7 +43,7 @@ def pseudo_agreement(first: float, second: float) -> float:
     return first * second + (1 - first) * (1 - second)
 
 
-def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
+def compute_pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
     """Return the pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
     mine, theirs = tally(one), tally(other)
     agreements = {}
@@ -50,11 +54,11 @@ def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tupl
             if counted.battles[i, j] >= max(1, least):
                 shares.append(float(counted.shares[i, j]))
         if len(shares) == 2:
-            agreements[a, b] = pseudo_agreement(*shares)
+            agreements[a, b] = compute_pseudo_agreement(*shares)
     return agreements
 
 
-def arena_against_rubric(
+def compare_arena_with_rubric(
     battles: Sequence[tuple[str, str, str, str, str]],
     totals: Mapping[tuple[str, str, str], float],
     clusters: Sequence[Hashable] | None = None,
@@ -93,7 +97,7 @@ class Exclusion:
     high: float
 
 
-def rubric_exclusion(
+def rank_without_items(
     scores: Mapping[str, Sequence[float]],
     reference: Mapping[str, float] | None = None,
     *,
@@ -137,7 +141,7 @@ def rubric_exclusion(
     return exclusions
 
 
-def elo_against_win_rate(battles: Battles) -> Estimate:
+def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
     """Return the PLCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
     ratings, counted = elo(battles), tally(battles)
     pairs = [
@@ -157,7 +161,9 @@ class Separability:
     told_apart: Estimate
 
 
-def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)) -> list[Separability]:
+def compute_separability(
+    ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)
+) -> list[Separability]:
     """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
     pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
@@ -173,13 +179,6 @@ def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100,
         inside = (gaps >= low) & (gaps < high)
         bins.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
     return bins
-
-
-def duration_against_score(
-    seconds: Sequence[float], scores: Sequence[float], clusters: Sequence[Hashable] | None = None
-) -> Estimate:
-    """Return the SRCC of the duration of an answer with its score."""
-    return srcc(seconds, scores, clusters)
 
 
 @dataclass(frozen=True)
@@ -207,7 +206,7 @@ class Cohorts:
     gaps: tuple[Gap, ...] = ()
 
 
-def cohorts(one: Ratings, other: Ratings) -> Cohorts:
+def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
     """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
 
     Compared are the systems that both groups saw and that battles connect in both. Ratings of each group are about the
@@ -253,16 +252,82 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
     return values - values.mean(), variances
 
 
-def spread_over_buckets(means: Sequence[float]) -> float:
-    """Return PodBench's robustness: the sample standard deviation of a system's means over buckets, unweighted."""
-    if len(means) < 2:
-        raise BadInput("a spread needs at least two buckets")
-    return float(np.std(means, ddof=1))
-
-
 def _pearson_of_rows(rows: Array, target: Array) -> Array:
     """Return Pearson's correlation of every row with one list; NaN for a constant row."""
     centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
     size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
     correlations: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
     return correlations
+
+
+@dataclass(frozen=True)
+class AnalysisLine:
+    """One finding of an analysis: its name, its subject, in words and as data."""
+
+    analysis: str
+    of: str
+    says: str
+    data: Mapping[str, Any]
+
+
+def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
+    """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
+
+    Args:
+        name: name of the votes in the findings.
+        rows: the votes, in a form of `Battles.of_records` and each perhaps with the `group` of its voter.
+
+    Raises:
+        BadInput: there are no votes, or one is not a vote.
+    """
+    lines = []
+    for part in compute_separability(rate(Battles.of_records(rows))):
+        share, up_to = part.told_apart, "more" if part.high == np.inf else f"{part.high:g}"
+        if share.count:
+            says = (
+                f"pairs {part.low:g} to {up_to} points apart: {format_estimate(share)} told apart, {share.count} pairs"
+            )
+            data = {"low": part.low, "high": None if up_to == "more" else part.high, "told_apart": asdict(share)}
+            lines.append(AnalysisLine("separability", name, f"{name}: {says}", data))
+    groups = sorted({row.get("group") or "" for row in rows} - {""})
+    rated = {group: rate(Battles.of_records([row for row in rows if row.get("group") == group])) for group in groups}
+    for one, other in itertools.combinations(groups, 2):
+        compared = compare_groups(rated[one], rated[other])
+        gaps = [gap for gap in compared.gaps if gap.system in compared.differing]
+        apart = ", ".join(f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in gaps) or "none"
+        of, alike = f"{one} and {other}", compared.agreement
+        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated apart: {apart}"
+        lines.append(AnalysisLine("groups of raters", of, says, asdict(compared)))
+    return lines
+
+
+def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
+    """Return the agreement of each rater with the mean of the others (leave one out), where there are at least two."""
+    raters, table = tabulate_marks(marks)
+    if len(raters) < 2:
+        return []
+    lines = []
+    for rater, figures in zip(raters, leave_one_out(table), strict=True):
+        by_measure = dict(zip(("SRCC", "PLCC", "KRCC"), figures, strict=True))
+        words = ", ".join(f"{measure} {format_estimate(figure)}" for measure, figure in by_measure.items())
+        says = f"{name}: {rater} against the mean of the others: {words}, {figures[0].count} things"
+        data = {"rater": rater} | {measure.lower(): asdict(figure) for measure, figure in by_measure.items()}
+        lines.append(AnalysisLine("leave one out", name, says, data))
+    return lines
+
+
+def read_votes(path: Path) -> list[Mapping[str, Any]]:
+    """Read votes in any form that `podeval.metrics.human_records` reads, each perhaps with the `group` of its voter.
+
+    Raises:
+        BadInput: the file cannot be read, or contains something that is not a vote; the message names its line.
+    """
+    try:
+        places, rows = zip(*list_records(path, "vote"), strict=True)
+        Battles.of_records(rows, places)
+        return list(rows)
+    except BadInput as refusal:
+        raise BadInput(
+            f"{path} is neither a CSV of scores (system, item, score and perhaps rater and measure) nor of votes "
+            f"(first, second, outcome; also as JSON lines): {refusal}"
+        ) from None

@@ -5,7 +5,7 @@ import string
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,7 @@ class JudgeAnswers:
 
     Args:
         described: the judge's description, as `Judge.described`.
+        folder: the first folder with its records.
         given: the usable answers.
         asked: number of questions that got at least one answer.
         unusable: how many of those had a first answer that could not be used.
@@ -64,6 +65,7 @@ class JudgeAnswers:
     """
 
     described: dict[str, Any]
+    folder: str = ""
     given: list[JudgeReply] = field(default_factory=list)
     asked: int = 0
     unusable: int = 0
@@ -84,17 +86,14 @@ class JudgeAnswers:
         return bool(self.described.get("trial"))
 
 
-def read_answers(
-    folders: Iterable[Path], more: Mapping[str, type[pydantic.BaseModel]] | None = None
-) -> list[JudgeAnswers]:
+def read_answers(folders: Iterable[Path]) -> list[JudgeAnswers]:
     """Read the answers of all judges from one or several folders of records.
 
     Args:
         folders: folders of records.
-        more: answer types of prompts beside podeval's own, by the prompt's name.
 
     Raises:
-        BadInput: a folder holds no records, or damaged ones.
+        BadInput: a folder contains no records, or damaged ones.
     """
     answers: dict[str, JudgeAnswers] = {}
     for folder in folders:
@@ -103,19 +102,23 @@ def read_answers(
         if not records.judges():
             raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
         for described in records.judges():
-            answers.setdefault(described["id"], JudgeAnswers(described))
+            answers.setdefault(described["id"], JudgeAnswers(described, str(folder)))
         for failure in records.failures():
             _of(answers, failure["judge"]).failed_calls += 1
         # Of a question asked again, only the newest series counts.
         newest: dict[str, list[JudgeExchange]] = {}
         for exchange in records.all_exchanges():
-            _count(_of(answers, exchange.judge), exchange)
+            judge = _of(answers, exchange.judge)
+            judge.prompt_tokens += exchange.answer.prompt_tokens or 0
+            judge.answer_tokens += exchange.answer.answer_tokens or 0
             before = newest.get(exchange.key)
             if before is None or before[0].series < exchange.series:
                 newest[exchange.key] = []
-            newest[exchange.key].append(_light(exchange))
+            # Without its large parts: the messages, and the raw answer beside its text.
+            light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
+            newest[exchange.key].append(light)
         for exchanges in newest.values():
-            _add(answers[exchanges[0].judge], exchanges, more or {})
+            _add(answers[exchanges[0].judge], exchanges)
     return list(answers.values())
 
 
@@ -124,19 +127,7 @@ def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
     return answers.setdefault(judge, JudgeAnswers({"id": judge}))
 
 
-def _light(exchange: JudgeExchange) -> JudgeExchange:
-    """Return an exchange without its large parts: the messages, and the raw answer beside its text."""
-    from dataclasses import replace
-
-    return replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
-
-
-def _count(judge: JudgeAnswers, exchange: JudgeExchange) -> None:
-    judge.prompt_tokens += exchange.answer.prompt_tokens or 0
-    judge.answer_tokens += exchange.answer.answer_tokens or 0
-
-
-def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange], more: Mapping[str, type[pydantic.BaseModel]]) -> None:
+def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
     exchanges = sorted(exchanges, key=lambda exchange: exchange.attempt)
     judge.asked += 1
     judge.unusable += exchanges[0].problem is not None
@@ -145,14 +136,13 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange], more: Mapping[str,
         judge.unanswered += 1
         return
     exchange = usable[-1]
-    model = answer_model(exchange.prompt, more)
-    if model is None:
-        judge.unknown += 1
-        return
+    model = answer_model(exchange.prompt)
     try:
-        value = read_answer(exchange.answer, model)
+        value = read_answer(exchange.answer, model) if model else None
     except UnreadableAnswer:
         # Readable when it came, under another version of the prompt.
+        value = None
+    if value is None:
         judge.unknown += 1
         return
     inputs = {name: _size(what) for name, what in exchange.inputs.items()}
@@ -165,11 +155,9 @@ def _size(what: Mapping[str, Any]) -> tuple[str, float]:
     return str(what["text"]), float(what["characters"])
 
 
-def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> type[pydantic.BaseModel] | None:
+def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
     """Return the type of the answers to a prompt, by its name; None where there is no such prompt."""
     name = prompt.partition("@")[0]
-    if name in more:
-        return more[name]
     models = {models.name: models.answer for models in prompts.list_all_prompts()}
     for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
         # Prompts for dialogues of so many turns differ in nothing else.
