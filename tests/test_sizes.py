@@ -20,6 +20,7 @@ LONG = {
     "cli/measure.py:measure": OPTIONS,
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,
+    "cli/construct.py:construct": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
     "metrics/declaration.py:metric": TEXT,
     "metrics/timbre_consistency.py:timbre_consistency": TEXT,

@@ -67,11 +67,11 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
 
 @pytest.fixture
 def podeval() -> Callable[..., Result]:
-    """`podeval data construct …`, run in this process."""
+    """`podeval data construct NAME --step STEP …`, run in this process."""
     from podeval.cli import app
 
-    def run(*words: object, code: int | None = 0) -> Result:
-        done = CliRunner().invoke(app, ["data", "construct", *map(str, words)])
+    def run(benchmark: str, step: str, *words: object, code: int | None = 0) -> Result:
+        done = CliRunner().invoke(app, ["data", "construct", benchmark, "--step", step, *map(str, words)])
         if code is not None:
             assert done.exit_code == code, f"{done.exit_code}: {done.output}\n{done.exception!r}"
         return done

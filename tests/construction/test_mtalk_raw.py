@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from podeval.construction.mtalk_labelling import ALL
+from podeval.construction.mtalk_raw import ALL
 from podeval.construction.mtalk_writing import ARENA_PROMPTS, CAPABILITIES, SCENES, find_user_fault
 from podeval.datasets import catalogue
 from podeval.datasets.mtalk_turns import Taxonomy
 
 MEMORY, SAFETY = "understanding_and_memory", "security_assessment"
-KINDS = ("--scenario", "service_oriented", "--capability", MEMORY, "--capability", SAFETY)
+KINDS = ("--set", "scenarios=service_oriented", "--set", f"capabilities={MEMORY},{SAFETY}")
 
 # Four situations of a service, none like another; what the user says in them.
 SAID = {
@@ -74,7 +74,7 @@ class Writer:
         taken = self.model.material(question, "used")
         mine = ("a passport", "a key") if "acting responsibly" in question else ("a parcel", "a boat")
         free = [one for one in (*mine, *(f"{mine[0]} again {n}" for n in range(9))) if one not in taken.splitlines()]
-        return {"situations": free[: int(count[1])]}
+        return {"suggestions": free[: int(count[1])]}
 
     def dialogue(self, question: str) -> Any:
         situation = self.model.material(question, "situation")
@@ -110,7 +110,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     writer.enough = {SAID["a boat"][1]}
-    done = podeval("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    done = podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     assert "ordered: 4 dialogues of 2 kinds, 4 new" in done.output
     raw = {row["id"]: row for row in rows(into / "raw.jsonl")}
     assert list(raw) == [f"9-{MEMORY}-001", f"9-{MEMORY}-002", f"9-{SAFETY}-001", f"9-{SAFETY}-002"]
@@ -120,7 +120,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     assert raw[f"9-{MEMORY}-002"]["aspect"] == CAPABILITIES[MEMORY].aspects[1]
 
     done = podeval("mtalk_bench", "label", "--into", into, *judge)
-    assert "last turns that need the others: 3 kept, 1 left out" in done.output
+    assert "independence: 3 kept, 1 left out" in done.output
     assert [(row["id"], row["step"]) for row in rows(into / "left_out.jsonl")] == [(f"9-{MEMORY}-002", "independence")]
     done = podeval("mtalk_bench", "infer", "--into", into, *judge)
     assert writer.asked["foremost"] == 2, "of an only semantic label nobody is asked"
@@ -161,7 +161,7 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     tmp_path: Path, model: Any, writer: Writer, podeval: Any
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
-    words = ("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    words = ("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval(*words)
     before = dict(writer.asked)
     assert "4 dialogues of 2 kinds, 0 new" in podeval(*words).output
@@ -179,13 +179,13 @@ def test_near_duplicates_go_and_the_earlier_stays(tmp_path: Path, model: Any, wr
     into, judge = tmp_path / "mine", ("--judge", model.name)
     again = writer.dialogue("BEGIN situation x\na parcel\nEND situation x")
     writer.instead = {"a boat": again}
-    podeval("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval("mtalk_bench", "label", "--into", into, *judge)
     done = podeval("mtalk_bench", "infer", "--into", into, *judge)
     assert "de-duplication: 3 kept, 1 left out" in done.output
     (gone,) = rows(into / "left_out.jsonl")
     assert gone["id"] == f"9-{MEMORY}-002"
-    assert gone["reason"] == f"its user says nearly what that of 9-{MEMORY}-001 says (1.00)"
+    assert gone["reason"] == f"alike 9-{MEMORY}-001, cosine 1.000"
 
 
 TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about it?", "assistant": "That is fine."}]
@@ -208,7 +208,7 @@ def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
     tmp_path: Path, model: Any, writer: Writer, podeval: Any, written: dict[str, Any], told: str
 ) -> None:
     writer.instead = {"a parcel": written}
-    kinds = (*KINDS[:2], "--capability", MEMORY)
+    kinds = (*KINDS[:2], "--set", f"capabilities={MEMORY}")
     done = podeval("mtalk_bench", "write", "--into", tmp_path, *kinds, "--judge", model.name, code=1)
     assert writer.asked["dialogue"] == 3
     assert re.search(told, done.output), done.output
@@ -233,10 +233,10 @@ def test_what_a_user_cannot_say_is_told(turns: list[str], told: str) -> None:
 def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> None:
     words = ("mtalk_bench", "write", "--into", tmp_path, "--judge", model.name)
     for option, name, told in (
-        ("--scenario", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
-        ("--capability", "ambient_sound_perception", "dialogues are not written for 'ambient_sound_perception'"),
+        ("scenarios", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
+        ("capabilities", "ambient_sound_perception", "there is no semantic capability 'ambient_sound_perception'"),
     ):
-        refused = podeval(*words, option, name, code=None)
+        refused = podeval(*words, "--set", f"{option}={name}", code=None)
         assert refused.exit_code == 2 or refused.exception
         assert told in f"{refused.output}{refused.exception}"
 

@@ -13,9 +13,15 @@ import pytest
 
 pytest.importorskip("datasets")
 
-from podeval.construction.counting import make_token_counter
-from podeval.construction.podbench_requests import DIMENSIONS, draw_dimensions
-from podeval.construction.podbench_sources import Asking, Document, cluster_documents, read_documents
+from podeval.construction.podbench import make_token_counter
+from podeval.construction.podbench_requests import (
+    DIMENSIONS,
+    Asking,
+    Document,
+    cluster_documents,
+    draw_dimensions,
+    read_documents,
+)
 from podeval.datasets import catalogue, podbench_meta
 from podeval.datasets.build import build
 from podeval.datasets.verify import read_stored_rows, verify
@@ -57,7 +63,7 @@ def user(model: Any, monkeypatch: pytest.MonkeyPatch) -> User:
         rows = [[float(topic in text) for topic in TOPICS] for text in texts]
         return np.asarray(rows) + 0.05 * np.random.default_rng(len(rows)).normal(size=(len(rows), 3))
 
-    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.construction.steps.make_encoder", lambda profile: encode)
     user = User(model)
     model.answers.append(user)
     return user
@@ -109,7 +115,7 @@ def test_from_documents_to_a_built_dataset(
     assert len(model.asked) == asked
     (left,) = rows(into / "left_out.jsonl")
     assert (left["id"], left["step"], left["reason"]) == ("chess", "filtering", "harmful: it is fine")
-    for request in rows(into / "requests.jsonl"):
+    for request in rows(into / "filtered.jsonl"):
         named = tuple(requirement["dimension"] for requirement in request["requirements"])
         assert set(named) == set(draw_dimensions(request["cluster"]["id"]))
 
@@ -159,7 +165,7 @@ def test_a_request_that_names_other_dimensions_is_asked_for_again(
     podeval("podbench", "take", documents[1], "--into", tmp_path / "m")
     podeval("podbench", "cluster", "--into", tmp_path / "m", "--judge", model.name)
     podeval("podbench", "write", "--into", tmp_path / "m", "--judge", model.name)
-    (request,) = rows(tmp_path / "m" / "requests.jsonl")
+    (request,) = rows(tmp_path / "m" / "filtered.jsonl")
     assert request["requirements"]
     assert len([question for question in model.asked if "These are your materials" in question]) == 2
 

@@ -1,6 +1,5 @@
-"""`podeval data items|list|info|build|verify|push|fetch`: the benchmarks' datasets."""
+"""`podeval data items|list|info|build|verify|push|fetch|construct`: the benchmarks' datasets."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,21 +8,13 @@ import typer
 
 from podeval.cli.completion import complete_dataset
 from podeval.cli.construct import construct
-from podeval.cli.construct_lfs import lfs_bench
-from podeval.cli.construct_mtalk import mtalk_bench
-from podeval.cli.construct_podbench import podbench
-from podeval.cli.construct_real_pod import real_pod
 from podeval.cli.data_items import items
 from podeval.cli.data_tools import data
 from podeval.cli.output import AsJson, emit, say
 
 __all__ = ["data"]
 
-construct.add_typer(real_pod, name="real_pod")
-construct.add_typer(lfs_bench, name="lfs_bench")
-construct.add_typer(podbench, name="podbench")
-construct.add_typer(mtalk_bench, name="mtalk_bench")
-data.add_typer(construct, name="construct")
+data.command()(construct)
 data.command()(items)
 
 Name = Annotated[
@@ -158,24 +149,19 @@ def fetch(
     """Fetch the published episodes of a benchmark and list those no longer available. The exit code is 1 if any is
     missing.
 
-    Apple's lookup gives the address of the audio or of the show's feed; yt-dlp is tried last, if installed. One
-    request is sent at a time, with pauses. Audio files are written to DIR, the findings to DIR/episodes.jsonl; a
-    second call
-    resumes. Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
+    Apple's lookup gives the address of the audio or of the show's feed. One request is sent at a time, with pauses.
+    Audio files are written to DIR, the findings to DIR/episodes.jsonl; a second call resumes.
+    Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.datasets.feeds import ITUNES
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
-    itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with show_progress(name):
-        attempts = fetch_episodes(
-            episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=say
-        )
+        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=most_megabytes << 20, tell=say)
     if as_json:
         for one in attempts:
             emit(one)

@@ -7,19 +7,19 @@ attempt; the last line of an id counts. Episodes belong to their makers; nothing
 import contextlib
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from podeval import progress
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
-from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
+from podeval.datasets.feeds import BadFeed, Enclosure, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.store.files import append_line, explain_write_errors, lock_folder, read_lines
@@ -28,9 +28,6 @@ RECORD = "episodes.jsonl"
 
 MOST_BYTES = 1 << 30
 """Largest episode in bytes; three hours at 320 kbit/s are 432 MB."""
-
-LOOKUP_PAUSE = 3.0
-"""Seconds between lookups: Apple asks for no more than about 20 a minute."""
 
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
@@ -64,7 +61,7 @@ class Attempt:
         checked: time of the attempt, UTC.
         status: found, or what is wrong.
         reason: why it was not found; None where it was.
-        via: the directory that gave the address of the audio: lookup, feed or yt-dlp.
+        via: the directory that gave the address of the audio: lookup or feed.
         title: the title in that directory, as are `guid` and `published`.
         enclosure: the audio's address without user, query and fragment, which may hold secrets.
         file: name of the file in the folder.
@@ -72,7 +69,6 @@ class Attempt:
         sha256: hash of the file.
         seconds: length of the audio, by the file's header or packets.
         container: as in `podeval.audio.formats.container`.
-        http: the server's last answer.
     """
 
     id: str
@@ -90,7 +86,6 @@ class Attempt:
     sha256: str | None = None
     seconds: float | None = None
     container: str | None = None
-    http: dict[str, Any] | None = None
 
 
 def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
@@ -119,10 +114,9 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
     ]
 
 
-def make_web(itunes: str = ITUNES, **options: Any) -> Web:
-    """Make a web reader that pauses as Apple asks; private addresses are allowed only if lookups are answered there."""
-    apple = urlsplit(ITUNES).netloc
-    return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
+def make_web(**options: Any) -> Web:
+    """Make a web reader; private addresses are allowed only if lookups are answered on this machine."""
+    return Web(allow_private=is_loopback(find_itunes()), **options)
 
 
 def fetch_episodes(
@@ -130,7 +124,6 @@ def fetch_episodes(
     into: Path,
     web: Web,
     *,
-    itunes: str = ITUNES,
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
@@ -140,7 +133,6 @@ def fetch_episodes(
         requests: the episodes.
         into: the folder; it is made where it does not exist.
         web: reads from servers.
-        itunes: address at which Apple's lookups are answered.
         most_bytes: refuse larger episodes.
         tell: called with what happens, line by line.
 
@@ -157,7 +149,7 @@ def fetch_episodes(
             progress.report("episodes", number, len(requests))
             attempt = before.get(one.id)
             if attempt is None or not is_there(into, attempt):
-                attempt = _fetch(one, into, web, itunes, most_bytes)
+                attempt = _fetch(one, into, web, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
                 tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
@@ -197,13 +189,12 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
         yield f"{one.id:{width}}  {one.status:11}  {audio or one.reason or ''}".rstrip()
-    counts: dict[str, int] = {}
-    for one in attempts:
-        counts[one.status] = counts.get(one.status, 0) + 1
-    yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
+    counts = Counter(one.status for one in attempts)
+    found = counts.pop("found", 0)
+    yield f"{found} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
 
 
-def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> Attempt:
     """Try every address where the episode may be, until one has it."""
     scratch = into / _SCRATCH / request.id
     with explain_write_errors(scratch):
@@ -216,7 +207,7 @@ def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_byte
 
     failures: list[tuple[Enclosure | None, BadInput]] = []
     tried: set[str] = set()
-    for enclosure in find_enclosures(request.link, request.title, read, itunes):
+    for enclosure in find_enclosures(request.link, request.title, read):
         if isinstance(enclosure, BadInput):
             failures.append((None, enclosure))
         elif enclosure.url not in tried:
@@ -273,7 +264,6 @@ def _download(
         what = str(refusal).removeprefix(f"{str(part)!r} ")
         raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is not a complete audio file: it {what}") from None
     # Record the facts, and put the file in place.
-    facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     file_facts = {
         "file": path.name,
@@ -281,7 +271,6 @@ def _download(
         "sha256": hash_file(part),
         "seconds": round(seconds, 3),
         "container": container,
-        "http": asdict(facts) if facts else None,
     }
     with explain_write_errors(path):
         part.replace(path)

@@ -5,4 +5,3 @@ picture that stands alone has a style of its own. Whatever a colour says is also
 escaped, so nothing in a text is interpreted as markup.
 """
 
-__all__ = ["axis", "bars", "boxes", "intervals", "layers", "lines", "radar", "scatter", "svg"]
