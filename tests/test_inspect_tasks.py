@@ -68,7 +68,7 @@ def answer_as_judge(call: Any) -> dict[str, Any]:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(JUDGES))
-    import scripted_server as module
+    from tests.fakes import scripted_server as module
 
     with module.ScriptedServer(lambda call: module.Answer(json.dumps(answer_as_judge(call)))) as server:
         yield f"scripted@{server.url}"

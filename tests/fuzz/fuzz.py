@@ -15,9 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from targets import TARGETS, Target
+from tests.fuzz.targets import TARGETS, Target
 
 SLOW = 5.0
 """Seconds that no input may take on an idle machine."""

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 import pydantic
-import text_readers
 
 from podeval.systems.submission_reading import MAX_BYTES
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
 from podeval.text.yaml_text import LONGEST_YAML
+from tests.fuzz import text_readers
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"

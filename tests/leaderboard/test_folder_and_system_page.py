@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.errors import BadInput
 from podeval.leaderboard import system_page
@@ -16,6 +15,7 @@ from podeval.leaderboard.report_plots import draw_timeline
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics.score import Score
 from podeval.runs.board_tables import BOARD
+from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 WHERE = "real_pod/voice/embedded"
 

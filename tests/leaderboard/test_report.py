@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fixture_runs import write_runs
 
 from podeval.leaderboard import radar
 from podeval.leaderboard import report_plots as plots
@@ -18,6 +17,7 @@ from podeval.leaderboard.report_page import render_document
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
+from tests.space.fixture_runs import write_runs
 
 WHERE = "real_pod/voice/embedded"
 HOSTILE = {

@@ -120,7 +120,7 @@ def quick(times: float) -> str:
 class Site:
     """The program `space/app.py` in a process of its own, local mode, on a database that outlives it.
 
-    `python` starts it: see tests/warm_python.py.
+    `python` starts it: see tests/fakes/warm_python.py.
     """
 
     runs: Path

@@ -10,15 +10,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import picture, violations
-from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
+from tests.fakes.loopback_server import serve_app
+from tests.space.accessibility import picture, violations
+from tests.space.arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -369,31 +371,20 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """The pages without the board over one pair, under other circumstances; gives the address."""
-    import socket
-
-    import uvicorn
 
     fill(tmp_path / "podeval.db", tmp_path / "audio", items=1)
-    servers = []
-    with Database(tmp_path / "podeval.db") as database, Database(tmp_path / "empty.db") as nothing:
+    with (
+        Database(tmp_path / "podeval.db") as database,
+        Database(tmp_path / "empty.db") as nothing,
+        ExitStack() as stack,
+    ):
 
         def serve(mode: str = "local", closed: str | None = None, empty: bool = False, **settings: Any) -> str:
             arena = Arena(nothing if empty else database, ArenaSettings(**settings))
             app = site_without_board(tmp_path, arena, mode, closed, tabs=True)
-            listening = socket.socket()
-            listening.bind(("127.0.0.1", 0))
-            server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-            thread.start()
-            servers.append((server, thread))
-            while not server.started:
-                time.sleep(0.02)
-            return f"http://127.0.0.1:{listening.getsockname()[1]}"
+            return stack.enter_context(serve_app(app))
 
         yield serve
-        for server, thread in servers:
-            server.should_exit = True
-            thread.join(timeout=10)
 
 
 @pytest.mark.long

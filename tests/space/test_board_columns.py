@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
-
-from large_board import write_large_board
-
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
+from tests.leaderboard.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pandas as pd
 import pytest
-from fixture_runs import write_runs
 
-from conftest import choose
+from tests.space.conftest import choose
+from tests.space.fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import picture, serious, violations
-from compare_fixture import HOSTILE, filled, own_pages, served
+
+from tests.fakes.loopback_server import serve_app
+from tests.space.accessibility import picture, serious, violations
+from tests.space.compare_fixture import HOSTILE, filled, own_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -27,7 +29,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     runs = filled(tmp_path_factory.mktemp("compare") / "runs", {"text": HOSTILE["text"], "topic": HOSTILE["topic"]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
-        with served(own_pages(runs)) as url:
+        with serve_app(own_pages(runs)) as url:
             yield url
 
 

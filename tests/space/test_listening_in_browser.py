@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from accessibility import looks, picture, violations
-from arena_fixture import HOSTILE, Site, quick
-from listening_fixture import SYSTEMS, fill, saved
 
 from podeval.listening import session_results
 from podeval.listening.headphones import find_right_answers
 from podeval.store.database import Database
+from tests.space.accessibility import looks, picture, violations
+from tests.space.arena_fixture import HOSTILE, Site, quick
+from tests.space.listening_fixture import SYSTEMS, fill, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 WIDTHS = (360, 768, 1280)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,9 +18,8 @@ import soundfile
 from starlette.testclient import TestClient
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-from accessibility import picture
+from tests.space.accessibility import picture
 
 pytestmark = pytest.mark.space
 

@@ -17,12 +17,12 @@ import pandas as pd
 import pytest
 from itsdangerous import TimestampSigner
 from joserfc.jwk import RSAKey
-from loopback_provider import LoopbackProvider
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput, StoreUnusable
+from tests.fakes.loopback_provider import LoopbackProvider
 
 PART = {"x-podeval-part": "1"}
 TABS = ("/submit", "/arena")

@@ -1,6 +1,5 @@
 """`podeval worker --gpu`: what its sandbox hands in, what it refuses, and from queue to board, with a GPU or as if."""
 
-import importlib.util
 import json
 import sys
 from dataclasses import replace
@@ -19,6 +18,7 @@ from podeval.store.database import Database
 from podeval.submissions import generation, sandbox
 from podeval.submissions.queue import Queue
 from podeval.submissions.sandbox import SandboxSpec, command
+from tests.fakes import tiny_submissions
 
 TESTS = Path(__file__).parents[1]
 CARD = b"---\nlicense: cc0-1.0\n---\n# A voice\n" + b"Made of random numbers for a test, it says nothing at all. " * 5
@@ -134,16 +134,6 @@ def submit_and_work(makers: Path, name: str, tiny: ModuleType, hub: Any, store: 
     return RunFolder(folder / "board", "ten", "demo", name)
 
 
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.long
 @pytest.mark.usefixtures("simulated_gpu")
 def test_the_command_takes_a_real_adapter_s_model_from_queue_to_board(
@@ -156,7 +146,7 @@ def test_the_command_takes_a_real_adapter_s_model_from_queue_to_board(
 ) -> None:
     pytest.importorskip("transformers")
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
-    folder = load(TESTS / "systems/adapters/tiny_submissions.py").vits(tmp_path / "vits", speakers=2)
+    folder = tiny_submissions.vits(tmp_path / "vits", speakers=2)
     run = submit_and_work(folder, "tiny_vits", tiny, hub_client, store, tmp_path)
     assert run.summaries()[0].metrics[0].scored == 10
     assert {(box.gpu, job.get("device")) for box, job in boxes} == {(True, None)}
@@ -182,7 +172,8 @@ def test_a_full_size_random_model_goes_from_queue_to_board_on_a_real_gpu(
     if why := explain_no_gpu():
         pytest.skip(why)
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
-    models = load(TESTS.parent / "studies/speed/full_size_models.py")
+    from studies.speed import full_size_models as models
+
     mms = next(one for one in models.MODELS if one.published == "facebook/mms-tts-eng")
     voices = {"vocab_size": 38, "num_speakers": 109, "speaker_embedding_size": 256}
     model = replace(mms, parts=(models.Part("", "VitsModel", voices),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,22 +14,18 @@ from podeval.arena import Arena
 from podeval.metrics import catalogue
 from podeval.store.database import Database
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
-
 if TYPE_CHECKING:
-    from submit_fixture import Build, People
+    from tests.space.submit_fixture import Build, People
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark `ten`."""
-    from submit_fixture import FIXTURES
+    from tests.fakes import tiny_worker
 
-    module: ModuleType = FIXTURES.beside("tiny_worker")
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
-    monkeypatch.setitem(benchmarks.find_all(), "ten", module.BENCHMARK)
-    return module
+    monkeypatch.setitem(benchmarks.find_all(), "ten", tiny_worker.BENCHMARK)
+    return tiny_worker
 
 
 @pytest.fixture

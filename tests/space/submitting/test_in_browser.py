@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,13 +9,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
+from tests.fakes.loopback_server import serve_app
+from tests.submissions.conftest import model_files
 
-from accessibility import picture
-from arena_fixture import SYSTEMS, fill, quick
-from submit_fixture import FIXTURES, HOSTILE, Build, looked_at, model, serving_app, zipped
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.leaderboard.build import build
@@ -25,6 +21,9 @@ from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
+from tests.space.accessibility import picture
+from tests.space.arena_fixture import SYSTEMS, fill, quick
+from tests.space.submit_fixture import HOSTILE, Build, looked_at, model, zipped
 
 pytestmark = pytest.mark.space
 
@@ -32,7 +31,7 @@ pytestmark = pytest.mark.space
 @pytest.fixture
 def address(site_of: Build) -> Iterator[str]:
     """A running site where everybody is alice."""
-    with serving_app(site_of(everybody="alice", tabs=True)) as where:
+    with serve_app(site_of(everybody="alice", tabs=True)) as where:
         yield where
 
 
@@ -141,7 +140,7 @@ def test_somebody_hears_votes_replays_and_submits_what_runs_what_does_not_and_re
     fill(tmp_path / "podeval.db", tmp_path / "audio")
     document = model(hub_client)
     refused = {"config.json": b'{"model_type": "styletts"}', "modeling.py": b"print(1)"}
-    hub_client.repos.publish("models", "alice/own-code", FIXTURES.model_files(**refused))
+    hub_client.repos.publish("models", "alice/own-code", model_files(**refused))
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.add_init_script(quick(ArenaSettings().fastest_playback))
     page = context.new_page()
@@ -149,7 +148,7 @@ def test_somebody_hears_votes_replays_and_submits_what_runs_what_does_not_and_re
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     arena = Arena(database, ArenaSettings())
-    with serving_app(site_of(everybody="alice", tabs=True, arena=arena)) as where:
+    with serve_app(site_of(everybody="alice", tabs=True, arena=arena)) as where:
         # Hear, vote, reveal, replay; a board of one's own from five votes on.
         page.goto(f"{where}/arena")
         for number in range(5):
