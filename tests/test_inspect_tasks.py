@@ -1,7 +1,5 @@
 """PodBench runs in Inspect with a scripted model, and gives the values and protocols that a run of podeval gives."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

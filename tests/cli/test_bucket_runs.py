@@ -1,7 +1,5 @@
 """Results that lie in a bucket of the Hub are reported from there, and nothing is written as if they lay here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An OpenID provider on loopback: discovery, code flow with PKCE, signed id tokens; whoever it is told to signs in."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets
@@ -28,7 +26,7 @@ class LoopbackProvider:
         self._codes: dict[str, dict[str, str]] = {}
         self._serving = serve_app(self._app())
 
-    def __enter__(self) -> LoopbackProvider:
+    def __enter__(self) -> "LoopbackProvider":
         self.url = self._serving.__enter__()
         return self
 

@@ -5,8 +5,6 @@ changes of the seeds at random. A finding is kept in `--out` with its traceback;
 once it is mended, it is an ordinary test.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import random

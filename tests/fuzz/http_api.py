@@ -5,8 +5,6 @@ not; no answer may be of the 500s, and each must be what the document says: JSON
 something is refused.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

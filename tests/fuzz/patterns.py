@@ -6,8 +6,6 @@ before a repeat again and again, and single signs. A pattern that takes quadrati
 them is seen at once.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

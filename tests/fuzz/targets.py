@@ -3,8 +3,6 @@
 A target takes bytes and ends quietly, or with a refusal of its own; anything else is a finding.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A small share of what `tests/fuzz/fuzz.py` and `tests/fuzz/http_api.py` do for hours, and every case once found."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text of strangers is read in time that grows as its length: no pattern and no reader is quadratic."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The board's fixture of runs, shared with the tests of its face."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Outputs are read only inside the folder of runs; a page tells a system's standing and its items."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

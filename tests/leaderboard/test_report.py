@@ -1,7 +1,5 @@
 """A report tells a system's figures against others and people, and prints as one file that fetches nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Reports are made of run folders as `podeval run` leaves them, which stay as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Results leave in forms that others read, and their own readers take them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A view shows one profile, one slice and one protocol per metric, and its address restores it."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The wheel and the source distribution: what is in them, and that podeval works from them without a checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import tomllib

@@ -1,7 +1,5 @@
 """What is told of the time that is left: nothing at first, then a range that holds it."""
 
-from __future__ import annotations
-
 from podeval.progress import PREPARING
 from podeval.scoring.estimate import ScoreProgress
 from podeval.scoring.time_left import TimeLeft

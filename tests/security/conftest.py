@@ -1,7 +1,5 @@
 """The whole site, board and all, at a public address, over runs and a database in the same folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 

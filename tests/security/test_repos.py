@@ -1,7 +1,5 @@
 """What a repo on the Hub may do to who looks it over: names, cards, configs and headers are its owner's word."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What strangers send to the site: files they may not have, other sites' pages, false names, too much, too slowly."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

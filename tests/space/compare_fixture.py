@@ -1,7 +1,5 @@
 """The pages that compare and report, served without the board, over runs whose recordings differ and can be heard."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The board served on this machine over a written folder of runs, and a real browser to read it with."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

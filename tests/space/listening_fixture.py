@@ -1,7 +1,5 @@
 """Listening tests of every kind on short espeak clips, in the database of a folder of runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

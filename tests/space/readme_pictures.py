@@ -4,8 +4,6 @@
 serves it and takes the leaderboard, a battle of the arena and a report as a reader sees them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

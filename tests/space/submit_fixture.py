@@ -1,7 +1,5 @@
 """What tests of submitting share: repos and documents to submit, a served site, tabs asked without a browser."""
 
-from __future__ import annotations
-
 import io
 import wave
 import zipfile

@@ -1,7 +1,5 @@
 """axe-core itself, over the board and every own page: phone and desktop, light and dark."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

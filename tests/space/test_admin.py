@@ -1,7 +1,5 @@
 """The operators' page: who may see it, what its forms do, and what everybody then reads."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """An operator decides on a phone, in a real browser, and everybody reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

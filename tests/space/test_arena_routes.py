@@ -1,7 +1,5 @@
 """The arena's routes: what is told before a vote, how sound is sent, what is taken and what is refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

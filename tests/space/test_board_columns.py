@@ -1,7 +1,5 @@
 """The widest boards: columns are shown by pages, the page scrolls and no box in it does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

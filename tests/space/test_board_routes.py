@@ -1,7 +1,5 @@
 """The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
 
-from __future__ import annotations
-
 import html
 import io
 import os

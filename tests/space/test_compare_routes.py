@@ -1,7 +1,5 @@
 """The pages that compare and report, as programs and browsers ask for them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

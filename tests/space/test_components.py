@@ -1,7 +1,5 @@
 """Components of ours in Gradio's page: nothing of what strangers wrote goes through a template that it evaluates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType

@@ -3,8 +3,6 @@
 The addresses are those that the app itself answers, so that a new page is tried as soon as it is there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -106,7 +104,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.fixture
 def board(
     board_app: ModuleType, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub_client: Any
-) -> Iterator[Board]:
+) -> Iterator["Board"]:
     made = Board(board_app, store, tmp_path, monkeypatch)
     with made.client:
         yield made

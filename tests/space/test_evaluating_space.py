@@ -1,7 +1,5 @@
 """A Space that evaluates what is submitted to it in its own process, shown end to end in a browser; and who says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

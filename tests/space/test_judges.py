@@ -1,7 +1,5 @@
 """The audits of judges on the site: from records and from files, with the papers' figures beside."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

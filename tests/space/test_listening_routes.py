@@ -1,7 +1,5 @@
 """What a listener's requests may do: by invitation, with consent; nothing tells the systems; results for operators."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

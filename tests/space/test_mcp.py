@@ -1,7 +1,5 @@
 """The site's tools for language models, asked by the real client over HTTP on loopback."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """The page scrolls, no box does: measured in a real browser on documents with wide tables, on a phone and a desktop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs that see nothing but descriptions, of named endpoints or of tools, do what people come for."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The tabs as a reader goes through them: back button, keyboard alone, and a server that is away in between."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -275,10 +273,3 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
     assert [name for name, _ in walk_through(page, "about")] == links
     assert len(links) > 5
     assert visit.errors == []
-
-
-def test_what_is_left_of_scripts_stays_within_what_was_set() -> None:
-    lines = sum(
-        len(path.read_text("utf-8").splitlines()) for path in (Path(__file__).parents[2] / "space/static").glob("*.js")
-    )
-    assert lines <= 1_600, "what Gradio's components do is not written by us"

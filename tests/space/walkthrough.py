@@ -5,8 +5,6 @@ and publishing are the real ones, without a sandbox, as on a Space. `python test
 pictures of docs/walkthrough.md anew.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

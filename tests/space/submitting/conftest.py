@@ -1,7 +1,5 @@
 """The pages of submissions over a database and a board of their own, with the benchmark `ten`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +33,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
+def site_of(hub_client: Any, database: Database, tmp_path: Path) -> "Build":
     """The site's pages of submissions; people are who a header or `everybody` says they are."""
     import gradio_app
     import site_app
@@ -73,7 +71,7 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
 
 
 @pytest.fixture
-def as_person(site_of: Build) -> People:
+def as_person(site_of: "Build") -> "People":
     """A client that is signed in under a name."""
     from fastapi.testclient import TestClient
 

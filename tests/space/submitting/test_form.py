@@ -1,7 +1,5 @@
 """The form of the tab: its fields and their mistakes, what a repo fills in, and what it would run as."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Submitting through the site: what the gate says, what becomes of it, and who may do what; with the real client."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Recordings that people upload: who may, how much, and what becomes of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import ModuleType
