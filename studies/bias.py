@@ -26,8 +26,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-# The study of SMR imports its neighbours as a script does.
-sys.path.append(str(Path(__file__).parent))
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices

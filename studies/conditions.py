@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-import distortions
-from corpus import RATE, Item, Samples, load, other_recording, other_voice
+from studies import distortions
+from studies.corpus import RATE, Item, Samples, load, other_recording, other_voice
 
 LEVELS: dict[str, tuple[float, ...]] = {
     "noise": (30, 20, 10, 0),

@@ -16,13 +16,13 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from distortions import match_loudness
 from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, cut_silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
+from studies.distortions import match_loudness
 
 Samples = NDArray[np.float32]
 

@@ -22,16 +22,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-import defects_report
-import log
-import thresholds
-from planted_dialogues import PEOPLE, SECONDS, Dialogue, make_dialogue
-from planted_readers import make_readers_dialogue
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
 from podeval.metrics.defects import find_defects
 from podeval.systems import registry
+from studies import defects_report, log, thresholds
+from studies.planted_dialogues import PEOPLE, SECONDS, Dialogue, make_dialogue
+from studies.planted_readers import make_readers_dialogue
 
 READERS = "people in turns"
 SOURCES = ("hibari_piper", "kokoro", "espeak_ng", PEOPLE, READERS)

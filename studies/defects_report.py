@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, binomtest, chi2
 
-from svg_chart import Panel, Series, small_multiples
+from studies.svg_chart import Panel, Series, small_multiples
 
 NAMED = {
     "sentence_omitted": {"omitted"},

@@ -19,19 +19,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import corpus
-import log
-import report
-import window_size
-from conditions import CHANGES, CLEAN, DIALOGUES, LEVELS, Subject, dialogue, distorted, subject
-from corpus import RATE, Item, Samples
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Score
 from podeval.text.script import Script
-from scripted_dialogues import find_partner, make_scripted_dialogue
+from studies import corpus, log, report, window_size
+from studies.conditions import CHANGES, CLEAN, DIALOGUES, LEVELS, Subject, dialogue, distorted, subject
+from studies.corpus import RATE, Item, Samples
+from studies.scripted_dialogues import find_partner, make_scripted_dialogue
 
 FOR_DIALOGUES = ("sptd", "wsim")
 """Metrics that compare voices, and so are run on two voices by turns, found by diarisation."""

@@ -10,17 +10,17 @@ no package brings have random numbers in their place (`example_stand_ins.py`).
 
 import atexit
 import functools
-import importlib.util
 import json
 import shutil
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import soundfile
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.audio.decode import decode
 from podeval.audio.resample import resample
@@ -36,21 +36,7 @@ from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.space_files import get_example_texts
 from podeval.systems import registry
-
-
-def _load_beside(name: str) -> ModuleType:
-    """Load a module beside this one, which the tests load by its path too."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-stand_ins = _load_beside("example_stand_ins")
+from studies import example_stand_ins as stand_ins
 
 LONGER = ("turn_taking", "pace", "dialogue_naturalness")
 """Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
@@ -98,7 +84,9 @@ def read_longer_dialogue() -> Path:
 @functools.cache
 def mix_dialogue_with_music() -> Path:
     """Lay the dialogue of the tutorials over music that the study of SMR plays; the file lasts as long as we do."""
-    distortions, study = _load_beside("distortions"), _load_beside("smr_accuracy")
+    from studies import distortions
+    from studies import smr_accuracy as study
+
     spoken = decode(AUDIO / "dialogue.mp3")
     speech = resample(spoken.samples, spoken.rate, study.RATE)
     music = study.synthesised(MUSIC, SEED)

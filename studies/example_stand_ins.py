@@ -6,14 +6,11 @@ at random, and everything round them by a recording in which all is speech and m
 the output are the metric's own, and its values mean nothing.
 """
 
-import importlib.util
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -27,7 +24,6 @@ from podeval.metrics.dialogue_judge import KEYS
 from podeval.metrics.script_quality import FIRST, POINTS
 from podeval.models import registry
 
-TESTS = Path(__file__).parents[1] / "tests"
 QUOTE = "Rivers carry salt"
 SHARES = {"substance": 0.8, "narrative": 0.5, "naturalness": 0.6}
 RUNS = (3, 3.5, 4, 4.5, 5, 3, 3.5, 4, 4.5, 5)
@@ -92,7 +88,8 @@ def _hear(score: float) -> dict[str, Any]:
 @contextmanager
 def start_judge(folder: Path) -> Iterator[str]:
     """Yield the path of a judge's YAML file, behind which the scripted judge answers."""
-    server, reading = (_load_module(path) for path in ("judges/scripted_server.py", "metrics/judged/conftest.py"))
+    from tests.fakes import scripted_server as server
+    from tests.metrics.judged import conftest as reading
 
     def reply(call: Any) -> Any:
         question = reading.read_back(call.body)
@@ -102,19 +99,6 @@ def start_judge(folder: Path) -> Iterator[str]:
         file = folder / "judge.yaml"
         file.write_text(f"backend: endpoint\nmodel: scripted\nendpoint: {running.url}\nhears: true\n", encoding="utf-8")
         yield str(file)
-
-
-def _load_module(path: str) -> ModuleType:
-    """Load a module of the tests by its path."""
-    name = Path(path).stem if "server" in path else path.replace("/", "_").removesuffix(".py")
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, TESTS / path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
 
 
 class RandomNumbers:

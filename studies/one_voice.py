@@ -9,6 +9,7 @@ Each row: how many speakers senko's own clustering finds, how many the diarizer 
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus import PASSAGE, Samples
-from distortions import gain, gaussian_noise, speed
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
 from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
@@ -31,6 +32,8 @@ from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
+from studies.corpus import PASSAGE, Samples
+from studies.distortions import gain, gaussian_noise, speed
 
 RATE = 16_000
 SEED = 20261124

@@ -14,10 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from planted_dialogues import DATA, Dialogue, Line, Samples, join_lines, measure_level, open_clip
 from podeval.analysis import Recording
 from podeval.analysis.spoken_script import align_recording
 from podeval.text.script import Script, Turn
+from studies.planted_dialogues import DATA, Dialogue, Line, Samples, join_lines, measure_level, open_clip
 
 Times = tuple[tuple[float, float] | None, ...]
 RATE = 24_000

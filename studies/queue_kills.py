@@ -9,38 +9,27 @@ started for each round.
 """
 
 import argparse
-import importlib.util
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
-TESTS = Path(__file__).parents[1] / "tests"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-
-def beside(name: str) -> ModuleType:
-    """A module of the tests, by its path there."""
-    spec = importlib.util.spec_from_file_location(Path(name).name, TESTS / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from tests.fakes import postgresql_server, tiny_worker
+from tests.submissions import ordeal
 
 
 @contextmanager
 def _place(asked: str, folder: Path) -> Iterator[str]:
     """Where an empty database is."""
     if asked == "postgresql":
-        server = beside("postgresql_server")
-        binaries = server.programs()
+        binaries = postgresql_server.programs()
         if binaries is None:
             sys.exit("no PostgreSQL here: apt-get install postgresql")
-        with server.running(binaries) as address:
+        with postgresql_server.running(binaries) as address:
             yield f"{address}/postgres"
     else:
         yield f"{folder}/store.db" if asked == "sqlite" else asked
@@ -57,8 +46,8 @@ def main() -> None:
     os.environ["TALLY_SECONDS"] = "0.05"
     for number in range(given.rounds):
         with tempfile.TemporaryDirectory() as folder, _place(given.place, Path(folder)) as place:
-            outcome = beside("submissions/ordeal").undergo(
-                beside("submissions/tiny_worker"),
+            outcome = ordeal.undergo(
+                tiny_worker,
                 place,
                 Path(folder),
                 kills=given.kills,

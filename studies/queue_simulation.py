@@ -27,16 +27,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from cost_model import KINDS, Kind
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.rules import SubmissionRefused
+from studies.cost_model import KINDS, Kind
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC)

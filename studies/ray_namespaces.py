@@ -10,7 +10,6 @@ process. Needs root, `ip`, `unshare` and `nsenter`; what it sets up it takes dow
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import secrets
 import shutil
@@ -108,16 +107,11 @@ def raylet(name: str) -> int:
 
 def helpers() -> tuple[ModuleType, ModuleType]:
     """The tiny benchmark and what the quick tests of Ray do with it."""
-    found = []
-    for name in ("tiny_run", "test_ray"):
-        spec = importlib.util.spec_from_file_location(name, TESTS / "runs" / f"{name}.py")
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        found.append(module)
-    return found[0], found[1]
+    sys.path.insert(0, str(TESTS.parent))
+    from tests.fakes import tiny_run
+    from tests.runs import test_ray
+
+    return tiny_run, test_ray
 
 
 def drive(items: int, seconds: float) -> None:

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-import earlier_runs
-import log
-import window_size
-from conditions import CHANGES, CLEAN, LEVELS, NEUTRAL, UNITS
-from expectations import EXPECTATIONS, verdict
-from svg_chart import Panel, Series, small_multiples
+from studies import earlier_runs, log, window_size
+from studies.conditions import CHANGES, CLEAN, LEVELS, NEUTRAL, UNITS
+from studies.expectations import EXPECTATIONS, verdict
+from studies.svg_chart import Panel, Series, small_multiples
 
 KINDS = ("human", "synthetic", "dialogue")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-import corpus
-from corpus import RATE, Item, Samples, load
 from podeval.analysis import Recording
 from podeval.analysis.spoken_script import align_recording
 from podeval.text.script import Script, Turn
 from podeval.text.script_alignment import join_words
+from studies import corpus
+from studies.corpus import RATE, Item, Samples, load
 
 PAUSE = 0.5
 """Seconds between turns."""

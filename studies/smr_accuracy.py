@@ -12,6 +12,7 @@ The truth is what SMR is by its own definition for the true stems: the mean over
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from distortions import match_loudness
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
 from podeval.audio import loudness
 from podeval.audio.decode import decode
@@ -29,6 +31,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.systems import registry
 from podeval.text.script import Script
+from studies.distortions import match_loudness
 
 Samples = NDArray[np.float32]
 

@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.append(str(Path(__file__).parent))
 
 from podeval.text.script import Script
 from studies.bias import measure

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.append(str(Path(__file__).parent))
 
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.text.script import Script

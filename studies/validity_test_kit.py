@@ -14,12 +14,15 @@ others', measures the excerpts, and prints each key's agreement with the interva
 
 import argparse
 import csv
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import soundfile
 import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval import benchmarks
 from podeval.analysis import Recording

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from dialogue_distortions import RATE, draw_offsets, lay_out
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from podeval.analysis import Recording
 from podeval.analysis.overlapping_turns import find_overlapping_turns
 from podeval.audio.resample import mix_to_mono, resample
@@ -38,6 +39,7 @@ from podeval.models.interfaces import SpeakerTurn
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.text.script import Script
+from studies.dialogue_distortions import RATE, draw_offsets, lay_out
 
 FRAME = 0.01
 DIARISE = """

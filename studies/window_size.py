@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import corpus
-import log
-from conditions import CLEAN, MIDDLE_RT60, distorted, subject
-from corpus import RATE
 from podeval.analysis import Recording
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span, place_windows
-from svg_chart import Panel, Series, small_multiples
+from studies import corpus, log
+from studies.conditions import CLEAN, MIDDLE_RT60, distorted, subject
+from studies.corpus import RATE
+from studies.svg_chart import Panel, Series, small_multiples
 
 SETTINGS = ((1.0, 0.5), (2.0, 1.0), (3.0, 1.0), (3.0, 2.0), (4.0, 2.0), (5.0, 2.0), (10.0, 4.0))
 """Length and stride in seconds: those of LFS-Bench, tables 11 and 12."""

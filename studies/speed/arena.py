@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from podeval.arena.vote_integrity import judge
 from studies.arena_integrity import simulate
-from tests.small_arena import SmallArena
+from tests.fakes.small_arena import SmallArena
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-import full_size_models as models
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from studies.speed import full_size_models as models
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 TABLE = CHECKOUT / "benchmark" / "podeval" / "systems" / "adapters" / "full_size.json"

@@ -5,16 +5,15 @@ configuration is the published one, but for the numbers of special tokens, which
 Where transformers' default configuration is that of a published model, it is taken, and `source` says so.
 """
 
-import importlib.util
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-TESTS = Path(__file__).resolve().parents[2] / "tests"
+from tests.fakes import tiny_models, tiny_submissions
+
 DEFAULT = "the default configuration in transformers, which names this repo"
 CARD = "the sizes that its makers publish, written down here; the repo's own config.json could not be downloaded"
 
@@ -61,18 +60,6 @@ class FullSize:
         return f"{self.task}-{'lora-' if self.type == 'lora' else ''}{short}"
 
 
-def _beside(name: str, folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_ADAPTERS = TESTS / "systems" / "adapters"
-_tiny = _beside("tiny_submissions", _ADAPTERS)
-_models = _beside("tiny_models", TESTS)
 _LARGE = {"num_layers": 24, "num_heads": 16, "hidden_size": 1024}
 _BARK = {
     "semantic_config": {"input_vocab_size": 129_600, "output_vocab_size": 10_048},
@@ -107,7 +94,7 @@ _MMS = {"vocab_size": 38}
 
 def _lora(folder: Path) -> None:
     """Write an adapter of rank 16 on Qwen3-0.6B; its base is beside it."""
-    _tiny.causal_lm(folder / "base")
+    tiny_submissions.causal_lm(folder / "base")
 
 
 _VITS = Part("", "VitsModel", _MMS)
@@ -116,24 +103,24 @@ _CSM = (Part("", "CsmForConditionalGeneration"),)
 _CODEC = Part("audio_tokenizer", "PocketTTSAudioTokenizerModel")
 
 MODELS = (
-    FullSize("facebook/mms-tts-eng", "text-to-speech", "vits", DEFAULT, _tiny.vits, (_VITS,)),
-    FullSize("nari-labs/Dia-1.6B-0626", "text-to-speech", "dia", DEFAULT, _tiny.dia, _DIA),
-    FullSize("suno/bark-small", "text-to-speech", "bark", CARD, _tiny.bark, (Part("", "BarkModel", _BARK),)),
+    FullSize("facebook/mms-tts-eng", "text-to-speech", "vits", DEFAULT, tiny_submissions.vits, (_VITS,)),
+    FullSize("nari-labs/Dia-1.6B-0626", "text-to-speech", "dia", DEFAULT, tiny_submissions.dia, _DIA),
+    FullSize("suno/bark-small", "text-to-speech", "bark", CARD, tiny_submissions.bark, (Part("", "BarkModel", _BARK),)),
     FullSize(
         "suno/bark",
         "text-to-speech",
         "bark",
         CARD,
-        _tiny.bark,
+        tiny_submissions.bark,
         (Part("", "BarkModel", {part: {**sizes, **_LARGE} for part, sizes in _BARK.items()}),),
     ),
-    FullSize("sesame/csm-1b", "text-to-speech", "csm", DEFAULT, _tiny.csm, _CSM),
+    FullSize("sesame/csm-1b", "text-to-speech", "csm", DEFAULT, tiny_submissions.csm, _CSM),
     FullSize(
         "eustlb/pocket-tts",
         "text-to-speech",
         "pocket_tts",
         DEFAULT,
-        _tiny.pocket_tts,
+        tiny_submissions.pocket_tts,
         (Part("", "PocketTTSForConditionalGeneration"), _CODEC),
     ),
     FullSize(
@@ -141,17 +128,17 @@ MODELS = (
         "text-to-speech",
         "gradium_phonon_tts",
         DEFAULT,
-        lambda folder: _tiny.pocket_tts(folder, phonon=True),
+        lambda folder: tiny_submissions.pocket_tts(folder, phonon=True),
         (Part("", "GradiumPhononTTSForConditionalGeneration"), _CODEC),
     ),
-    FullSize("nari-labs/Dia-1.6B-0626", "podcast", "dia", DEFAULT, _tiny.dia, _DIA),
-    FullSize("sesame/csm-1b", "podcast", "csm", DEFAULT, _tiny.csm, _CSM),
+    FullSize("nari-labs/Dia-1.6B-0626", "podcast", "dia", DEFAULT, tiny_submissions.dia, _DIA),
+    FullSize("sesame/csm-1b", "podcast", "csm", DEFAULT, tiny_submissions.csm, _CSM),
     FullSize(
         "microsoft/VibeVoice-1.5B",
         "podcast",
         "vibevoice",
         CARD,
-        _tiny.vibevoice,
+        tiny_submissions.vibevoice,
         (Part("", "VibeVoiceForConditionalGeneration", {"text_config": _QWEN_15B}),),
     ),
     FullSize(
@@ -159,10 +146,17 @@ MODELS = (
         "script-writer",
         "*",
         CARD,
-        _tiny.causal_lm,
+        tiny_submissions.causal_lm,
         (Part("", "Qwen3ForCausalLM", _QWEN_06B),),
     ),
-    FullSize("Qwen/Qwen3-8B", "script-writer", "*", CARD, _tiny.causal_lm, (Part("", "Qwen3ForCausalLM", _QWEN_8B),)),
+    FullSize(
+        "Qwen/Qwen3-8B",
+        "script-writer",
+        "*",
+        CARD,
+        tiny_submissions.causal_lm,
+        (Part("", "Qwen3ForCausalLM", _QWEN_8B),),
+    ),
     FullSize(
         "LoRA of rank 16 on Qwen/Qwen3-0.6B",
         "script-writer",
@@ -176,7 +170,7 @@ MODELS = (
         "speech-to-speech",
         "cascade",
         CARD,
-        lambda folder: _tiny.cascade(folder, _models.whisper),
+        lambda folder: tiny_submissions.cascade(folder, tiny_models.whisper),
         (
             Part("transcriber", "WhisperForConditionalGeneration", _WHISPER_BASE),
             Part("language_model", "LlamaForCausalLM", _SMOL_360M),

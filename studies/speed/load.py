@@ -15,7 +15,6 @@ delays, too. What was acknowledged is compared with the database at the end: los
 import argparse
 import asyncio
 import http.cookiejar
-import importlib.util
 import json
 import os
 import random
@@ -36,22 +35,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parents[2] / "tests"
-SPACE = TESTS.parent / "space"
+CHECKOUT = Path(__file__).parents[2]
+SPACE = CHECKOUT / "space"
+sys.path.insert(0, str(CHECKOUT))
 RATE = 24_000
 SETTLE = 5.0
 """Seconds before the first battle, in which sign-ins end."""
-
-
-def beside(name: str, folder: Path = TESTS) -> Any:
-    """A module of the tests."""
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def prepare(runs: Path, database: str, systems: int, items: int, seconds: float) -> None:
@@ -61,8 +50,9 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
 
     from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry, add
     from podeval.store.database import Database
+    from tests.space.fixture_runs import write_runs
 
-    beside("fixture_runs", TESTS / "space").write_runs(runs)
+    write_runs(runs)
     sounds = runs.parent / "sounds"
     sounds.mkdir()
     time_axis = np.arange(round(seconds * RATE)) / RATE
@@ -376,10 +366,11 @@ def load(
     items: int = 10,
 ) -> dict[str, Any]:
     """Let listeners vote and compare what they were told with what is there; figures by name."""
+    from tests.fakes import loopback_provider
+
     prepare(folder / "runs", database, systems, items, sound)
-    provider_module = beside("loopback_provider", TESTS / "space")
     with ExitStack() as open_:
-        provider = open_.enter_context(provider_module.LoopbackProvider())
+        provider = open_.enter_context(loopback_provider.LoopbackProvider())
         told = [folder / f"site{number}" for number in range(sites)]
         with ExitStack() as served:
             started = [served.enter_context(site(folder, place, database, provider.url, profile)) for place in told]
@@ -450,7 +441,8 @@ def main() -> None:
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="podeval-load-")))
         database = str(folder / "podeval.db")
         if given.postgresql:
-            server = beside("postgresql_server")
+            from tests.fakes import postgresql_server as server
+
             binaries = server.programs()
             assert binaries, "no PostgreSQL here; apt-get install postgresql"
             database = open_.enter_context(server.running(binaries)) + "/postgres"

@@ -1,8 +1,5 @@
 """The rules one by one, and the ranking under attack; the whole study is studies/arena_integrity.py."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,18 +7,7 @@ import pandas as pd
 import pytest
 
 from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, judge, list_alarms
-
-
-@pytest.fixture(scope="module")
-def study() -> Any:
-    path = Path(__file__).parents[2] / "studies" / "arena_integrity.py"
-    spec = importlib.util.spec_from_file_location("arena_integrity", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["arena_integrity"] = module
-    spec.loader.exec_module(module)
-    return module
+from studies import arena_integrity as study
 
 
 def votes(count: int = 24, **columns: Any) -> pd.DataFrame:
@@ -137,7 +123,7 @@ def test_contradictions_of_known_answers_add_up() -> None:
     assert judge(unsure).excluded == {}
 
 
-def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst(study: Any) -> None:
+def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst() -> None:
     """40 new names, one vote each, within half an hour, for the weakest system, over an honest crowd."""
     honest = study.simulate("bot", 3, votes=2000, bad=0.0)
     weakest = f"s{int(np.argmin(study.ranking(honest)))}"
@@ -152,7 +138,7 @@ def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst(study: Any) -> 
     assert np.mean([vote not in found.excluded for vote in honest["vote"]]) > 0.98
 
 
-def test_an_honest_rush_is_no_burst(study: Any) -> None:
+def test_an_honest_rush_is_no_burst() -> None:
     """A conference demo: as many fresh voters in an hour, who vote as everyone does."""
     honest = study.simulate("bot", 4, votes=2000, bad=0.0)
     rush = study.simulate("bot", 4, votes=2060, bad=0.0).tail(60)
@@ -165,7 +151,7 @@ def test_an_honest_rush_is_no_burst(study: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("lazy", 0), ("ring", 1), ("bot", 2), ("mixed", 3)])
-def test_the_public_ranking_stands_with_one_bad_vote_in_ten(study: Any, kind: str, seed: int) -> None:
+def test_the_public_ranking_stands_with_one_bad_vote_in_ten(kind: str, seed: int) -> None:
     done = study.outcome_of(study.simulate(kind, seed, votes=4000))
     assert done.tau_public >= 0.9
     assert done.tau_public >= done.tau_all

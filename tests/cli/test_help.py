@@ -1,7 +1,5 @@
 """What `--help` says of every command, nested ones too: a whole summary, a sentence, an example that names it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

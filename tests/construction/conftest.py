@@ -1,28 +1,15 @@
 """A language model for tests of constructions: the scripted server of tests/judges, told what to answer by question."""
 
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-
-def _scripted_module() -> Any:
-    if "scripted_server" not in sys.modules:
-        path = Path(__file__).parents[1] / "judges" / "scripted_server.py"
-        spec = importlib.util.spec_from_file_location("scripted_server", path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["scripted_server"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["scripted_server"]
+from tests.fakes import scripted_server as scripted
 
 
 @dataclass
@@ -49,7 +36,6 @@ class Model:
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     for name in ("PODEVAL_JUDGE_KEY", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    scripted = _scripted_module()
     made: list[Model] = []
 
     def script(call: Any) -> Any:

@@ -5,8 +5,6 @@ changes of the seeds at random. A finding is kept in `--out` with its traceback;
 once it is mended, it is an ordinary test.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import random
@@ -15,9 +13,7 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from targets import TARGETS, Target
+from tests.fuzz.targets import TARGETS, Target
 
 SLOW = 5.0
 """Seconds that no input may take on an idle machine."""

@@ -5,10 +5,7 @@ not; no answer may be of the 500s, and each must be what the document says: JSON
 something is refused.
 """
 
-from __future__ import annotations
-
 import argparse
-import importlib.util
 import os
 import sys
 import tempfile
@@ -37,19 +34,13 @@ class Found:
 @contextmanager
 def site_in(folder: Path) -> Iterator[Any]:
     """The whole site for the one person of this machine, over an empty folder of runs; without rates while it lasts."""
-    if str(SPACE) not in sys.path:
-        sys.path.insert(0, str(SPACE))
-    spec = importlib.util.spec_from_file_location("fuzzed_app", SPACE / "app.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    import app
     import website
 
     surroundings = {"PODEVAL_CACHE": os.environ.get("PODEVAL_CACHE", str(folder / "cache")), "HF_ENDPOINT": NOWHERE}
     # Rates are tested by themselves: here they would hide what lies behind them.
     with mock.patch.dict(os.environ, surroundings), mock.patch.object(website.Site, "limit"):
-        yield module.build(folder / "runs")
+        yield app.build(folder / "runs")
 
 
 def fuzz(site: Any, *, examples: int, seconds: float, seed: int) -> Found:

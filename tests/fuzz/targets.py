@@ -3,8 +3,6 @@
 A target takes bytes and ends quietly, or with a refusal of its own; anything else is a finding.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -19,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pydantic
-import text_readers
 
 from podeval.systems.submission_reading import MAX_BYTES
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
 from podeval.text.yaml_text import LONGEST_YAML
+from tests.fuzz import text_readers
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"

@@ -1,7 +1,5 @@
 """Readers of text that strangers write, beyond those that `targets.py` has: each is given the whole text."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Callable

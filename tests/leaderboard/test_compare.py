@@ -1,7 +1,5 @@
 """Two systems side by side: only numbers of one place and protocol, over the items both were scored on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

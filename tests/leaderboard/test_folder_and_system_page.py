@@ -1,20 +1,18 @@
 """Outputs are read only inside the folder of runs; a page tells a system's standing and its items."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 from pathlib import Path
 
 import pytest
-from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.errors import BadInput
 from podeval.leaderboard import system_page
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics.score import Score
 from podeval.runs.board_tables import BOARD
+from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 WHERE = "real_pod/voice/embedded"
 

@@ -1,7 +1,5 @@
 """What is drawn: normalised as the paper says, of the rows of the view, with a table that says the same."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

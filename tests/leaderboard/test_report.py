@@ -1,7 +1,5 @@
 """A report tells a system's figures against others and people, and prints as one file that fetches nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
@@ -9,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fixture_runs import write_runs
 
 from podeval.leaderboard.report import UnknownReport, describe_system, find_report, list_places, report
 from podeval.leaderboard.report_page import render_document
@@ -17,6 +14,7 @@ from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
 from podeval.plots.radar import ON_PAPER, Series, draw_radar
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
+from tests.space.fixture_runs import write_runs
 
 WHERE = "real_pod/voice/embedded"
 HOSTILE = {

@@ -1,17 +1,15 @@
 """Reports are made of run folders as `podeval run` leaves them, which stay as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from measured_run import write_run
 from typer.testing import CliRunner
 
 from podeval import benchmarks
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.leaderboard.report_runs import report_runs
+from tests.leaderboard.measured_run import write_run
 
 ITEMS = benchmarks.get("real_pod").items("demo")
 

@@ -19,8 +19,6 @@ def test_every_metric_says_what_must_not_be_concluded_from_it() -> None:
     page = metrics_page()
     assert set(MISREADINGS) == set(catalogue.NAMES), "a metric of podeval's own has a sentence, and no other"
     for metric in catalogue.load_all_metrics():
-        assert metric.misreading.startswith("Do not conclude that "), metric.name
-        assert metric.misreading.endswith((".", "does.")), metric.name
         assert metric.misreading in write_card(metric), metric.name
         assert metric.misreading in page, metric.name
 

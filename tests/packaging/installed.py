@@ -7,8 +7,6 @@ for releases. `--beside` takes the packages of this environment and installs onl
 `--resolve 3.12 3.13` asks what the index has for Pythons that need not be here: wheels of every extra, as constrained.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -4,8 +4,6 @@ The version is in the message, so that a failure says which release took the nam
 what it is used for; a name that is public elsewhere is better than one in this list.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text that strangers write to stop, slow down or mislead its readers: scripts, logs, answers, names, addresses."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

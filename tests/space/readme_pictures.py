@@ -4,47 +4,14 @@
 serves it and takes the leaderboard, a battle of the arena and a report as a reader sees them.
 """
 
-from __future__ import annotations
-
 import argparse
-import importlib.util
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from pathlib import Path
 from typing import Any
 
 CHECKOUT = Path(__file__).parents[2]
 PICTURES = CHECKOUT / "docs/pictures"
 PREVIEW = CHECKOUT / "space/static/preview.png"
-
-
-@contextmanager
-def served(runs: Path) -> Iterator[str]:
-    """Serve a folder of runs; gives the address."""
-    import sys
-
-    import uvicorn
-
-    sys.path.insert(0, str(CHECKOUT / "space"))
-    spec = importlib.util.spec_from_file_location("board_app", CHECKOUT / "space/app.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(module.build(runs), log_level="warning", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=10)
 
 
 def take(browser: Any, address: str) -> None:
@@ -84,7 +51,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, default=Path(".demo/runs"))
     arguments = parser.parse_args()
-    with served(arguments.runs) as address, sync_playwright() as playwright:
+    sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "space")]
+    import app
+
+    from tests.fakes.loopback_server import serve_app
+
+    with serve_app(app.build(arguments.runs)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         take(browser, address)
         browser.close()

@@ -1,13 +1,10 @@
 """The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
 
-from __future__ import annotations
-
 import html
 import io
 import os
 import re
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +16,8 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
-
-from large_board import write_large_board
-
 from podeval.runs.board_tables import BOARD, ITEMS
+from tests.leaderboard.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}

@@ -1,7 +1,5 @@
 """Refusals in the reader's language are found by their code, however the engine words them."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

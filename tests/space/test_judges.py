@@ -1,17 +1,12 @@
 """The audits of judges on the site, from their records, with the papers' figures in the same rows."""
 
-from __future__ import annotations
-
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
 

@@ -1,7 +1,5 @@
 """Figures of other benchmarks as a reader meets them: below a board of papers, as printed, and as a file."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

@@ -1,10 +1,8 @@
 """Repos on the loopback Hub that pass the gate, to be spoilt one way at a time."""
 
-import importlib.util
 import json
 import shutil
 import struct
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -99,22 +97,11 @@ def outputs_document() -> Callable[..., Submission]:
     return make
 
 
-def beside(name: str) -> ModuleType:
-    """A module of this folder."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def tiny_module() -> ModuleType:
-    return beside("tiny_worker")
+    from tests.fakes import tiny_worker
+
+    return tiny_worker
 
 
 @pytest.fixture
@@ -160,10 +147,6 @@ def store(empty_store: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ordeal() -> Any:
-    return beside("ordeal")
+    from tests.submissions import ordeal
 
-
-@pytest.fixture(scope="session", name="beside")
-def beside_fixture() -> Any:
-    """A module of this folder, by name."""
-    return beside
+    return ordeal

@@ -1,6 +1,5 @@
 """The lines that the guide prints under "Submit a model", run as printed, in a folder of their own, with defaults."""
 
-import importlib.util
 import re
 import shlex
 from collections.abc import Callable
@@ -99,13 +98,9 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
 )
 def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], tiny: ModuleType, hub_client: Any) -> None:
     pytest.importorskip("transformers")
-    source = REPOSITORY / "tests/systems/adapters/tiny_submissions.py"
-    spec = importlib.util.spec_from_file_location("tiny_submissions", source)
-    assert spec
-    assert spec.loader
-    makers = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(makers)
-    folder = makers.vits(Path.cwd().parent / "vits", speakers=2)
+    from tests.fakes import tiny_submissions
+
+    folder = tiny_submissions.vits(Path.cwd().parent / "vits", speakers=2)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     commit = hub_client.repos.publish("models", "alice/vits", {**files, "README.md": CARD}).refs["main"]
     write_document({"kind": "model", "repo": "alice/vits", "revision": commit, "task": "text-to-speech"}, "ten")

@@ -20,8 +20,8 @@ IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
 
 
 @pytest.fixture
-def hub_jobs(hub_client: Any, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    speak = beside("test_hub_jobs").speak
+def hub_jobs(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    from tests.submissions.test_hub_jobs import speak
 
     for name in ("IMAGE", "FLAVOR", "TIMEOUT", "NAMESPACE", "BUDGET"):
         monkeypatch.delenv(f"PODEVAL_JOBS_{name}", raising=False)

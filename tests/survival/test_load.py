@@ -1,7 +1,6 @@
 """The load test in small: counts, no times. The measurement is `python studies/speed/load.py`."""
 
 import importlib.util
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,13 +15,9 @@ def script() -> Any:
     for package in ("gradio", "aiohttp", "authlib"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed; pip install 'podeval[space]'")
-    spec = importlib.util.spec_from_file_location("load", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["load"] = module
-    spec.loader.exec_module(module)
-    return module
+    from studies.speed import load
+
+    return load
 
 
 @pytest.fixture

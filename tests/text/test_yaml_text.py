@@ -1,7 +1,5 @@
 """YAML of strangers is read as the standard loader reads it, and refused before it costs more than it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -287,8 +287,8 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
         for line, head in zip(lines, heads, strict=True)
     )
     note = (
-        f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
-        f"({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+        f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
+        f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
     )
     return set(), [note] if sure or like > max(1, len(lines) / 2) or len(lines) == len(names) == 1 else []
 

@@ -1,31 +1,18 @@
 """What ran at full size is told as it ran, and of classes that did not, that they did not."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from podeval.systems.adapters import documentation_tables as tables
 from podeval.systems.adapters.adapter import list_adapters
+from studies.speed import full_size_models as recipes
 
 PROGRAM = Path(__file__).parents[3] / "studies" / "speed" / "full_size_models.py"
 
 
-@pytest.fixture(scope="module")
-def recipes() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("full_size_models", PROGRAM)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["full_size_models"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_line_is_of_a_class_that_an_adapter_opens(recipes: ModuleType) -> None:
+def test_every_line_is_of_a_class_that_an_adapter_opens() -> None:
     known = {(adapter.task, model.type) for adapter in list_adapters() for model in adapter.models}
     lines = tables.read_full_sizes()
     assert lines
@@ -48,7 +35,7 @@ def test_the_table_says_of_each_class_whether_it_ran_at_full_size(
     assert "| 36 million | 1 × NVIDIA H100 | bfloat16 | 0.6 GB, GPU 0.3 GB |" in table
 
 
-def test_a_recipe_has_as_many_parameters_as_the_published_model(recipes: ModuleType) -> None:
+def test_a_recipe_has_as_many_parameters_as_the_published_model() -> None:
     """36.3 million are those of mms-tts; the line that was kept has them too."""
     recipe = next(model for model in recipes.MODELS if model.type == "vits")
     line = next(line for line in tables.read_full_sizes() if line["type"] == "vits")

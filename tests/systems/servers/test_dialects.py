@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback_speech import (
+
+from podeval.models.http_errors import RefusedFields
+from podeval.systems.ask import Ask
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.servers.sound_reading import ServedSound, read_sound
+from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script import Turn
+from tests.fakes.loopback_speech import (
     RATE,
     Plan,
     Reply,
@@ -27,14 +35,6 @@ from loopback_speech import (
     speak_vllm_omni,
     voice_of,
 )
-
-from podeval.models.http_errors import RefusedFields
-from podeval.systems.ask import Ask
-from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.servers.sound_reading import ServedSound, read_sound
-from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import SpeechFailed
-from podeval.text.script import Turn
 
 TEXTS = [f"Words of {'one ' * number}" for number in range(1, 9)]
 DRAMA3 = frozenset({"model", "input", "voice", "response_format", "speed", "stream", "stream_format"})

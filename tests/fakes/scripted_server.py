@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.fakes.loopback_server import LoopbackServer
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,10 @@ class Answer:
 Script = Callable[[Call], Answer]
 
 
-class ScriptedServer:
-    """A context manager; `url` is the base URL that a judge is named with."""
+class ScriptedServer(LoopbackServer):
+    """`url` is the base URL that a judge is named with."""
+
+    base = "/v1"
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -66,25 +69,11 @@ class ScriptedServer:
         self._at_once = 0
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        super().__init__(_handler(self))
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> "ScriptedServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__()
 
     def take(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Answer:
         with self._lock:

@@ -1,6 +1,6 @@
 """Lists every sentence that the engine and the site say to a user, read off the code.
 
-`python tests/user_messages.py` prints them by file and line, and how many there are: messages of exceptions, reasons
+`python studies/user_messages.py` prints them by file and line, and how many there are: messages of exceptions, reasons
 for unscored items, help and summaries of commands, what commands print, warnings, titles of what runs, and the texts
 of metrics: what they are about, how they are computed, their parameters, what they must not be read as. Beside the code
 it reads the cards of datasets and the pages of docs that users read, paragraph by paragraph. A text put together from

@@ -5,64 +5,33 @@ the tag of its own version; `hf_hub_download` the same of `/<owner>/<name>/resol
 """
 
 import hashlib
-import importlib.util
-import sys
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-
-def _repos_module() -> Any:
-    spec = importlib.util.spec_from_file_location("loopback_repos", Path(__file__).parent / "loopback_repos.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["loopback_repos"] = module
-    spec.loader.exec_module(module)
-    return module
+from tests.fakes.loopback_repos import LoopbackRepos
+from tests.fakes.loopback_server import LoopbackServer
 
 
-loopback_repos = _repos_module()
-
-
-class LoopbackHub:
+class LoopbackHub(LoopbackServer):
     """Serves each folder below `spaces` as the Space `<owner>/<folder>`, branch main; a context manager."""
 
     def __init__(self, spaces: Path, owner: str = "podeval") -> None:
         self.requests: list[tuple[str, str, int]] = []
         self.models: dict[str, tuple[str, Path]] = {}
         self.gated: set[str] = set()
-        self.repos = loopback_repos.LoopbackRepos(lambda: self.url)
+        self.repos = LoopbackRepos(lambda: self.url)
         """Repos that can be written to."""
         self.trouble: Callable[[str, str], int | str | None] = lambda method, path: None
         """What goes wrong with a request: a status instead of an answer; `unheard`: done, and the connection closed
         before the answer; `dropped`: closed at once; `half`: closed in the middle of the upload, or of the answer."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, spaces, owner))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        """What `HF_ENDPOINT` is set to."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        super().__init__(_handler(self, spaces, owner))
 
     def publish(self, model: str, commit: str, folder: Path) -> None:
         """Serve a folder as the model repo `<owner>/<name>`, at one commit, which is its branch main."""
         self.models[model] = (commit, folder)
-
-    def __enter__(self) -> "LoopbackHub":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequestHandler]:
@@ -160,3 +129,15 @@ def _model_file(hub: LoopbackHub, path: str) -> tuple[bytes, str] | str:
             found = folder.joinpath(*file)
             return (found.read_bytes(), commit) if found.is_file() else "EntryNotFound"
     return "EntryNotFound"
+
+
+def point_client_to(hub: LoopbackHub, patch: Any, cache: Path) -> None:
+    """Turn the `huggingface_hub` of this process to a Hub, with a cache of its own; `patch` undoes it."""
+    from huggingface_hub import constants, file_download
+
+    template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+    patch.setattr(constants, "ENDPOINT", hub.url)
+    for place in (constants, file_download):
+        patch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    patch.setattr(constants, "HF_HUB_DISABLE_XET", True)

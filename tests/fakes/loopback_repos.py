@@ -2,28 +2,14 @@
 
 import base64
 import hashlib
-import importlib.util
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-
-def _beside(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-loopback_jobs = _beside("loopback_jobs")
-loopback_buckets = _beside("loopback_buckets")
+from tests.fakes.loopback_buckets import LoopbackBuckets
+from tests.fakes.loopback_jobs import LoopbackJobs
 
 KINDS = {"models": "", "datasets": "datasets/", "spaces": "spaces/"}
 
@@ -103,8 +89,8 @@ class LoopbackRepos:
         """Ids of accounts by name."""
         self.faults: list[int] = []
         """Statuses that the next requests that change something are answered with."""
-        self.buckets = loopback_buckets.LoopbackBuckets()
-        self.jobs = loopback_jobs.LoopbackJobs(self.repos, self.buckets.buckets)
+        self.buckets = LoopbackBuckets()
+        self.jobs = LoopbackJobs(self.repos, self.buckets.buckets)
         self._url = url
 
     def publish(self, kind: str, repo_id: str, files: dict[str, bytes], *, sha: str = "") -> Repo:

@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
 import soundfile
+
+from tests.fakes.loopback_server import LoopbackServer
 
 
 def tone(seconds: float, rate: int = 24_000, pitch: float = 220.0) -> np.ndarray[Any, Any]:
@@ -159,8 +160,10 @@ def speak_sglang_omni(request: dict[str, Any], supported: frozenset[str] | None 
     return Reply(cut(samples), kind="audio/pcm", headers=headers)
 
 
-class SpeechServer:
-    """A context manager; `url` is the base URL, `requests` what was asked for."""
+class SpeechServer(LoopbackServer):
+    """`url` is the base URL, `requests` what was asked for."""
+
+    base = "/v1"
 
     def __init__(self, plan: Plan, voices: tuple[str, ...] = ()) -> None:
         self.plan, self.voices = plan, voices
@@ -169,24 +172,7 @@ class SpeechServer:
         self.departures: list[float] = []
         """When the chunks of the last reply left, in seconds after its request came: the plan, as it was kept."""
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def __enter__(self) -> "SpeechServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_handler(self))
 
     def take(self, path: str, key: str | None, body: dict[str, Any]) -> Reply:
         with self._lock:

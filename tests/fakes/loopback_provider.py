@@ -1,21 +1,18 @@
 """An OpenID provider on loopback: discovery, code flow with PKCE, signed id tokens; whoever it is told to signs in."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets
-import socket
-import threading
 import time
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from joserfc import jwt
 from joserfc.jwk import RSAKey
+
+from tests.fakes.loopback_server import serve_app
 
 
 class LoopbackProvider:
@@ -27,22 +24,14 @@ class LoopbackProvider:
         self.signing: RSAKey | None = None
         self._key = RSAKey.generate_key(2048, {"kid": "one"})
         self._codes: dict[str, dict[str, str]] = {}
-        self._socket = socket.socket()
-        self._socket.bind(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(self._app(), log_level="error")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._serving = serve_app(self._app())
 
-    def __enter__(self) -> LoopbackProvider:
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.02)
+    def __enter__(self) -> "LoopbackProvider":
+        self.url = self._serving.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._serving.__exit__(None, None, None)
 
     def _app(self) -> FastAPI:
         app = FastAPI()
