@@ -89,9 +89,9 @@ def _read_listening(
         {
             **{name: getattr(test, of) for name, of in _TEST.items()},
             **{name: getattr(sitting, name) for name in _SITTING},
-            **{name: getattr(given, name) for name in names},
+            **{name: getattr(judgement, name) for name in names},
         }
-        for given, sitting, test in session.execute(query)
+        for judgement, sitting, test in session.execute(query)
     ]
     return columns, rows
 

@@ -164,10 +164,11 @@ def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
     others = voter.groupby(texts).transform("nunique")
     by_one = by_voter >= limits.comment_votes
     by_many = (others >= limits.comment_votes) & (size >= 3 * limits.comment_letters) & ~by_one
-    return pd.concat([
+    copied: Seen = pd.concat([
         _format_details("the same comment in {} votes", by_voter[by_one]),
         _format_details("the same comment by {} voters", others[by_many]),
     ])  # fmt: skip
+    return copied
 
 
 def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:

@@ -219,8 +219,8 @@ def to_line(record: Record) -> str:
 
 def make_vote(record: VoteRecord) -> Vote:
     """Return the row of a vote; the database numbers it anew."""
-    own = {name: getattr(record, name) for name in (*_OF_VOTE, "battle", "comment", "standing_by")}
-    return Vote(**{name: value for name, value in own.items() if name != "number"})
+    values = {name: getattr(record, name) for name in (*_OF_VOTE, "battle", "comment", "standing_by")}
+    return Vote(**{name: value for name, value in values.items() if name != "number"})
 
 
 def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:

@@ -75,8 +75,10 @@ def add(
     from podeval.store.database import Database
 
     if from_runs := source.is_dir():
-        choices = {"dimension": dimension or DIMENSION, "question": question or QUESTION, "controls": controls}
-        arena_manifest = make_manifest(source, benchmark=benchmark, split=split, **choices)
+        about = dimension or DIMENSION, question or QUESTION
+        arena_manifest = make_manifest(
+            source, benchmark=benchmark, split=split, dimension=about[0], question=about[1], controls=controls
+        )
     elif benchmark or split or dimension or question or controls:
         raise BadInput(f"{source} is no folder of runs; a manifest says itself what it compares: give no other options")
     else:

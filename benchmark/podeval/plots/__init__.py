@@ -4,3 +4,5 @@ They know nothing about podeval's data. Colours are CSS classes that a page's st
 picture that stands alone has a style of its own. Whatever a colour says is also said by shape or words. Names are
 escaped, so nothing in a text is interpreted as markup.
 """
+
+__all__ = ["axis", "boxes", "intervals", "layers", "lines", "radar", "scatter", "svg"]

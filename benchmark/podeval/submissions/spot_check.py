@@ -181,9 +181,9 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
     both = set(supplied).intersection(*map(set, generated))
     comparisons = []
     for metric, key in sorted({(metric, key) for _, metric, key in both}):
-        places = sorted(place for place in both if place[1:] == (metric, key))
-        theirs = np.array([supplied[place] for place in places])
-        ours = np.array([[one[place] for place in places] for one in generated])
+        places = sorted(spot for spot in both if spot[1:] == (metric, key))
+        theirs = np.array([supplied[spot] for spot in places])
+        ours = np.array([[one[spot] for spot in places] for one in generated])
         comparison = KeyComparison(
             metric=metric,
             key=key,
