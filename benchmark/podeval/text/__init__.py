@@ -14,6 +14,7 @@ __all__ = [
     "missing_value",
     "normalise",
     "podcast_request",
+    "reasoning",
     "redaction",
     "script",
     "script_alignment",

@@ -201,7 +201,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         try:
             event = dict(json.loads(text, strict=False))
             kind = str(event.get("type") or name)
-            sound = b"" if _WORDS.search(kind) else _decode_base64(event, kind)
+            sound = b"" if _WORDS.search(kind) else _find_sound(event, kind)
         except (ValueError, TypeError, RecursionError):
             raise ServerBroke(
                 f"the server sent an event that cannot be read for {what[:60]!r}: {text[:80]!r}"
@@ -252,22 +252,29 @@ def _repeats(sound: bytes, heard: bytes) -> bool:
     return bool(heard) and len(sound) >= len(heard) and sound.endswith(heard[-1000:])
 
 
-def _decode_base64(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event carries under the names for it, however deep; empty if it carries none.
-
-    The alphabet for addresses, white space and missing padding are as good as none.
+def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
+    """Return the sound that an event of a kind carries under the names for it, however deep; empty if it carries none.
 
     Raises:
         ValueError: it is no base64.
     """
     names = (*_SOUNDS, *(_PIECES if _CARRIERS.match(kind) else ()))
     values = (one.get(name) for one in _list_objects(event) for name in names)
-    found = next((value for value in values if isinstance(value, str) and value and "://" not in value), "")
-    text = "".join(found.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
-    sound = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    if base64.b64encode(sound).decode().rstrip("=") != text:
+    return decode_base64(next((value for value in values if isinstance(value, str) and "://" not in value), ""))
+
+
+def decode_base64(text: str) -> bytes:
+    """Decode base64 in the usual alphabet or the one for addresses, perhaps as a data URI, with white space, or without
+    padding.
+
+    Raises:
+        ValueError: it is none, or was cut in pieces.
+    """
+    text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
+    data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    if base64.b64encode(data).decode().rstrip("=") != text:
         raise ValueError("base64 that was cut in pieces")
-    return sound
+    return data
 
 
 def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
