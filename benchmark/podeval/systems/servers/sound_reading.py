@@ -152,14 +152,16 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     RFC 3551 has the first byte of `L16` first, most servers the last one, and some send floats under the same label:
     what is like a sound counts.
     """
-    stated = {header: value for name, value in response.headers.items() for header in _match_header(name)}
+    headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")
-    match = re.search(r"(?i)channels=(\d+)", f"{label};channels={stated.get('x-channels', '1')}")
+    match = re.search(r"(?i)channels=(\d+)", f"{label};channels={headers.get('x-channels', '1')}")
     channels = int(match[1]) if match else 0
-    depth = stated.get("x-bit-depth", "16")
+    depth = headers.get("x-bit-depth", "16")
     if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(label):
-        said = f"{label} of {depth} bits and {channels} channels"
-        raise SpeechFailed(f"the server sent {said}; samples without a header are read if they have 16 bits")
+        raise SpeechFailed(
+            f"the server sent {label} of {depth} bits and {channels} channels; samples without a header are read if "
+            "they have 16 bits"
+        )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
         raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
@@ -247,9 +249,9 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
             name, lines = "", []
 
 
-def _repeats(sound: bytes, heard: bytes) -> bool:
-    """Return whether a sound is all that was heard before, perhaps in a file of its own."""
-    return bool(heard) and len(sound) >= len(heard) and sound.endswith(heard[-1000:])
+def _repeats(sound: bytes, before: bytes) -> bool:
+    """Return whether a sound is all that came before, perhaps in a file of its own."""
+    return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
 
 
 def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
@@ -287,13 +289,13 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
     """Return as headers what an event says of samples: their rate, channels and depth, and that they are samples."""
-    stated = {}
+    headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
-        stated |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
+        headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
         if name.endswith(("format", "encoding")) and isinstance(value, str):
             is_samples = any(kind in value.lower() for kind in _PCM) or _OTHER_SAMPLES.search(value)
-            stated |= {"content-type": f"audio/{value}"} if is_samples else {}
-    return stated
+            headers |= {"content-type": f"audio/{value}"} if is_samples else {}
+    return headers
 
 
 def _media_type(headers: Mapping[str, str]) -> str:
