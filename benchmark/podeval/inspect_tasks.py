@@ -31,7 +31,8 @@ from podeval.runs.conditions import CONDITIONS
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
-from podeval.text.script_format import read_script, strip_reasoning
+from podeval.text.reasoning import strip_reasoning
+from podeval.text.script_format import read_script
 
 _BENCHMARK = benchmarks.get("podbench")
 _TRACK = "write"

@@ -10,7 +10,8 @@ from podeval.errors import PodevalError
 
 def words(text: str) -> None:
     """Words by their number, and languages by their letters."""
-    from podeval.text.script_format import count_length, strip_reasoning
+    from podeval.text.reasoning import strip_reasoning
+    from podeval.text.script_format import count_length
     from podeval.text.tokens import detect_language, is_foreign, is_unspaced
 
     strip_reasoning(text)

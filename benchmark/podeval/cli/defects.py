@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,31 +51,29 @@ def defects(
     Example: podeval defects episode.wav --text script.json --labels defects.txt
     """
     from podeval.cli.progress_bar import show_progress
+    from podeval.metrics.compute import note_inputs
     from podeval.metrics.defects import find_defects
     from podeval.metrics.inputs import MetricInputs, read_voices
+    from podeval.metrics.score import Score
     from podeval.models import registry
 
     if labels and labels.suffix.lower() not in _FORMATS:
         raise BadInput(f"{labels} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
     registry.require_profile(profile)
-    sources = {"recording": file, **({"script": text} if text else {})}
-    read = MetricInputs(sources, profile=profile)
-    inputs = read.read() | read_voices(reference or [], {"profile": profile})
-    sentences = {"file": list(inputs["recording"].file_notes), "text": list(read.text_notes)}
-    notes = {name: of for name, of in sentences.items() if of}
+    item = MetricInputs({"recording": file, **({"script": text} if text else {})}, profile=profile)
+    inputs = item.read() | read_voices(reference or [], {"profile": profile})
+    notes = dict(note_inputs(Score({}), item, inputs).notes)
     with show_progress(file.name):
         report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
     if labels:
         _write_labels(labels, report)
     if as_json:
-        defects = [defect.to_json() for defect in report.defects]
+        rows = [defect.to_json() for defect in report.defects]
         unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-        printed = {"file": str(file), "defects": defects, "unscored": unscored, "notes": notes}
-        print(json.dumps(printed, ensure_ascii=False))
+        record = {"file": str(file), "defects": rows, "unscored": unscored, "notes": notes}
+        print(json.dumps(record, ensure_ascii=False))
     else:
-        print(_format_table(report))
-        for name, sentence in ((name, sentence) for name, of in notes.items() for sentence in of):
-            print(f"Note ({name}): {sentence}")
+        print("\n".join([_format_table(report), *_format_notes(notes)]))
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     raise typer.Exit(int(bool(report.unscored)))
@@ -92,6 +90,10 @@ def _write_labels(path: Path, report: "DefectReport") -> None:
         )
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
+
+
+def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"Note ({name}): {sentence}" for name, sentences in notes.items() for sentence in sentences]
 
 
 def _format_table(report: "DefectReport") -> str:

@@ -271,9 +271,8 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     if isinstance(item, str):
         return "" if _is_missing(item) else refuse_file_name(item)
     if name in _RECORDS and not _is_missing(item):
-        from podeval.metrics.human_records import write_records
-
-        return write_records(item, name.replace("_", " "))
+        text: str = resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " "))
+        return text
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
     entries = item if isinstance(item, list | tuple) else ()
     if _is_missing(item) or any(map(_is_missing, entries)):

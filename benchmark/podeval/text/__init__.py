@@ -15,6 +15,7 @@ __all__ = [
     "missing_value",
     "normalise",
     "podcast_request",
+    "reasoning",
     "redaction",
     "script",
     "script_alignment",

@@ -17,6 +17,7 @@ from podeval.errors import BadInput
 from podeval.text.characters import HAN, clean_text
 from podeval.text.labelled_turns import note_inner_labels, read_labels
 from podeval.text.language import identify_language
+from podeval.text.reasoning import strip_reasoning
 from podeval.text.script import Script, read_source
 from podeval.text.tokens import Language, check_language, detect_language, is_unspaced
 
@@ -49,18 +50,6 @@ class Minutes:
 
     least: float
     most: float
-
-
-def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
-    # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
-    rest = answer.rpartition("</think>")[2]
-    for text in (rest, answer):
-        _, begin, after = text.partition("<answer>")
-        content, end, _ = after.partition("</answer>")
-        if begin and end:
-            return content.strip()
-    return rest.strip()
 
 
 def read_script(text: str) -> Script:

@@ -42,6 +42,17 @@ def test_a_script_is_what_follows_the_thoughts() -> None:
     assert (server.requests[0]["path"], server.requests[0]["seed"]) == ("/v1/chat/completions", 5)
 
 
+@pytest.mark.parametrize(
+    "thoughts",
+    ["[THINK]Host 1: Hm.[/THINK]", "<scratchpad>Host 1: Hm.</scratchpad>", "<|channel|>analysis<|message|>Host 1: Hm."],
+)
+def test_thoughts_in_other_words_are_no_script(thoughts: str) -> None:
+    final = "<|channel|>final<|message|>" if "channel" in thoughts else ""
+    answer = written_completion(f"{thoughts}{final}Host 1: [thinking] Tea.")
+    script, _ = served(lambda request: json_reply(answer), WRITE)
+    assert script.text == "Host 1: [thinking] Tea."
+
+
 def test_thoughts_in_a_part_of_their_own_are_no_script() -> None:
     parts = [{"type": "thinking", "text": "Host 1: Hm."}, {"type": "text", "text": "Host 1: Tea."}]
     answer = json.dumps({"choices": [{"message": {"content": parts}}]}).encode()
@@ -148,11 +159,21 @@ def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
         (b"<html>", "is no chat completion"),
         (b'{"choices": []}', "is no chat completion"),
         (written_completion("<think>only thoughts</think>"), "holds no words"),
+        (written_completion("<think>Host 1: thoughts that never end"), "holds no words"),
     ],
 )
 def test_an_answer_without_words_is_the_systems_failure(answer: bytes, reason: str) -> None:
     with pytest.raises(SpeechFailed, match=reason):
         served(lambda request: json_reply(answer), WRITE)
+
+
+@pytest.mark.parametrize("encode", [base64.urlsafe_b64encode, base64.encodebytes])
+def test_the_sound_of_an_answer_is_read_in_each_form_of_base64(tmp_path: Path, encode: Any) -> None:
+    (tmp_path / "t1.wav").write_bytes(wav(0.2))
+    ask = Ask(id="d", user=(RecordedUserTurn(id="t1", audio=str(tmp_path / "t1.wav")),))
+    message = {"audio": {"data": encode(wav(0.5)).decode(), "transcript": "hi"}}
+    answers, _ = served(lambda request: json_reply(json.dumps({"choices": [{"message": message}]}).encode()), ask)
+    assert answers.answers[0].speech.duration == pytest.approx(0.5)
 
 
 def test_an_answer_without_sound_is_the_systems_failure(tmp_path: Path) -> None:

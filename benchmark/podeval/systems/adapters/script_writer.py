@@ -20,7 +20,7 @@ from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
-from podeval.text.script_format import strip_reasoning
+from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096

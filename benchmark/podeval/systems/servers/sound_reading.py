@@ -152,14 +152,16 @@ def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | No
     RFC 3551 has the first byte of `L16` first, most servers the last one, and some send floats under the same label:
     what is like a sound counts.
     """
-    stated = {header: value for name, value in response.headers.items() for header in _match_header(name)}
+    headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
     label = response.headers.get("content-type", "")
-    match = re.search(r"(?i)channels=(\d+)", f"{label};channels={stated.get('x-channels', '1')}")
+    match = re.search(r"(?i)channels=(\d+)", f"{label};channels={headers.get('x-channels', '1')}")
     channels = int(match[1]) if match else 0
-    depth = stated.get("x-bit-depth", "16")
+    depth = headers.get("x-bit-depth", "16")
     if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(label):
-        said = f"{label} of {depth} bits and {channels} channels"
-        raise SpeechFailed(f"the server sent {said}; samples without a header are read if they have 16 bits")
+        raise SpeechFailed(
+            f"the server sent {label} of {depth} bits and {channels} channels; samples without a header are read if "
+            "they have 16 bits"
+        )
     rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
         raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
@@ -201,7 +203,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         try:
             event = dict(json.loads(text, strict=False))
             kind = str(event.get("type") or name)
-            sound = b"" if _WORDS.search(kind) else _decode_base64(event, kind)
+            sound = b"" if _WORDS.search(kind) else _find_sound(event, kind)
         except (ValueError, TypeError, RecursionError):
             raise ServerBroke(
                 f"the server sent an event that cannot be read for {what[:60]!r}: {text[:80]!r}"
@@ -247,27 +249,34 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
             name, lines = "", []
 
 
-def _repeats(sound: bytes, heard: bytes) -> bool:
-    """Return whether a sound is all that was heard before, perhaps in a file of its own."""
-    return bool(heard) and len(sound) >= len(heard) and sound.endswith(heard[-1000:])
+def _repeats(sound: bytes, before: bytes) -> bool:
+    """Return whether a sound is all that came before, perhaps in a file of its own."""
+    return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
 
 
-def _decode_base64(event: Mapping[str, Any], kind: str) -> bytes:
-    """Return the sound that an event carries under the names for it, however deep; empty if it carries none.
-
-    The alphabet for addresses, white space and missing padding are as good as none.
+def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
+    """Return the sound that an event of a kind carries under the names for it, however deep; empty if it carries none.
 
     Raises:
         ValueError: it is no base64.
     """
     names = (*_SOUNDS, *(_PIECES if _CARRIERS.match(kind) else ()))
     values = (one.get(name) for one in _list_objects(event) for name in names)
-    found = next((value for value in values if isinstance(value, str) and value and "://" not in value), "")
-    text = "".join(found.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
-    sound = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    if base64.b64encode(sound).decode().rstrip("=") != text:
+    return decode_base64(next((value for value in values if isinstance(value, str) and "://" not in value), ""))
+
+
+def decode_base64(text: str) -> bytes:
+    """Decode base64 in the usual alphabet or the one for addresses, perhaps as a data URI, with white space, or without
+    padding.
+
+    Raises:
+        ValueError: it is none, or was cut in pieces.
+    """
+    text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
+    data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    if base64.b64encode(data).decode().rstrip("=") != text:
         raise ValueError("base64 that was cut in pieces")
-    return sound
+    return data
 
 
 def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
@@ -280,13 +289,13 @@ def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
 
 def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
     """Return as headers what an event says of samples: their rate, channels and depth, and that they are samples."""
-    stated = {}
+    headers: dict[str, str] = {}
     for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
-        stated |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
+        headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
         if name.endswith(("format", "encoding")) and isinstance(value, str):
             is_samples = any(kind in value.lower() for kind in _PCM) or _OTHER_SAMPLES.search(value)
-            stated |= {"content-type": f"audio/{value}"} if is_samples else {}
-    return stated
+            headers |= {"content-type": f"audio/{value}"} if is_samples else {}
+    return headers
 
 
 def _media_type(headers: Mapping[str, str]) -> str:
