@@ -148,8 +148,7 @@ def measure(
             result: Result | PodevalError
             opened: dict[str, Any] | Unscored = {}
             try:
-                if len(items) > 1:
-                    steps.step("files", number, len(items))
+                steps.step("files", number, len(items))
                 opened = open_inputs(metric, inputs)
                 if isinstance(opened, Unscored):
                     raise BadInput(opened.reason)
