@@ -197,10 +197,10 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
         if timed and (text := _join_texts(data)):
             return text
         nested = (one for one in data if isinstance(one, Mapping) and {"text", "content"}.isdisjoint(_name_fields(one)))
-        found = [part for one in nested if (part := _find_entries(one))]
-        if all(isinstance(part, str) for part in found):
-            return " ".join(found) or None
-        return [turn for part in found for turn in ([part] if isinstance(part, str) else part)]
+        parts = [part for one in nested if (part := _find_entries(one))]
+        if all(isinstance(part, str) for part in parts):
+            return " ".join(parts) or None
+        return [turn for part in parts for turn in ([part] if isinstance(part, str) else part)]
     if not isinstance(data, Mapping):
         return None
     fields = _name_fields(data)
@@ -211,16 +211,16 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
     for key in _TURN_LIST_KEYS:
         if isinstance(entries := fields.get(key), list | tuple) and entries:
             recognised = key in _RECOGNISED and all(isinstance(one, Mapping) for one in entries)
-            named = [not recognised or _find_speaker(one) is not None for one in entries]
-            if not any(named):
+            has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
+            if not any(has_speaker):
                 return _join_texts(entries)
-            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, named, strict=True)]
+            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, has_speaker, strict=True)]
     text = _find_text(data)
     if isinstance(text, str):
         return None if speakers is not None else clean_text(text)
     inside = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, Mapping | list)]
-    found = [part for value in inside if (part := _find_entries(value))]
-    return next((part for part in found if isinstance(part, list)), next(iter(found), None))
+    parts = [part for value in inside if (part := _find_entries(value))]
+    return next((part for part in parts if isinstance(part, list)), next(iter(parts), None))
 
 
 def _find_speaker(entry: Mapping[Any, Any]) -> Any:
