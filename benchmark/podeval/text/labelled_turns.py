@@ -68,7 +68,7 @@ _TAG = regex.compile(
 )
 _SPEAKING_TAG = regex.compile(
     r"<(?:[\w:]+\s[^<>]*?\b(?:speaker|who|spk)|(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|id))"
-    r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|speaker)>"
+    r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|utt|u|sp|speaker)>"
 )
 # Elements that are called as their speakers are.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
@@ -81,10 +81,10 @@ _NAME_WITHIN = regex.compile(
     rf"{_BEHIND}(?=[*\[]*(?P<name>\p{{Lu}}[\w.'’-]*(?: \p{{Lu}}[\w.'’-]*){{0,2}})[*\]]* ?[:：][*]* )"
 )
 _HEADING = regex.compile(
-    r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b"
-    r"|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])",
-    regex.I,
+    r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
 )
+# Places and cuts of screenplays.
+_SCENE = regex.compile(r"\s*(?:(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b)")
 _DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
 _NO_SPEAKER = regex.compile(
     r"(?:https?|notes?|n\.?b|p\.?s|warning|caution|tips?|hint|important|example|e\.?g|i\.?e|title|subtitle|topic|theme|genre|"
@@ -188,7 +188,11 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
         or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
     }
     times = Counter(headings.values())
-    once = sum(times[line.label] == 1 for line in lines if line.number in headings and line.label)
+    once = sum(
+        times[line.label] == 1 and not _SCENE.match(line.text)
+        for line in lines
+        if line.number in headings and line.label
+    )
     again = sum(times[line.label] > 1 for line in lines if line.number in headings and line.label)
     side_by_side = sum(
         one.number in headings and other.number in headings and bool(one.label and other.label)
@@ -313,7 +317,7 @@ def _may_speak(line: LabelledLine) -> bool:
 
 def _is_direction(line: LabelledLine) -> bool:
     """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
-    return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
+    return not line.sure and any(form.match(line.text) for form in (_HEADING, _SCENE, _DIRECTION_ALONE))
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -191,7 +191,11 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 def _find_entries(data: Any) -> "str | list[Any] | None":
     """Find the turns in data, or their text if they have no speakers; None if there are none."""
     if isinstance(data, list | tuple):
-        if any(isinstance(one, Turn) or (isinstance(one, Mapping) and _find_speaker(one) is not None) for one in data):
+        if any(
+            isinstance(one, Turn)
+            or (isinstance(one, Mapping) and (_find_speaker(one) is not None or _is_name_with_words(one)))
+            for one in data
+        ):
             return list(data)
         timed = all(isinstance(one, Mapping) and not _TIMES.isdisjoint(_name_fields(one)) for one in data)
         if timed and (text := _join_texts(data)):
@@ -242,6 +246,14 @@ def _find_text(entry: Mapping[Any, Any]) -> Any:
     return " ".join(parts) if parts and all(isinstance(part, str) for part in parts) else text
 
 
+def _is_name_with_words(entry: Mapping[Any, Any]) -> bool:
+    return (
+        len(entry) == 1
+        and {*_TEXT_KEYS, *_SPEAKER_KEYS}.isdisjoint(_name_fields(entry))
+        and isinstance(next(iter(entry.values())), str)
+    )
+
+
 def _is_empty(entry: Mapping[Any, Any]) -> bool:
     return _find_speaker(entry) is None and _find_text(entry) is None and len(entry) > 1
 
@@ -290,8 +302,7 @@ def _parse_turn(entry: Any, number: int) -> Turn:
     if not isinstance(entry, Mapping):
         raise BadInput(f"turn {number} of the script is not an object with a speaker and a text: {repr(entry)[:80]}")
     speaker, text = _find_speaker(entry), _find_text(entry)
-    if speaker is None and len(entry) == 1 and {*_TEXT_KEYS}.isdisjoint(_name_fields(entry)):
-        # A name with what it says.
+    if _is_name_with_words(entry):
         speaker, text = next(iter(entry.items()))
     if isinstance(speaker, Mapping):
         speaker = _find_speaker(speaker)
