@@ -66,7 +66,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
 
 def strip_time(words: str) -> str:
     """Strip a time in brackets at the beginning of a line's words."""
-    return _BRACKETED_TIME.sub("", words, count=1)
+    return str(_BRACKETED_TIME.sub("", words, count=1))
 
 
 def strip_times(text: str) -> tuple[str, int]:

@@ -202,8 +202,9 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
             return text
         nested = (one for one in data if isinstance(one, Mapping) and {"text", "content"}.isdisjoint(_name_fields(one)))
         parts = [part for one in nested if (part := _find_entries(one))]
-        if all(isinstance(part, str) for part in parts):
-            return " ".join(parts) or None
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return " ".join(texts) or None
         return [turn for part in parts for turn in ([part] if isinstance(part, str) else part)]
     if not isinstance(data, Mapping):
         return None
