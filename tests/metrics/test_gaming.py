@@ -234,16 +234,16 @@ def test_hum_lifts_dnsmos_of_a_robotic_voice_and_the_card_says_so() -> None:
     assert "hum" in catalogue.get("dnsmos").misreading
 
 
-def test_a_stage_direction_that_is_read_aloud_has_no_content_error_and_the_card_says_so() -> None:
+def test_a_stage_direction_that_is_read_aloud_is_inserted_and_left_out_it_is_no_error() -> None:
     script = Script.parse("[sighs] Then somebody pours a cup of tea.")
     words = ["Sighs.", "Then", "somebody", "pours", "a", "cup", "of", "tea."]
     read, left_out = (
         find_content_differences(align_script(script, [(word, n, n + 0.5) for n, word in enumerate(heard)]))
         for heard in (words, words[1:])
     )
-    assert read == []
-    assert [(each.kind, each.words) for each in left_out] == [("omitted", 1)]
-    assert "stage directions" in catalogue.get("content_errors").misreading
+    assert [(each.kind, each.words) for each in read] == [("inserted", 1)]
+    assert left_out == []
+    assert "in brackets" in catalogue.get("content_errors").misreading
 
 
 def test_a_room_lifts_robotic_voices_where_neural_ones_fall_and_the_card_says_so() -> None:

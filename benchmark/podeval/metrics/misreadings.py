@@ -75,8 +75,8 @@ MISREADINGS: Mapping[str, str] = {
     "content_errors": (
         "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: "
         "two engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech "
-        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that stage directions should be "
-        "read aloud because leaving them out counts as omitting words."
+        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words "
+        "are in brackets, which are no words of the script."
     ),
     "distinct_n": (
         "that a Chinese script is richer than an English one: it scores 0.025 higher because of how words are split. "

@@ -182,10 +182,10 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
     # What is heard as a sound may be several words in brackets.
     spoken, at = drop_bracketed(" ".join(text for text, _, _ in words)), 0
     for text, start, end in words:
-        said, at = spoken[at : at + len(text)], at + len(text) + 1
+        part_text, at = spoken[at : at + len(text)], at + len(text) + 1
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
-        parts = split_words(said, language)
+        parts = split_words(part_text, language)
         size, done = sum(map(len, parts)), 0
         for part in parts:
             begins, ends = (start + (end - start) * share / size for share in (done, done + len(part)))

@@ -10,7 +10,7 @@ Names are believed only if many lines begin with one and some name comes again, 
 """
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -34,7 +34,7 @@ _ROLES = (
 )
 # A list's number, and a time that has a colon.
 _LEAD = (
-    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,4}[.)、]?\s++|\[?(?i:turn|line|segment)\s\d{1,4}\]?\s*+[.–—\-]?\s*+)?"
+    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,4}[.)、]\s++|(?<=\#)\d{1,4}\s++|\[?(?i:turn|line|segment)\s\d{1,4}\]?\s*+[.–—\-]?\s*+)?"
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
 )
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
@@ -68,7 +68,7 @@ _TAG = regex.compile(
 )
 _SPEAKING_TAG = regex.compile(
     r"<(?:[\w:]+\s[^<>]*?\b(?:speaker|who|spk)|(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|id))"
-    r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|speaker)>"
+    r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|utt|u|sp|speaker)>"
 )
 # Elements that are called as their speakers are.
 _ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
@@ -81,10 +81,10 @@ _NAME_WITHIN = regex.compile(
     rf"{_BEHIND}(?=[*\[]*(?P<name>\p{{Lu}}[\w.'’-]*(?: \p{{Lu}}[\w.'’-]*){{0,2}})[*\]]* ?[:：][*]* )"
 )
 _HEADING = regex.compile(
-    r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b"
-    r"|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])",
-    regex.I,
+    r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
 )
+# Places and cuts of screenplays.
+_SCENE = regex.compile(r"\s*(?:(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b)")
 _DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
 _NO_SPEAKER = regex.compile(
     r"(?:https?|notes?|n\.?b|p\.?s|warning|caution|tips?|hint|important|example|e\.?g|i\.?e|title|subtitle|topic|theme|genre|"
@@ -104,7 +104,7 @@ _NO_SPEAKER = regex.compile(
 _LOOKS_LABELLED = regex.compile(
     rf"\s*[–—]\s|{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])"
 )
-_HEAD_OF_LINE = regex.compile(r"[^\w\n]*(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- )")
+_HEAD_OF_LINE = regex.compile(r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- )")
 # A word that is not a name's; chats write all names small.
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
@@ -144,43 +144,11 @@ def read_labels(text: str) -> Script:
     cues = read_cues(text)
     plain, around = strip_surroundings(text) if cues is None else ("\n".join(cues), [])
     plain, stamped = strip_times(plain) if cues is None else (plain, 0)
-    # Tags with a speaker's name, as of SSML, and those that only format.
-    plain = strip_tags(_SPEAKING_TAG.sub(_begin_turn, plain))
-    # Each tag, and each label behind a sentence, begins a line of its own.
-    if _begins_with_tags(plain):
-        plain = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", plain)
-    elif sum(len(element[0]) for element in _ELEMENT.finditer(plain)) >= _INSIDE * len(plain.strip()):
-        plain = _ELEMENT.sub(lambda element: f"\n{VOICE}{element[1]}{VOICE}{' '.join(element[2].split())}\n", plain)
-    elif _NUMBERED.match(plain[:_HEAD]):
-        plain = _WITHIN.sub("\n", plain)
-    elif (first := _NAMED.match(plain[:_HEAD])) and not first["name"].islower():
-        names = Counter([first["name"], *(match["name"] for match in _NAME_WITHIN.finditer(plain))])
-        if len(names) > 1 and len(plain.split("\n")) < sum(names.values()) < 2 * sum(
-            each for each in names.values() if each > 1
-        ):
-            plain = _NAME_WITHIN.sub("\n", plain)
+    plain = _break_lines(plain)
     lines = _name_by_asides(
         [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
     )
-    # Headings may be the speakers' names; of those of a document, several occur once.
-    headings = {
-        line.number: line.label or line.text
-        for line in lines
-        if _is_direction(line)
-        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
-    }
-    times = Counter(headings.values())
-    once = sum(times[line.label] == 1 for line in lines if line.number in headings and line.label)
-    again = sum(times[line.label] > 1 for line in lines if line.number in headings and line.label)
-    side_by_side = sum(
-        one.number in headings and other.number in headings and bool(one.label and other.label)
-        for one, other in pairwise(lines)
-    )
-    as_names = (once < 2 or again >= _MORE * once) and _MORE * side_by_side <= again
-    spoken = [
-        line for line in lines if line.number not in headings or (as_names and line.label and times[line.label] > 1)
-    ]
-    speakers, notes = _find_speakers(spoken)
+    speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
         notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
@@ -189,6 +157,51 @@ def read_labels(text: str) -> Script:
     if stamped and not turns:
         notes.insert(0, f"the times at the beginning of {stamped} lines are read as no words")
     return Script.from_turns(turns or [("1", plain if cues is None else " ".join(cues))], [*around, *notes, *more])
+
+
+def _break_lines(text: str) -> str:
+    """Begin a line with each tag, and with each label that is behind a sentence."""
+    # Tags with a speaker's name, as of SSML, and those that only format.
+    text = strip_tags(_SPEAKING_TAG.sub(_begin_turn, text))
+    if _begins_with_tags(text):
+        text = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", text)
+    elif sum(len(element[0]) for element in _ELEMENT.finditer(text)) >= _INSIDE * len(text.strip()):
+        text = _ELEMENT.sub(lambda element: f"\n{VOICE}{element[1]}{VOICE}{' '.join(element[2].split())}\n", text)
+    elif _NUMBERED.match(text[:_HEAD]):
+        text = _WITHIN.sub("\n", text)
+    elif (first := _NAMED.match(text[:_HEAD])) and not first["name"].islower():
+        names = Counter([first["name"], *(match["name"] for match in _NAME_WITHIN.finditer(text))])
+        if len(names) > 1 and len(text.split("\n")) < sum(names.values()) < 2 * sum(
+            each for each in names.values() if each > 1
+        ):
+            text = _NAME_WITHIN.sub("\n", text)
+    return text
+
+
+def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
+    """Return the lines that are no headings; names may look like these."""
+    # Headings may be the speakers' names; of those of a document, several occur once.
+    headings = {
+        line.number: line.label or line.text
+        for line in lines
+        if _is_direction(line)
+        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
+    }
+    times = Counter(headings.values())
+    once = sum(
+        times[line.label] == 1 and not _SCENE.match(line.text)
+        for line in lines
+        if line.number in headings and line.label
+    )
+    again = sum(times[line.label] > 1 for line in lines if line.number in headings and line.label)
+    side_by_side = sum(
+        one.number in headings and other.number in headings and bool(one.label and other.label)
+        for one, other in pairwise(lines)
+    )
+    as_names = (once < 2 or again >= _MORE * once) and _MORE * side_by_side <= again
+    return [
+        line for line in lines if line.number not in headings or (as_names and line.label and times[line.label] > 1)
+    ]
 
 
 def note_inner_labels(script: Script) -> Script:
@@ -227,10 +240,12 @@ def _read_line(number: int, line: str) -> LabelledLine:
 
 def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
     """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by what is in brackets."""
-    named = {line.label: Counter(each.aside for each in lines if each.label == line.label) for line in lines}
+    asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for line in lines:
+        asides_by_label[line.label][line.aside] += 1
     roles = {
         label
-        for label, asides in named.items()
+        for label, asides in asides_by_label.items()
         if regex.fullmatch(rf"{_ROLES}", label, regex.IGNORECASE)
         and len(asides) > 1
         and all(aside and not _SMALL_WORD.search(aside) and count > 1 for aside, count in asides.items())
@@ -302,7 +317,7 @@ def _may_speak(line: LabelledLine) -> bool:
 
 def _is_direction(line: LabelledLine) -> bool:
     """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
-    return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
+    return not line.sure and any(form.match(line.text) for form in (_HEADING, _SCENE, _DIRECTION_ALONE))
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -23,9 +23,8 @@ _MARKUP = (
         "",
     ),
 )
-_FRONT_MATTER = regex.compile(
-    r"\A\s*(---|\+\+\+)[ \t]*\n((?:[ \t]*(?:[\w-]+[ \t]*[:=].*|-.*|\#.*)?\n){1,40}?)\1[ \t]*\n"
-)
+_FRONT_MATTER = regex.compile(r"(?:[ \t]*(?:[\w-]+[ \t]*[:=].*|-.*|\#.*)?\n)*")
+_LONGEST_FRONT = 4_000
 _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,300})\Z")
 _TIME = r"\d{1,3}(?::\d\d){1,2}(?:[.,]\d{1,3})?"
 # The time of a line: in brackets, from and to, to the second or finer, alone in the line, or numbers before tabs.
@@ -53,8 +52,10 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
         The text, and notes on what is left out.
     """
     notes = []
-    if front := _FRONT_MATTER.match(text):
-        text = text[front.end() :]
+    rule, _, rest = text.lstrip().partition("\n")
+    front, end, body = rest.partition(f"\n{rule}\n")
+    if rule in ("---", "+++") and end and len(front) <= _LONGEST_FRONT and _FRONT_MATTER.fullmatch(f"{front}\n"):
+        text = body
         notes.append("the front matter is left out")
     if block := _BLOCK.match(text):
         text = block[2]
@@ -65,7 +66,7 @@ def strip_surroundings(text: str) -> tuple[str, list[str]]:
 
 def strip_time(words: str) -> str:
     """Strip a time in brackets at the beginning of a line's words."""
-    return _BRACKETED_TIME.sub("", words, count=1)
+    return str(_BRACKETED_TIME.sub("", words, count=1))
 
 
 def strip_times(text: str) -> tuple[str, int]:

@@ -3,17 +3,20 @@
 - `basic`, for every language: letters with their marks, and digits. What is read alike is written alike: composed and
   decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs that
   Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
-  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. No accent, vowel or tone mark
-  is removed that makes another word. Whisper's own basic normaliser takes marks for spaces, and loses these words.
+  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. Thousands are joined (1.000
+  and 1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's
+  own basic normaliser takes marks for spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
-  degrees and minus that it would drop, and keeps `1.10.1`. Chinese: `basic`, with characters simplified and signs of
+  degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
+  (10:30, as it writes "ten thirty"). Chinese: `basic`, with characters simplified and signs of
   currencies read.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
-`whisper` and `basic` drop text in brackets of all kinds, and tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`);
+`whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
+between signs of emphasis (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
 `a < b` is text, and so is what follows a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
 words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
 in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by

@@ -191,16 +191,21 @@ def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
 def _find_entries(data: Any) -> "str | list[Any] | None":
     """Find the turns in data, or their text if they have no speakers; None if there are none."""
     if isinstance(data, list | tuple):
-        if any(isinstance(one, Turn) or (isinstance(one, Mapping) and _find_speaker(one) is not None) for one in data):
+        if any(
+            isinstance(one, Turn)
+            or (isinstance(one, Mapping) and (_find_speaker(one) is not None or _is_name_with_words(one)))
+            for one in data
+        ):
             return list(data)
         timed = all(isinstance(one, Mapping) and not _TIMES.isdisjoint(_name_fields(one)) for one in data)
         if timed and (text := _join_texts(data)):
             return text
         nested = (one for one in data if isinstance(one, Mapping) and {"text", "content"}.isdisjoint(_name_fields(one)))
-        found = [part for one in nested if (part := _find_entries(one))]
-        if all(isinstance(part, str) for part in found):
-            return " ".join(found) or None
-        return [turn for part in found for turn in ([part] if isinstance(part, str) else part)]
+        parts = [part for one in nested if (part := _find_entries(one))]
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return " ".join(texts) or None
+        return [turn for part in parts for turn in ([part] if isinstance(part, str) else part)]
     if not isinstance(data, Mapping):
         return None
     fields = _name_fields(data)
@@ -211,16 +216,16 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
     for key in _TURN_LIST_KEYS:
         if isinstance(entries := fields.get(key), list | tuple) and entries:
             recognised = key in _RECOGNISED and all(isinstance(one, Mapping) for one in entries)
-            named = [not recognised or _find_speaker(one) is not None for one in entries]
-            if not any(named):
+            has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
+            if not any(has_speaker):
                 return _join_texts(entries)
-            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, named, strict=True)]
+            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, has_speaker, strict=True)]
     text = _find_text(data)
     if isinstance(text, str):
         return None if speakers is not None else clean_text(text)
     inside = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, Mapping | list)]
-    found = [part for value in inside if (part := _find_entries(value))]
-    return next((part for part in found if isinstance(part, list)), next(iter(found), None))
+    parts = [part for value in inside if (part := _find_entries(value))]
+    return next((part for part in parts if isinstance(part, list)), next(iter(parts), None))
 
 
 def _find_speaker(entry: Mapping[Any, Any]) -> Any:
@@ -240,6 +245,14 @@ def _find_text(entry: Mapping[Any, Any]) -> Any:
     text = next((fields[key] for key in (*_TEXT_KEYS, *_TURN_LIST_KEYS) if key in fields), None)
     parts = [_find_text(part) if isinstance(part, Mapping) else part for part in text] if isinstance(text, list) else []
     return " ".join(parts) if parts and all(isinstance(part, str) for part in parts) else text
+
+
+def _is_name_with_words(entry: Mapping[Any, Any]) -> bool:
+    return (
+        len(entry) == 1
+        and {*_TEXT_KEYS, *_SPEAKER_KEYS}.isdisjoint(_name_fields(entry))
+        and isinstance(next(iter(entry.values())), str)
+    )
 
 
 def _is_empty(entry: Mapping[Any, Any]) -> bool:
@@ -290,8 +303,7 @@ def _parse_turn(entry: Any, number: int) -> Turn:
     if not isinstance(entry, Mapping):
         raise BadInput(f"turn {number} of the script is not an object with a speaker and a text: {repr(entry)[:80]}")
     speaker, text = _find_speaker(entry), _find_text(entry)
-    if speaker is None and len(entry) == 1 and {*_TEXT_KEYS}.isdisjoint(_name_fields(entry)):
-        # A name with what it says.
+    if _is_name_with_words(entry):
         speaker, text = next(iter(entry.items()))
     if isinstance(speaker, Mapping):
         speaker = _find_speaker(speaker)
