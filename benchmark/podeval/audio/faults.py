@@ -46,9 +46,9 @@ FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
 0.53; what was clipped stays flat when it is resampled or coded."""
 
-ALIKE = 1.1
+ALIKE, ALIKE_RUN = 1.1, 8
 """Ratio of the lengths of flat peaks up to which they are alike, as those of a tone are (a square wave of an instrument
-or a synthesiser) and those of clipped speech are not."""
+or a synthesiser) and those of clipped speech are not; and the fewest samples of a peak whose length says so."""
 
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
@@ -265,20 +265,17 @@ def _find_peaks_together(
     rows = np.lib.stride_tricks.sliding_window_view(peaks, times, axis=0)
     together = np.all(rows[:, _START, 1:] - rows[:, _END, :-1] <= CLIPPED_TOGETHER * rate, axis=1)
     # The peaks of each side have about one height, or exactly one.
-    spread, lengths = np.zeros(len(rows)), rows[:, _END] - rows[:, _START]
-    alike = np.ones(len(rows), dtype=bool)
+    spread = np.zeros(len(rows))
     for side in (rows[:, _HEIGHT], -rows[:, _HEIGHT]):
         highest = np.where(side > 0, side, 0.0).max(axis=1)
         spread = np.maximum(spread, highest / np.where(side > 0, side, np.inf).min(axis=1) - 1)
-        longest, shortest = np.where(side > 0, lengths, 0).max(axis=1), np.where(side > 0, lengths, np.inf).min(axis=1)
-        alike &= longest <= np.maximum(shortest * ALIKE, shortest + 2)
     flat, drop = rows[:, _FLATNESS].mean(axis=1), 1 - rows[:, _BESIDE].mean(axis=1)
     held = times == HELD_TIMES
-    likely = (
-        (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT) & ~alike
-    )
+    likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
     reach = round(CLIPPED_TOGETHER * rate)
     for number in np.flatnonzero(together & likely):
+        if not held and _are_alike(rows[number]):
+            continue
         # What is rounded to few values is held and flat by that alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
@@ -286,6 +283,15 @@ def _find_peaks_together(
         count = len(np.unique(samples[around][(share > 0.5) & (share < 1 + HELD_SPREAD)]))
         if count >= (max(HELD_VALUES, HELD_STEPS / drop[number]) if held else FLAT_VALUES):
             yield first, last
+
+
+def _are_alike(peaks: NDArray[np.float64]) -> bool:
+    """Whether the peaks of each side, columns of a table, are equally long; one longer and one shorter may begin or end
+    a tone.
+    """
+    lengths = peaks[_END] - peaks[_START]
+    sides = (np.sort(lengths[side])[1:-1] for side in (peaks[_HEIGHT] > 0, peaks[_HEIGHT] < 0))
+    return all(not len(side) or ALIKE_RUN <= side[0] >= min(side[-1] / ALIKE, side[-1] - 1) for side in sides)
 
 
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:

@@ -162,7 +162,9 @@ class _Walker:
     def _is_chunk(self, at: int, limit: int) -> bool:
         # Fewer than one of a thousand places within sound look like a name and a length that fits.
         tag, length = self._read_chunk(at)
-        fits = tag == self._data or at + 8 + length <= limit + 1
+        # `data: {` and `data: [` begin events.
+        is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
+        fits = is_sound or at + 8 + length <= limit + 1
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
