@@ -20,7 +20,7 @@ from website import Site, TooMany
 
 from podeval.errors import BadInput
 from podeval.sentences import write_sentence
-from podeval.submissions.document_draft import draft_document
+from podeval.submissions.author_kit import draft_document
 from podeval.submissions.gate import Gate
 from podeval.submissions.service import Submitter
 

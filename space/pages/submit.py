@@ -25,6 +25,7 @@ from podeval.runs.hf_jobs import HfJobs
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
+from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.gate import judge_model
 from podeval.submissions.job_budget import Ledger, estimate
@@ -38,7 +39,6 @@ from podeval.submissions.public_view import (
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import RULES, SubmissionRefused
-from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED, OPEN
 from podeval.systems.submission import Submission, build_json_schema

@@ -18,13 +18,13 @@ from website import UNRECORDED, Site, TooMany
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.sentences import write_sentence
 from podeval.store.files import DiskFull
+from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import (
     RunEntry,
     find_outputs_folder,
     list_expected_names,
     list_runs_of_tracks,
 )
-from podeval.submissions.scripts_kit import list_spoken
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Upload, Uploads
 

@@ -20,7 +20,7 @@ from podeval import benchmarks
 from podeval.errors import CodedSentence, PodevalError, StoreUnusable
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.files import DiskFull
-from podeval.submissions.document_draft import draft_document
+from podeval.submissions.author_kit import draft_document
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused

@@ -56,7 +56,7 @@ def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path
     [
         (["report", "--runs", "hf://buckets/lab/results"], "write hf://buckets/OWNER/NAME/FOLDER"),
         (["report", "--runs", "hf://buckets/lab/results/elsewhere"], "no results of runs in elsewhere"),
-        (["queue", "--runs", ADDRESS], "is in a bucket"),
+        (["submissions", "list", "--runs", ADDRESS], "is in a bucket"),
     ],
 )
 def test_what_cannot_be_read_from_a_bucket_is_a_sentence(

@@ -11,7 +11,6 @@ from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 
 READING = [
-    ("queue",),
     ("submissions", "list"),
     ("submissions", "show", "s0"),
     ("listening", "list"),
@@ -45,7 +44,7 @@ def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) ->
     with Database(here / "runs" / "podeval.db") as opened:
         assert Listening(opened).tests() == ["small"]
         assert Queue(opened).all() == []
-    for told in (podeval("queue"), podeval("submissions", "list", "--runs", "runs")):
+    for told in (podeval("submissions", "list"), podeval("submissions", "list", "--runs", "runs")):
         assert (told.code, told.out) == (0, "there are no submissions here\n")
     assert "0 systems" in podeval("arena", "status").out
     assert podeval("admin", "trail").code == 0
@@ -54,9 +53,9 @@ def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) ->
 def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -> None:
     assert podeval("arena", "init", "--runs", "other").code == 0
     assert (here / "other" / "podeval.db").is_file()
-    assert podeval("queue", "--runs", "other").code == 0
-    assert podeval("queue", "--board", "other").code == 0, "the folder of runs that the board shows"
-    assert podeval("queue").code == 2
+    assert podeval("submissions", "list", "--runs", "other").code == 0
+    assert podeval("submissions", "list", "--board", "other").code == 0, "the folder of runs that the board shows"
+    assert podeval("submissions", "list").code == 2
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
@@ -71,6 +70,6 @@ def test_a_command_that_reads_makes_no_database(podeval: Any, here: Path, comman
 
 def test_a_database_of_an_earlier_version_is_named(podeval: Any, here: Path) -> None:
     assert podeval("arena", "init", "--database", "podeval.db").err == ""
-    assert "./podeval.db is there: name it with --database" in podeval("queue").err
-    assert podeval("queue", "--database", "podeval.db").code == 0
+    assert "./podeval.db is there: name it with --database" in podeval("submissions", "list").err
+    assert podeval("submissions", "list", "--database", "podeval.db").code == 0
     assert "runs/podeval.db is a new database. ./podeval.db is there" in podeval("arena", "init").err

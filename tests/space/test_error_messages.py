@@ -90,7 +90,7 @@ TO_PAGES = (
     *("submissions/gate.py", "submissions/supplied_outputs.py", "submissions/service.py", "submissions/quotas.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
     *("submissions/content_marks.py", "submissions/fetch_model.py"),
-    *("submissions/document_draft.py", "leaderboard/compare.py"),
+    *("submissions/author_kit.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""
 REFUSALS = ("ArenaRefused", "BadInput", "Refusal", "UnknownSystem", "Unusable", "write_refusal")

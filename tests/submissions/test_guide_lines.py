@@ -84,7 +84,7 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
     printed = follow()
 
     assert "queued, number 1 in the queue" in printed["podeval submit submission.yaml"]
-    assert "mine  operator  outputs, number 1 in the queue" in printed["podeval queue"]
+    assert "mine  operator  outputs, number 1 in the queue" in printed["podeval submissions list"]
     assert ": published" in printed["podeval worker --once"]
     run = RunFolder(Path("runs"), "real_pod", "topics", "mine")
     outputs = [run.output(item.id) for item in items]

@@ -1,4 +1,4 @@
-"""`podeval queue` and its kin, with many submissions."""
+"""`podeval submissions list` with many submissions."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,9 +27,8 @@ def asked() -> Iterator[list[str]]:
     event.remove(Engine, "before_cursor_execute", note)
 
 
-@pytest.mark.parametrize("command", [("queue",), ("submissions", "list")])
-def test_a_long_list_asks_the_database_as_often_as_a_short_one(
-    tiny: ModuleType, empty_store: Path, tmp_path: Path, asked: list[str], command: tuple[str, ...]
+def test_a_long_list_is_in_order_and_asks_the_database_as_often_as_a_short_one(
+    tiny: ModuleType, empty_store: Path, tmp_path: Path, asked: list[str]
 ) -> None:
     def listed(count: int) -> tuple[int, list[str]]:
         path = Path(shutil.copy(empty_store, tmp_path / f"{count}.db"))
@@ -38,7 +37,7 @@ def test_a_long_list_asks_the_database_as_often_as_a_short_one(
             rows = [tiny.enqueue(queue, f"system_{number}", owner=f"owner {number}") for number in range(count)]
             database.close()
         asked.clear()
-        done = CliRunner().invoke(app, [*command, "--database", str(path)], catch_exceptions=False)
+        done = CliRunner().invoke(app, ["submissions", "list", "--database", str(path)], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         lines = done.stdout.splitlines()
         return len(asked), [line for line in lines if any(row.id in line for row in rows)]
@@ -46,5 +45,4 @@ def test_a_long_list_asks_the_database_as_often_as_a_short_one(
     (few, short), (many, long) = listed(2), listed(9)
     assert (len(short), len(long)) == (2, 9)
     assert few == many
-    if command == ("queue",):
-        assert [line.rpartition("number ")[2] for line in long] == [f"{n} in the queue" for n in range(1, 10)]
+    assert [line.rpartition("number ")[2] for line in long] == [f"{n} in the queue" for n in range(1, 10)]

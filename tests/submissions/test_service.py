@@ -242,7 +242,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
     assert "Tones passes all checks" in podeval("submit", str(document), "--check")
     id_, _, message = podeval("submit", str(document.parent)).partition(":")
     assert message == " queued, number 1 in the queue\n"
-    assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")
+    assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("submissions", "list")
     assert "cancelled" in podeval("submissions", "cancel", id_)
     assert "queued" in podeval("submissions", "retry", id_)
     trust = ["--trust-models"] if sandbox.explain_missing_isolation() else []

@@ -72,7 +72,6 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "serve": "board:serve",
     "doctor": "doctor:doctor",
     "submit": "submit:submit",
-    "queue": "submissions:queue",
     "worker": "worker:worker",
     "backup": "backup:backup",
     "restore": "backup:restore",
@@ -92,7 +91,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
 _GROUPS = {
     "Score": ("score", "measure", "defects", "metrics", "models"),
     "Benchmark": ("demo", "init", "run", "compare", "report", "data", "judge"),
-    "Serve": ("serve", "submit", "submissions", "queue", "worker", "arena", "listening"),
+    "Serve": ("serve", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
 """How `--help` groups them; one that stands nowhere is among the last."""

@@ -1,4 +1,4 @@
-"""`podeval submissions` and `queue`: where submissions stand, and what became of them."""
+"""`podeval submissions`: where submissions stand, and what became of them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -48,16 +48,32 @@ def list_(
     state: Annotated[str | None, typer.Option(help="only submissions in this state, such as queued or failed")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List submissions, newest first.
+    """List submissions: first those at work, then those that wait in their order, then all others, newest first.
 
     Example: podeval submissions list --state failed
     """
     from podeval.store.submission_tables import STATES
+    from podeval.submissions.states import LEASED, is_waiting_for_operator
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; choose from {', '.join(STATES)}")
     with open_queue(require_database(database, runs)) as queue:
-        _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
+        standings, workers = queue.standings(), {lease.submission: lease.worker for lease in queue.leases()}
+        rows = queue.all(owner=owner, states=(state,) if state else ())
+    order = {id: place for place, id in enumerate(standings)}
+    rows.sort(key=lambda row: (row.state not in LEASED, order.get(row.id, len(order))))
+    if as_json:
+        for row in rows:
+            emit(_to_plain(row))
+        return
+    if not rows:
+        print("there are no submissions here")
+    for row in rows:
+        quiet = row.state == "running" or (row.state == "queued" and not is_waiting_for_operator(row))
+        reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
+        by = f", by {workers[row.id]}" if row.id in workers else ""
+        standing = describe_standing(row, standings)
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{by}{reason}")
 
 
 @submissions.command()
@@ -240,26 +256,6 @@ def mirror(
         print(f"{record.push()} changes of state and {record.push_results(runs)} runs sent")
 
 
-def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show which submissions are running and which are waiting, in order.
-
-    Example: podeval queue
-    """
-    with open_queue(require_database(database, runs)) as database_queue:
-        order = database_queue.standings()
-        working = database_queue.all(states=("running", "measured"))
-        waiting = {row.id: row for row in database_queue.all(states=("queued",))}
-        rows = [
-            *working,
-            *(waiting[id] for id in order if id in waiting),
-            *database_queue.all(states=("received", "checked")),
-        ]
-        if not as_json:
-            for lease in database_queue.leases():
-                print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
-        _print(rows, order, as_json)
-
-
 def require_gpu(*, trusted: bool) -> None:
     """Refuse to run models on a GPU where they could not use one.
 
@@ -281,22 +277,6 @@ def open_queue(url: str) -> Iterator["Queue"]:
 
     with Database(url) as database:
         yield Queue(database)
-
-
-def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
-    from podeval.submissions.states import is_waiting_for_operator
-
-    if as_json:
-        for row in rows:
-            emit(_to_plain(row))
-        return
-    if not rows:
-        print("there are no submissions here")
-    for row in rows:
-        quiet = row.state == "running" or (row.state == "queued" and not is_waiting_for_operator(row))
-        reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
-        standing = describe_standing(row, standings)
-        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{reason}")
 
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:

@@ -1,8 +1,8 @@
 """Submissions, from the gate to the board: the queue, the worker, the sandbox, publishing, takedown."""
 
 __all__ = [
+    "author_kit",
     "benchmark_entries",
-    "document_draft",
     "fetch_model",
     "gate",
     "generation",

@@ -222,7 +222,7 @@ class Uploads:
             path = out / REPORT
             if path.is_symlink() or path.stat().st_size > 8 * 2**20:
                 raise ValueError
-            report = json.loads(path.read_bytes())
+            report: dict[str, Any] = json.loads(path.read_bytes())
         except (OSError, ValueError):
             if "left too little" in (ended.stopped or ""):
                 raise BadInput(write_sentence("cannot-store")) from None

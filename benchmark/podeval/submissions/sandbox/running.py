@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import selectors
 import signal
 import subprocess
 import threading
@@ -19,6 +18,8 @@ _FREE_DISK = 512 * 2**20
 """Bytes of the host's disk that must stay free."""
 _FREE_MEMORY = 512 * 2**20
 """Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
+_KILL_SECONDS = 10.0
+"""Seconds to wait for killed processes to be gone."""
 _SPARED = 4
 """How many times as long as it takes, a costly look waits for the next one."""
 
@@ -88,53 +89,39 @@ class Running:
 
     def _watch(self) -> None:
         """Watch the sandbox until its end; if watching fails, it is stopped at once."""
-        pipe = self._process.stdout
-        assert pipe is not None
-        os.set_blocking(pipe.fileno(), False)
+        reader = threading.Thread(target=self._read, daemon=True)
+        reader.start()
         try:
-            reason = self._watch_until_end(pipe.fileno())
+            reason = self._watch_until_end()
         except Exception as error:
             reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
-        self._read(pipe.fileno())
+        # Every process that could print is dead.
+        reader.join(_KILL_SECONDS)
         reason = reason or self._killed_by_the_kernel() or self._left_too_much()
         if self._group is not None:
             self._group.close()
-        pipe.close()
         log = bytes(self._tail).decode("utf-8", "replace")
         self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
-    def _watch_until_end(self, pipe: int) -> str | None:
+    def _watch_until_end(self) -> str | None:
         """Return why the sandbox has to be stopped; None once it has ended by itself."""
-        with selectors.DefaultSelector() as reading:
-            reading.register(pipe, selectors.EVENT_READ)
-            while self._process.poll() is None:
-                if reason := self._stopped or self._overuse():
-                    return reason
-                self._listen(reading, pipe)
+        while self._process.poll() is None:
+            if reason := self._stopped or self._overuse():
+                return reason
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(TICK)
         return None
 
-    def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
-        """Read what it prints until the next check, or its end."""
-        look = time.monotonic() + TICK
-        while self._process.poll() is None and (left := look - time.monotonic()) > 0:
-            if not reading.get_map():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(left)
-            elif reading.select(left):
-                if not self._read(pipe):
-                    reading.unregister(pipe)
+    def _read(self) -> None:
+        """Keep the end of what it prints, and read no faster than a program has reason to print."""
+        assert self._process.stdout is not None
+        with self._process.stdout as pipe:
+            while printed := os.read(pipe.fileno(), 65_536):
+                self._tail += printed
+                del self._tail[:-_LOG_BYTES]
                 time.sleep(TICK / 10)
-
-    def _read(self, pipe: int) -> bool:
-        """Read what it printed; return whether it may print more."""
-        with contextlib.suppress(BlockingIOError):
-            printed = os.read(pipe, 65_536)
-            self._tail += printed
-            del self._tail[:-_LOG_BYTES]
-            return bool(printed)
-        return True
 
     def _overuse(self) -> str | None:
         """Return which limit is exceeded, as a clause."""
@@ -189,7 +176,7 @@ class Running:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        end = time.monotonic() + 10
+        end = time.monotonic() + _KILL_SECONDS
         while any(cgroup.is_alive(pid) for pid in left) and time.monotonic() < end:
             for pid in left:
                 with contextlib.suppress(OSError):

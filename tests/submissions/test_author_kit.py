@@ -10,10 +10,9 @@ import pytest
 import soundfile
 
 from podeval.submissions import supplied_outputs
+from podeval.submissions.author_kit import list_spoken, read_repo_name, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry, list_expected_names
-from podeval.submissions.document_draft import read_repo_name
 from podeval.submissions.gate import GateLimits
-from podeval.submissions.scripts_kit import list_spoken, write_notebook, write_scripts
 
 TOPICS = RunEntry("real_pod", "topics", "voice")
 
