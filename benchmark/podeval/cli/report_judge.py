@@ -1,6 +1,7 @@
 """What a judge is worth: `podeval report judge`, `podeval judge check` and `podeval judge replay`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,8 +37,9 @@ def audit(
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
-    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Judges
-    are compared on the questions that both answered, and so are two folders of one judge: how it drifted.
+    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Each
+    folder is audited by itself; two judges, or one in two folders (how it drifted), are compared on the questions that
+    both answered.
 
     Example: podeval report judge records/
 
@@ -49,17 +51,19 @@ def audit(
 
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
-    audits = [auditing.audit(judge) for judge in read_answers(folders)]
-    alike = auditing.compare_judges([judge for folder in folders for judge in read_answers([folder])])
+    judges = [judge for folder in folders for judge in read_answers(folder)]
+    audits = [auditing.audit(judge) for judge in judges]
+    alike = auditing.compare_judges(judges)
     people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
     if as_json:
-        emit({"judges": audits, "between_judges": alike, "people": people}, allow_nan=False)
-    for audited in () if as_json else audits:
+        places = [{"folder": judge.folder, **asdict(audited)} for judge, audited in zip(judges, audits, strict=True)]
+        emit({"judges": places, "between_judges": alike, "people": people}, allow_nan=False)
+    for judge, audited in () if as_json else zip(judges, audits, strict=True):
         unfit = f"unfit for publication: {'; '.join(audited.unfit)}" if audited.unfit else "fit for publication"
-        print(f"{audited.judge['id']}: {unfit}")
+        print(f"{judge.id} in {judge.folder}: {unfit}")
         for row in auditing.list_rows(audited):
             quoted = f" (papers: {row.papers})" if row.papers else ""
-            print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f", n {row.count}{quoted}")
+            print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f"{row.p}, n {row.count}{quoted}")
         if audited.orders:
             print(f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only")
         for repeat in audited.steadiness:
@@ -85,7 +89,7 @@ def replay(
     """
     from podeval.validation.judge_answers import read_answers
 
-    for judge in read_answers([folder]):
+    for judge in read_answers(folder):
         for reply in judge.given:
             line: dict[str, Any] = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed}
             if as_json:
