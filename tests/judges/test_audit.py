@@ -325,10 +325,10 @@ def test_the_command_prints_and_exits_by_the_verdict(judged: Any, tmp_path: Path
     assert run(app, ["report", "judge", str(tmp_path)]).exit_code != 0
 
 
-def test_replay_shows_answers_as_read_today(judged: Any) -> None:
+def test_answers_are_shown_as_read_today(judged: Any) -> None:
     from podeval.cli import app
 
-    found = CliRunner().invoke(app, ["judge", "replay", str(judged(2, longer)), "--json"])
+    found = CliRunner().invoke(app, ["report", "judge", str(judged(2, longer)), "--answers", "--json"])
     assert found.exit_code == 0, found.output
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == 8
