@@ -26,6 +26,7 @@ from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard import table
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
+from podeval.metrics.description import describe_metric
 from podeval.metrics.inputs import MetricInputs
 from podeval.sentences import write_sentence
 
@@ -114,18 +115,7 @@ class ProgramApi:
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
         """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
         self._limit(request, RATE, "api metrics")
-        return [
-            {
-                "name": metric.name,
-                "title": metric.title,
-                "about": metric.about,
-                "version": metric.version,
-                "dimension": metric.dimension,
-                "inputs": list(metric.inputs),
-                "keys": [{"name": key.name, "better": key.better, "unit": key.unit} for key in metric.keys],
-            }
-            for metric in catalogue.load_all_metrics()
-        ]
+        return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
     def score(
         self, recording_file: gr.FileData | None = None, text: str = "", metrics: list[str] | None = None

@@ -90,7 +90,7 @@ def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
 def _audit(folder: Path, stamp: object) -> AuditedRecords:
     scores, human = folder / SCORES, folder / HUMAN
     try:
-        judges = [audit(judge) for judge in read_answers([folder])]
+        judges = [audit(judge) for judge in read_answers(folder)]
         with_people = scores.is_file() and human.is_file()
         people = compute_agreement(read_scores(scores, None), read_marks(human)) if with_people else None
     except BadInput as error:

@@ -156,7 +156,7 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.mark.long
 def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
-    (judge,) = read_answers([judged(25, longer)])
+    (judge,) = read_answers(judged(25, longer))
     found = audit(judge)
     # 25 pairs by two seeds; Wilson's lower bound of 50 of 50 is 50 / (50 + 1.96²) = 0.929.
     assert found.orders
@@ -167,16 +167,16 @@ def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
 
 @pytest.mark.long
 def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
-    (few,) = read_answers([judged(10, longer, folder="few")])
+    (few,) = read_answers(judged(10, longer, folder="few"))
     assert "20 pairs without ties, 50 are needed" in audit(few).unfit[0]
-    (trial,) = read_answers([judged(25, longer, folder="trial", trial=True)])
+    (trial,) = read_answers(judged(25, longer, folder="trial", trial=True))
     assert audit(trial).unfit == ("it is declared a trial model",)
-    (chance,) = read_answers([judged(30, by_chance, folder="chance")])
+    (chance,) = read_answers(judged(30, by_chance, folder="chance"))
     assert "agreement between orders" in audit(chance).unfit[0]
 
 
 def test_repeats_over_seeds_are_compared_by_measure(judged: Any) -> None:
-    (judge,) = read_answers([judged(5, longer)])
+    (judge,) = read_answers(judged(5, longer))
     found = {item.measure: item for item in audit(judge).steadiness}
     assert set(found) == {*dialogue_judge.KEYS}
     assert (found["overall"].identical.value, found["overall"].identical.count) == (1.0, 10)
@@ -197,7 +197,7 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
     texts = [("a", "b"), ("never", "b"), ("c", "d"), ("e", "f")]
     asked = [JudgeRequest(dialogue_judge.COMPARE, {"first": one, "second": other}) for one, other in texts]
     judging(serve(script), tmp_path, workers=1).ask(asked)
-    (judge,) = read_answers([tmp_path])
+    (judge,) = read_answers(tmp_path)
     assert (judge.asked, judge.unusable, judge.unanswered, judge.failed_calls) == (4, 2, 1, 1)
     found = audit(judge)
     assert found.unusable.value == 0.5
@@ -206,7 +206,10 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
 
 def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> None:
     folders = [judged(6, longer, folder="one", seeds=(0,)), judged(5, longer, folder="two", model="n", seeds=(0,))]
-    alike = {found.measure: found for found in compare_judges(read_answers(folders))}
+    alike = {
+        found.measure: found
+        for found in compare_judges([judge for folder in folders for judge in read_answers(folder)])
+    }
     overall = alike["overall"].figures
     # Five pairs in both orders.
     assert (overall["identical"].value, overall["identical"].count) == (1.0, 10)
@@ -220,7 +223,7 @@ def test_two_folders_of_one_judge_show_how_it_drifted(judged: Any) -> None:
         judged(6, longer, folder="old", seeds=(0,)),
         judged(6, lambda *pair: longer(*pair) - 1, folder="new", seeds=(0,)),
     ]
-    old, new = (judge for folder in folders for judge in read_answers([folder]))
+    old, new = (judge for folder in folders for judge in read_answers(folder))
     found = {likeness.measure: likeness for likeness in compare_judges([old, new])}["overall"]
     difference = found.figures["difference"]
     assert (difference.value, difference.low, difference.high, difference.count) == (-1.0, -1.0, -1.0, 12)
@@ -317,14 +320,15 @@ def test_the_command_prints_and_exits_by_the_verdict(judged: Any, tmp_path: Path
     assert both.exit_code == 1
     data = json.loads(both.output)
     assert [bool(judge["unfit"]) for judge in data["judges"]] == [False, True]
+    assert [judge["folder"] for judge in data["judges"]] == [str(fit), str(unfit)]
     assert data["between_judges"][0]["figures"]["identical"]["value"] == 1.0
     assert run(app, ["report", "judge", str(tmp_path)]).exit_code != 0
 
 
-def test_replay_shows_answers_as_read_today(judged: Any) -> None:
+def test_answers_are_shown_as_read_today(judged: Any) -> None:
     from podeval.cli import app
 
-    found = CliRunner().invoke(app, ["judge", "replay", str(judged(2, longer)), "--json"])
+    found = CliRunner().invoke(app, ["report", "judge", str(judged(2, longer)), "--answers", "--json"])
     assert found.exit_code == 0, found.output
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == 8

@@ -72,7 +72,7 @@ def test_address_restores_the_view(board: pd.DataFrame) -> None:
         columns=("dnsmos.ovrl", "dnsmos.bak"),
         protocols=(UPSTREAM,),
         sort="dnsmos.bak",
-        plot="dnsmos.bak",
+        plot="radar",
     )
     view = resolve_view(wish, board).view
     again = resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view

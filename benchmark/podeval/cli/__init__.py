@@ -33,7 +33,6 @@ def _judge() -> typer.Typer:
     from podeval.cli import judge, report_judge
 
     judge.judge.command()(report_judge.check)
-    judge.judge.command()(report_judge.replay)
     return judge.judge
 
 

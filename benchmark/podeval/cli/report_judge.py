@@ -1,14 +1,19 @@
-"""What a judge is worth: `podeval report judge`, `podeval judge check` and `podeval judge replay`."""
+"""What a judge is worth: `podeval report judge` and `podeval judge check`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podeval.cli.completion import complete_benchmark
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.validation.judge_answers import JudgeAnswers
+    from podeval.validation.judge_audit import AuditFindings
 
 CHECKS = {
     "unusable": "first answers that could not be used",
@@ -31,13 +36,17 @@ def audit(
         Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and optionally rater")
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="show every recorded answer as this version reads it, instead of an audit")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
-    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Judges
-    are compared on the questions that both answered, and so are two folders of one judge: how it drifted.
+    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Each
+    folder is audited by itself; two judges, or one in two folders (how it drifted), are compared on the questions that
+    both answered.
 
     Example: podeval report judge records/
 
@@ -49,43 +58,44 @@ def audit(
 
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
-    audits = [auditing.audit(judge) for judge in read_answers(folders)]
-    alike = auditing.compare_judges([judge for folder in folders for judge in read_answers([folder])])
+    judges = [judge for folder in folders for judge in read_answers(folder)]
+    if answers:
+        _show_answers(judges, as_json)
+        return
+    audits = [auditing.audit(judge) for judge in judges]
+    alike = auditing.compare_judges(judges)
     people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
     if as_json:
-        emit({"judges": audits, "between_judges": alike, "people": people}, allow_nan=False)
-    for audited in () if as_json else audits:
-        unfit = f"unfit for publication: {'; '.join(audited.unfit)}" if audited.unfit else "fit for publication"
-        print(f"{audited.judge['id']}: {unfit}")
-        for row in auditing.list_rows(audited):
-            quoted = f" (papers: {row.papers})" if row.papers else ""
-            print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f", n {row.count}{quoted}")
-        if audited.orders:
-            print(f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only")
-        for repeat in audited.steadiness:
-            print(f"  repeats of {repeat.prompt}, {repeat.measure}: {auditing.describe_repeat(repeat)}")
-        counts = f"{audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
-        print(f"  {counts}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered")
-    if people and not as_json:
-        print(f"With people: {people.items} items in common, {people.raters} rater(s)")
-        for row in auditing.list_agreement_rows(people):
-            print(f"  {row.name}: {row.figure}, n {row.count}")
-    for one in () if as_json else alike:
-        print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {auditing.describe_likeness(one)}")
+        places = [{"folder": judge.folder, **asdict(audited)} for judge, audited in zip(judges, audits, strict=True)]
+        emit({"judges": places, "between_judges": alike, "people": people}, allow_nan=False)
+    else:
+        for judge, audited in zip(judges, audits, strict=True):
+            _print_audit(f"{judge.id} in {judge.folder}", audited)
+        for row in auditing.list_agreement_rows(people) if people else ():
+            print(f"With people, {row.name}: {row.figure}, n {row.count}")
+        for one in alike:
+            print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {auditing.describe_likeness(one)}")
     raise typer.Exit(int(any(findings.unfit for findings in audits)))
 
 
-def replay(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="records of judges")],
-    as_json: AsJson = False,
-) -> None:
-    """Show every recorded answer as the current version reads it; no judge is asked.
+def _print_audit(name: str, audited: "AuditFindings") -> None:
+    from podeval.validation.judge_audit import describe_repeat, list_rows
 
-    Example: podeval judge replay records/ --json
-    """
-    from podeval.validation.judge_answers import read_answers
+    unfit = f"unfit for publication: {'; '.join(audited.unfit)}" if audited.unfit else "fit for publication"
+    print(f"{name}: {unfit}")
+    for row in list_rows(audited):
+        quoted = f" (papers: {row.papers})" if row.papers else ""
+        print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f"{row.p}, n {row.count}{quoted}")
+    if audited.orders:
+        print(f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only")
+    for repeat in audited.steadiness:
+        print(f"  repeats of {repeat.prompt}, {repeat.measure}: {describe_repeat(repeat)}")
+    counts = f"{audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
+    print(f"  {counts}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered")
 
-    for judge in read_answers([folder]):
+
+def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
+    for judge in judges:
         for reply in judge.given:
             line: dict[str, Any] = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed}
             if as_json:

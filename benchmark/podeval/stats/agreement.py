@@ -234,23 +234,6 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     return Estimate(value, low, high, things)
 
 
-def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate]]:
-    """Return Pearson's correlation of every rater with every other, over the items that both rated.
-
-    Returns:
-        A square table in the order of the raters; a pair with fewer than three common items has the value None.
-    """
-    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    matrix: list[list[Estimate]] = []
-    for row in table:
-        line = []
-        for other in table:
-            both = ~np.isnan(row) & ~np.isnan(other)
-            line.append(plcc(row[both].tolist(), other[both].tolist()))
-        matrix.append(line)
-    return matrix
-
-
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Return each rater's SRCC, PLCC and KRCC with the mean of the others, over the items both have (LFS Table 6)."""
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)

@@ -4,7 +4,7 @@ import json
 import string
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class JudgeAnswers:
 
     Args:
         described: the judge's description, as `Judge.described`.
-        folder: the first folder with its records.
+        folder: the folder with its records.
         given: the usable answers.
         asked: number of questions that got at least one answer.
         unusable: how many of those had a first answer that could not be used.
@@ -86,39 +86,33 @@ class JudgeAnswers:
         return bool(self.described.get("trial"))
 
 
-def read_answers(folders: Iterable[Path]) -> list[JudgeAnswers]:
-    """Read the answers of all judges from one or several folders of records.
-
-    Args:
-        folders: folders of records.
+def read_answers(folder: Path) -> list[JudgeAnswers]:
+    """Read the answers of all judges from a folder of records.
 
     Raises:
-        BadInput: a folder contains no records, or damaged ones.
+        BadInput: the folder contains no records, or damaged ones.
     """
-    answers: dict[str, JudgeAnswers] = {}
-    for folder in folders:
-        records = Records(folder)
-        # List the judges, and count failed calls.
-        if not records.judges():
-            raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
-        for described in records.judges():
-            answers.setdefault(described["id"], JudgeAnswers(described, str(folder)))
-        for failure in records.failures():
-            _of(answers, failure["judge"]).failed_calls += 1
-        # Of a question asked again, only the newest series counts.
-        newest: dict[str, list[JudgeExchange]] = {}
-        for exchange in records.all_exchanges():
-            judge = _of(answers, exchange.judge)
-            judge.prompt_tokens += exchange.answer.prompt_tokens or 0
-            judge.answer_tokens += exchange.answer.answer_tokens or 0
-            before = newest.get(exchange.key)
-            if before is None or before[0].series < exchange.series:
-                newest[exchange.key] = []
-            # Without its large parts: the messages, and the raw answer beside its text.
-            light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
-            newest[exchange.key].append(light)
-        for exchanges in newest.values():
-            _add(answers[exchanges[0].judge], exchanges)
+    records = Records(folder)
+    # List the judges, and count failed calls.
+    if not records.judges():
+        raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
+    answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
+    for failure in records.failures():
+        _of(answers, failure["judge"]).failed_calls += 1
+    # Of a question asked again, only the newest series counts.
+    newest: dict[str, list[JudgeExchange]] = {}
+    for exchange in records.all_exchanges():
+        judge = _of(answers, exchange.judge)
+        judge.prompt_tokens += exchange.answer.prompt_tokens or 0
+        judge.answer_tokens += exchange.answer.answer_tokens or 0
+        before = newest.get(exchange.key)
+        if before is None or before[0].series < exchange.series:
+            newest[exchange.key] = []
+        # Without its large parts: the messages, and the raw answer beside its text.
+        light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
+        newest[exchange.key].append(light)
+    for exchanges in newest.values():
+        _add(answers[exchanges[0].judge], exchanges)
     return list(answers.values())
 
 

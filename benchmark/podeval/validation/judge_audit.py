@@ -101,6 +101,7 @@ class AuditRow:
     count: int
     papers: str = ""
     unit: str = ""
+    p: str = ""
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
@@ -136,13 +137,13 @@ def list_rows(audited: AuditFindings) -> list[AuditRow]:
     if orders and orders.lengths:
         figures.append(("longer", orders.lengths.longer.share, orders.lengths.longer.p, "LPR"))
     rows = [
-        AuditRow(name, format_estimate(share, 3) + _format_p(p), share.count, quote_papers(measure, "bias"))
+        AuditRow(name, format_estimate(share, 3), share.count, quote_papers(measure, "bias"), p=_format_p(p))
         for name, share, p, measure in figures
     ]
     if orders and orders.lengths:
         excess = orders.lengths.excess
-        figure = format_estimate(excess, 1) + _format_p(orders.lengths.p_excess)
-        rows.append(AuditRow("excess", figure, excess.count, unit=orders.unit))
+        p_excess = _format_p(orders.lengths.p_excess)
+        rows.append(AuditRow("excess", format_estimate(excess, 1), excess.count, unit=orders.unit, p=p_excess))
     return rows
 
 
