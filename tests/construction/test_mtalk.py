@@ -84,14 +84,13 @@ def test_from_dialogues_to_a_built_dataset(tmp_path: Path, dialogues: Path, mode
     for number, name in enumerate(("sem-9-1-1", "sem-9-1-2", "amb-9-1-1", "amb-9-1-2")):
         speech(recordings / f"{name}.wav", number)
     podeval("mtalk_bench", "check", "--into", into, code=1)
-    edit(into / "round-1.csv", all={"keep": "yes"}, sem_9_1_2={"keep": "no", "fault (edit)": "words"})
+    edit(into / "checks.csv", all={"keep": "yes"}, sem_9_1_2={"keep": "no", "fault (edit)": "words"})
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
     assert "round 1: 4 heard, 1 refused (1 words)" in done.output
     assert "sem-9-1-2 waits: refused in round 1 (words); record it again" in done.output
-    assert not (into / "round-2.csv").exists()
     speech(recordings / "sem-9-1-2.wav", 77)
     podeval("mtalk_bench", "check", "--into", into, code=1)
-    edit(into / "round-2.csv", all={"keep": "yes"})
+    edit(into / "checks.csv", all={"keep": "yes"})
     done = podeval("mtalk_bench", "check", "--into", into)
     assert "round 2: 1 heard, 0 refused" in done.output
     assert "checked: 4 of 4 turns accepted" in done.output
@@ -130,7 +129,7 @@ def test_a_turn_refused_three_times_leaves_with_its_dialogue(tmp_path: Path, dia
         podeval("mtalk_bench", "check", "--into", into, code=1)
         refused = {"keep": "no", "fault (edit)": "expression"}
         # It may be recorded anew before anybody reads the verdict.
-        edit(into / f"round-{number}.csv", all={"keep": "yes"}, sem_9_1_2=refused)
+        edit(into / "checks.csv", all={"keep": "yes"}, sem_9_1_2=refused)
     done = podeval("mtalk_bench", "check", "--into", into)
     assert "round 3: 1 heard, 1 refused (1 expression)" in done.output
     (left,) = rows(into / "left_out.jsonl")
@@ -147,7 +146,7 @@ def test_a_verdict_does_not_hold_for_another_recording(tmp_path: Path, dialogues
     for number in (1, 2):
         speech(into / "recordings" / f"sem-9-1-{number}.wav", number)
     podeval("mtalk_bench", "check", "--into", into, code=1)
-    edit(into / "round-1.csv", all={"keep": "yes"})
+    edit(into / "checks.csv", all={"keep": "yes"})
     podeval("mtalk_bench", "check", "--into", into)
     speech(into / "recordings" / "sem-9-1-1.wav", 9)
     done = podeval("mtalk_bench", "check", "--into", into, code=1)
@@ -162,7 +161,7 @@ def test_a_machine_says_what_it_hears_to_be_wrong(tmp_path: Path, dialogues: Pat
     soundfile.write(into / "recordings" / "sem-9-1-1.wav", np.zeros(16_000), 16_000)
     speech(into / "recordings" / "sem-9-1-2.wav")
     podeval("mtalk_bench", "check", "--into", into, code=1)
-    table = (into / "round-1.csv").read_text(encoding="utf-8-sig")
+    table = (into / "checks.csv").read_text(encoding="utf-8-sig")
     found = {line["id"]: line["heard by machine"] for line in csv.DictReader(io.StringIO(table))}
     assert "silen" in found["sem-9-1-1"]
     assert found["sem-9-1-2"] == ""

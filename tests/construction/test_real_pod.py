@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
-import soundfile
 
 pytest.importorskip("datasets")
 
-from podeval.benchmarks.benchmark import Item
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
 from podeval.datasets.feeds import EpisodeLink
@@ -164,18 +161,3 @@ def test_topics_that_are_the_same_are_asked_for_again(tmp_path: Path, model: Any
     model.answers.append(lambda question: next(answers))
     podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
     assert len(model.asked) == 2
-
-
-def test_recordings_of_ones_own_become_items_when_people_name_their_topics(tmp_path: Path, podeval: Any) -> None:
-    shows, into = tmp_path / "shows", tmp_path / "mine"
-    shows.mkdir()
-    for name in ("on_bees", "my-talk"):
-        soundfile.write(shows / f"{name}.wav", 0.1 * np.sin(np.arange(16_000) / 5), 16_000)
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "own recordings: 0 of 2 with" in done.output
-    yes = {"keep": "yes", "category (edit)": "Leisure"}
-    edit(into / "own.csv", on_bees=yes, **{"my-talk": yes | {"category (edit)": "Gardening"}})
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "my-talk waits: its row in own.csv cannot be used: name its topic, and a category of" in done.output
-    (item,) = json.loads((into / "own_topics.json").read_text(encoding="utf-8"))["items"]
-    assert Item.model_validate(item) == Item(id="on_bees", topic="on bees", category="Leisure", language="en", voices=2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.completion import complete_benchmark, complete_split
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
@@ -52,7 +52,7 @@ def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.store.database import Database
 
-    with Database(announce_database(database, runs)) as opened:
+    with Database(resolve_database(database, runs)) as opened:
         print(f"{opened.name} is ready")
 
 
@@ -124,7 +124,7 @@ def add_runs(
     )
     if not arena_manifest.outputs:
         raise BadInput(f"no item has recordings of two systems in {runs}; make some with `podeval run`, of each system")
-    with Database(announce_database(database, runs)) as opened:
+    with Database(resolve_database(database, runs)) as opened:
         done = take_in(opened, arena_manifest, strict=False)
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
         print(f"{size}, {_describe_added(done)} in {opened.name}")
