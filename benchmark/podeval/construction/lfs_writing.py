@@ -82,8 +82,8 @@ def place_orders(
     orders = []
     for kind, topics in suggested.kept:
         scenario, _, language = kind.partition("/")
-        for place, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
-            name = f"{scenario}-{CODES[language]}-{place:04d}"
+        for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
+            name = f"{scenario}-{CODES[language]}-{index:04d}"
             # Drawn by the order's own name, so the same plan orders the same lengths.
             length = random.Random(name).randint(*lengths)  # noqa: S311
             facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}

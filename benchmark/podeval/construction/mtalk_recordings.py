@@ -43,7 +43,7 @@ class Check(StagedRow):
     turn: str
     round: int
     sha256: str
-    shown: dict[str, str]
+    context: dict[str, str]
     accepted: bool | None = None
     fault: str = ""
     remark: str = ""
@@ -51,7 +51,7 @@ class Check(StagedRow):
     @property
     def entry(self) -> ReviewRow:
         """The row of the table."""
-        return ReviewRow(self.turn, self.shown, {"fault": ""})
+        return ReviewRow(self.turn, self.context, {"fault": ""})
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def make_check(take: Take, number: int) -> Check:
         "recording": take.sha256[:12],
     }
     name = f"{take.turn}/{number}/{take.sha256[:12]}"
-    return Check(id=name, turn=take.turn, round=number, sha256=take.sha256, shown=context)
+    return Check(id=name, turn=take.turn, round=number, sha256=take.sha256, context=context)
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,8 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
     """
     documents: dict[str, Document] = {}
     for path in paths:
-        listed = path.suffix == ".jsonl"
-        raw = [one for _, one in read_objects(path)] if listed else [{"id": path.stem, "text": read_text(path)}]
+        is_jsonl = path.suffix == ".jsonl"
+        raw = [one for _, one in read_objects(path)] if is_jsonl else [{"id": path.stem, "text": read_text(path)}]
         # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):
             text = one.get("text")

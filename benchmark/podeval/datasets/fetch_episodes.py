@@ -191,8 +191,8 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
         yield f"{one.id:{width}}  {one.status:11}  {audio or one.reason or ''}".rstrip()
     counts = Counter(one.status for one in attempts)
-    found = counts.pop("found", 0)
-    yield f"{found} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
+    successes = counts.pop("found", 0)
+    yield f"{successes} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
 
 
 def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> Attempt:

@@ -60,8 +60,6 @@ class ModelCard:
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
     its job in every language. With `processor` it runs on the processor on every machine, also on one with a GPU.
     With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
-    `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
-    `podeval.models.registry.restore_former_id`).
     """
 
     id: str
@@ -82,7 +80,6 @@ class ModelCard:
     languages: tuple[str, ...] = ()
     processor: bool = False
     exported: bool = False
-    formerly: str | None = None
     extra: str = "embedded"
 
     @property
