@@ -1,7 +1,5 @@
 """Real-Pod constructed: topics suggested and kept, episodes found on a loopback directory and chosen, items built."""
 
-import csv
-import io
 import json
 import threading
 from collections.abc import Iterator
@@ -80,19 +78,13 @@ def episode(number: int, title: str, **more: Any) -> dict[str, Any]:
     )
 
 
-def edit(path: Path, **cells: dict[str, str]) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | cells.get(line["id"].replace("/", "__"), {}) for line in lines)
-
-
 def topics_of(category: str) -> dict[str, Any]:
     return {"suggestions": [f"{category.lower()} matter {n}" for n in range(1, 6)]}
 
 
-def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval: Any, directory: Directory) -> None:
+def test_from_categories_to_a_built_dataset(
+    tmp_path: Path, model: Any, podeval: Any, directory: Directory, edit: Any
+) -> None:
     into = tmp_path / "mine"
     model.answers.append(lambda question: topics_of(question.partition("podcasts: ")[2].partition(".")[0]))
     chosen = ("--set", "categories=Arts,News", "--judge", model.name)
@@ -103,9 +95,8 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     no = {"keep": "no"}
     edit(
         into / "topics.csv",
-        **{f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)},
-        Arts_1={"keep": "yes", "topic (edit)": "why we paint"},
-        News_1={"keep": "yes"},
+        {f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)}
+        | {"Arts_1": {"keep": "yes", "topic (edit)": "why we paint"}, "News_1": {"keep": "yes"}},
     )
     directory.episodes = {
         "paint": [episode(1, "On painting"), episode(2, "Colours"), {"trackId": 3}],
@@ -120,10 +111,10 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     podeval("real_pod", "search", "--into", into, "--set", "country=gb")
     assert len(directory.asked) == asked
 
-    edit(into / "candidates.csv", Arts_1__1={"keep": "yes"}, Arts_1__2={"keep": "yes"}, News_1__2={"keep": "yes"})
+    edit(into / "candidates.csv", {name: {"keep": "yes"} for name in ("Arts_1/1", "Arts_1/2", "News_1/2")})
     done = podeval("real_pod", "finish", "--into", into, code=1)
     assert "Arts_1 waits: 2 episodes have yes in candidates.csv; leave one" in done.output
-    edit(into / "candidates.csv", Arts_1__1={"keep": ""})
+    edit(into / "candidates.csv", {"Arts_1/1": {"keep": ""}})
     podeval("real_pod", "finish", "--into", into)
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
