@@ -28,7 +28,7 @@ def _refuse_bucket(runs: Path) -> Path:
 
 
 Runs = Annotated[
-    Path, typer.Option("--runs", "--board", help="folder of runs that the leaderboard shows", callback=_refuse_bucket)
+    Path, typer.Option("--runs", help="folder of runs that the leaderboard shows", callback=_refuse_bucket)
 ]
 
 

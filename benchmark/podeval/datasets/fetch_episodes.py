@@ -221,7 +221,7 @@ def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> At
                 return replace(at_address, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
     last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
-    status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
+    status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
         _clear(scratch)
     return replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
