@@ -151,7 +151,7 @@ def _read_by_people(chance: random.Random, *, clean: bool) -> Dialogue:
     """Readers of LibriTTS-R, one clip each, in an order of chance; one speaker to the script."""
     rows = [
         row
-        for name in ("real_pod_voices.json", "real_pod_voices_v1.json")
+        for name in ("real_pod_voices.json", "real_pod_long_voices.json")
         for row in json.loads((DATA / name).read_text(encoding="utf-8"))["voices"]
     ]
     chance.shuffle(rows)

@@ -119,7 +119,7 @@ def read_clips() -> tuple[tuple[tuple[Samples, tuple[str, ...], Times], ...], ..
     """Every reader's clip, cut into turns: sound, words, times of the words; nothing of a clip that cannot be cut."""
     rows = [
         row
-        for name in ("real_pod_voices.json", "real_pod_voices_v1.json")
+        for name in ("real_pod_voices.json", "real_pod_long_voices.json")
         for row in json.loads((DATA / name).read_text(encoding="utf-8"))["voices"]
     ]
     return tuple(_cut_clip(row["file"], row["words"]) for row in rows)

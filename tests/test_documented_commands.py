@@ -136,9 +136,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a reader of a page has: recordings, a script, runs of two systems."""
     folder = tmp_path_factory.mktemp("reader")
     voices = {
-        voice.id: voice
-        for item in benchmarks.get("real_pod").items("topics_v1")
-        for voice in item.reference_voices.values()
+        voice.id: voice for item in benchmarks.get("real_pod").items("long") for voice in item.reference_voices.values()
     }
     pair = {"HOST": voices["libritts_r_6215"], "GUEST": voices["libritts_r_294"]}
     sounds = []

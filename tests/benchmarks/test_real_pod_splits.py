@@ -103,17 +103,3 @@ def test_a_number_that_runs_into_its_neighbour_is_reported() -> None:
 
     assert joined("Lane 5, won.") is None
     assert joined("Lane six 5 won.") == "five"
-
-
-def test_the_long_split_before_its_facts_were_mended_can_still_be_run() -> None:
-    real_pod = benchmarks.get("real_pod")
-    split = real_pod.split("long_v1")
-    assert split.superseded_by == "long"
-    changed = [
-        (now.id, number)
-        for now, then in zip(real_pod.items("long"), real_pod.items("long_v1"), strict=True)
-        if now.script and then.script
-        for number, (new, old) in enumerate(zip(now.script.turns, then.script.turns, strict=True), 1)
-        if new != old
-    ]
-    assert changed == [("long_en_10_4", 4), ("long_en_30_2", 83)]

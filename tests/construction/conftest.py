@@ -1,9 +1,12 @@
 """A language model for tests of constructions: the scripted server of tests/judges, told what to answer by question."""
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,3 +66,36 @@ def podeval() -> Callable[..., Result]:
         return done
 
     return run
+
+
+def _read_table(path: Path) -> dict[str, dict[str, str]]:
+    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    key = next(iter(lines[0]))
+    return {line[key]: line for line in lines}
+
+
+@pytest.fixture
+def table() -> Callable[[Path], dict[str, dict[str, str]]]:
+    """The lines of a table by the first cell of each."""
+    return _read_table
+
+
+@pytest.fixture
+def edit() -> Callable[..., None]:
+    """Fill in cells of a table, by the first cell of a line; `others` are filled in everywhere else."""
+
+    def fill(path: Path, cells: dict[str, dict[str, str]], others: dict[str, str] | None = None) -> None:
+        lines = _read_table(path)
+        assert cells.keys() <= lines.keys()
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, next(iter(lines.values())).keys())
+            writer.writeheader()
+            writer.writerows(line | cells.get(name, others or {}) for name, line in lines.items())
+
+    return fill
+
+
+@pytest.fixture
+def rows() -> Callable[[Path], list[dict[str, Any]]]:
+    """The rows of a step's file."""
+    return lambda path: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,7 +1,5 @@
 """Recordings become texts: poor ones are dropped, the others transcribed by speaker, proofread by people, taken in."""
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -14,10 +12,6 @@ import soundfile
 from podeval.analysis import Recording
 from podeval.construction.collecting import cut_passages
 from podeval.text.dialogue_segments import Segment
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def segment(speaker: str, start: float, words: int) -> Segment:
@@ -36,7 +30,7 @@ def test_passages_are_whole_segments_within_the_lengths() -> None:
 
 @pytest.mark.models
 def test_real_recordings_end_up_as_cases(
-    tmp_path: Path, shared_data: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shared_data: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch, rows: Any, edit: Any
 ) -> None:
     """A clean dialogue in two voices and a far-field meeting: DNSMOS keeps the first only."""
     shows, into = tmp_path / "shows", tmp_path / "mine"
@@ -69,14 +63,9 @@ def test_real_recordings_end_up_as_cases(
     podeval(*arguments)
     done = podeval("lfs_bench", "proofread", "--into", into, code=1)
     assert "proofread: 0 kept, 1 waiting" in done.output
-    table = into / "transcripts.csv"
-    lines = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"), newline="")))
     corrected = "[Speaker1] What was really said.\n[Speaker2] Indeed."
-    lines[0] |= {"keep": "yes", "scenario (edit)": "interview", "text (edit)": corrected}
-    with table.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, lines[0].keys())
-        writer.writeheader()
-        writer.writerows(lines)
+    cells = {"keep": "yes", "scenario (edit)": "interview", "text (edit)": corrected}
+    edit(into / "transcripts.csv", {"dialogue_kokoro-001": cells})
     podeval("lfs_bench", "proofread", "--into", into)
     (case,) = rows(into / "taken.jsonl")
     assert (case["id"], case["scene"], case["language"]) == ("dialogue_kokoro-001", "interview", "english")

@@ -1,7 +1,5 @@
 """LFS-Bench constructed from nothing: written, refined, reviewed, made up for, finished, built; by a scripted model."""
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -78,19 +76,9 @@ def writer(model: Any, monkeypatch: pytest.MonkeyPatch) -> Writer:
     return writer
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def decide(path: Path, **keep: str) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | {"keep": keep.get(line["id"].replace("-", "_"), "yes")} for line in lines)
-
-
-def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval: Any, model: Any) -> None:
+def test_from_a_plan_to_a_built_dataset(
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any, edit: Any
+) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     chosen = ("--set", "each=2", "--set", "scenarios=lesson,chat,seminar")
     podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
@@ -125,7 +113,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
         raise podeval("lfs_bench", "finish", "--into", into, code=None).exception
     assert not (into / "finished").exists()
 
-    decide(into / "review.csv", **{by_topic[no].replace("-", "_"): "no"})
+    edit(into / "review.csv", {by_topic[no]: {"keep": "no"}}, {"keep": "yes"})
     podeval("lfs_bench", "finish", "--into", into)
     assert sum(len(rows(into / "finished" / f"{part}_speaker.jsonl")) for part in ("mono", "two", "multi")) == 13
     text = "".join(path.read_text(encoding="utf-8") for path in (into / "finished").glob("*.jsonl"))
@@ -151,7 +139,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     assert list(verify(tmp_path / "built")) == []
 
 
-def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model: Any, podeval: Any) -> None:
+def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model: Any, podeval: Any, rows: Any) -> None:
     writer, tries = Writer(model), list[str]()
 
     def short_first(question: str) -> Any:
@@ -170,7 +158,7 @@ def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model:
     assert order["length"] * 0.9 < len(case["content"][0]["text"].split()) < order["length"] * 1.2
 
 
-def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: Any, podeval: Any) -> None:
+def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: Any, podeval: Any, rows: Any) -> None:
     writer = Writer(model)
     model.answers.append(lambda question: "I would rather not." if "About" in question else writer(question))
     only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
@@ -186,7 +174,7 @@ def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: An
 
 
 def test_what_stopped_on_the_way_goes_on_and_asks_nothing_twice(
-    tmp_path: Path, writer: Writer, podeval: Any, model: Any
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any
 ) -> None:
     """A budget that is used up stops a step as a kill does: what was answered is recorded, the rest waits."""
     arguments = ("--into", tmp_path, "--set", "each=3", "--set", "scenarios=news", "--judge", model.name)
@@ -207,7 +195,7 @@ def test_what_stopped_on_the_way_goes_on_and_asks_nothing_twice(
     assert len(set(model.asked)) == len(model.asked)
 
 
-def test_ones_own_texts(tmp_path: Path, writer: Writer, podeval: Any, model: Any) -> None:
+def test_ones_own_texts(tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any) -> None:
     only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
     podeval("lfs_bench", "write", "--into", tmp_path / "m", *only)
     mine = {"content": [{"speaker": "A", "text": "See https://x.org/a it is topic 0 too 🙂."}], "theme": "t"}
@@ -268,7 +256,7 @@ def test_patterns_of_personal_data_are_pointed_at_whatever_the_judge_finds() -> 
 
 
 def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
-    tmp_path: Path, writer: Writer, podeval: Any, model: Any
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any
 ) -> None:
     details = [{"quote": "Nobody Here", "kind": "name", "public": False, "stand_in": "X"}]
     podeval("lfs_bench", "write", "--into", tmp_path, "--set", "scenarios=speech",

@@ -1,7 +1,5 @@
 """PodBench constructed from documents: clustered by query, requests over the dimensions, filtered, reviewed, built."""
 
-import csv
-import io
 import json
 import re
 import sys
@@ -69,18 +67,6 @@ def user(model: Any, monkeypatch: pytest.MonkeyPatch) -> User:
     return user
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def edit(path: Path, **cells: dict[str, str]) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | cells.get(line["id"], {}) for line in lines)
-
-
 @pytest.fixture
 def documents(tmp_path: Path) -> list[Path]:
     """Two texts on tea, one on chess, one on rivers, one in Chinese."""
@@ -98,7 +84,7 @@ def documents(tmp_path: Path) -> list[Path]:
 
 
 def test_from_documents_to_a_built_dataset(
-    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any
+    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any, rows: Any, edit: Any
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     done = podeval("podbench", "take", *documents, "--into", into)
@@ -123,7 +109,7 @@ def test_from_documents_to_a_built_dataset(
         raise podeval("podbench", "finish", "--into", into, code=None).exception
     corrected = "Make a podcast on tea, please, with two voices."
     cells = {"keep": "yes", "instruction (edit)": corrected, "requirements (edit)": "speaker_number: 2"}
-    edit(into / "review.csv", **{"tea-1": cells, "rivers": {"keep": "no"}})
+    edit(into / "review.csv", {"tea-1": cells, "rivers": {"keep": "no"}})
     done = podeval("podbench", "finish", "--into", into, code=1)
     assert "review: 1 kept, 1 left out, 1 waiting" in done.output
     podeval("podbench", "finish", "--into", into, "--accept-all")
@@ -150,7 +136,7 @@ def test_from_documents_to_a_built_dataset(
 
 
 def test_a_request_that_names_other_dimensions_is_asked_for_again(
-    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any
+    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any, rows: Any
 ) -> None:
     missed = list[str]()
 

@@ -1,7 +1,5 @@
 """Real-Pod constructed: topics suggested and kept, episodes found on a loopback directory and chosen, items built."""
 
-import csv
-import io
 import json
 import threading
 from collections.abc import Iterator
@@ -10,13 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
-import soundfile
 
 pytest.importorskip("datasets")
 
-from podeval.benchmarks.benchmark import Item
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
 from podeval.datasets.feeds import EpisodeLink
@@ -83,19 +78,13 @@ def episode(number: int, title: str, **more: Any) -> dict[str, Any]:
     )
 
 
-def edit(path: Path, **cells: dict[str, str]) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | cells.get(line["id"].replace("/", "__"), {}) for line in lines)
-
-
 def topics_of(category: str) -> dict[str, Any]:
     return {"suggestions": [f"{category.lower()} matter {n}" for n in range(1, 6)]}
 
 
-def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval: Any, directory: Directory) -> None:
+def test_from_categories_to_a_built_dataset(
+    tmp_path: Path, model: Any, podeval: Any, directory: Directory, edit: Any
+) -> None:
     into = tmp_path / "mine"
     model.answers.append(lambda question: topics_of(question.partition("podcasts: ")[2].partition(".")[0]))
     chosen = ("--set", "categories=Arts,News", "--judge", model.name)
@@ -106,9 +95,8 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     no = {"keep": "no"}
     edit(
         into / "topics.csv",
-        **{f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)},
-        Arts_1={"keep": "yes", "topic (edit)": "why we paint"},
-        News_1={"keep": "yes"},
+        {f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)}
+        | {"Arts_1": {"keep": "yes", "topic (edit)": "why we paint"}, "News_1": {"keep": "yes"}},
     )
     directory.episodes = {
         "paint": [episode(1, "On painting"), episode(2, "Colours"), {"trackId": 3}],
@@ -123,10 +111,10 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     podeval("real_pod", "search", "--into", into, "--set", "country=gb")
     assert len(directory.asked) == asked
 
-    edit(into / "candidates.csv", Arts_1__1={"keep": "yes"}, Arts_1__2={"keep": "yes"}, News_1__2={"keep": "yes"})
+    edit(into / "candidates.csv", {name: {"keep": "yes"} for name in ("Arts_1/1", "Arts_1/2", "News_1/2")})
     done = podeval("real_pod", "finish", "--into", into, code=1)
     assert "Arts_1 waits: 2 episodes have yes in candidates.csv; leave one" in done.output
-    edit(into / "candidates.csv", Arts_1__1={"keep": ""})
+    edit(into / "candidates.csv", {"Arts_1/1": {"keep": ""}})
     podeval("real_pod", "finish", "--into", into)
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
@@ -164,18 +152,3 @@ def test_topics_that_are_the_same_are_asked_for_again(tmp_path: Path, model: Any
     model.answers.append(lambda question: next(answers))
     podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
     assert len(model.asked) == 2
-
-
-def test_recordings_of_ones_own_become_items_when_people_name_their_topics(tmp_path: Path, podeval: Any) -> None:
-    shows, into = tmp_path / "shows", tmp_path / "mine"
-    shows.mkdir()
-    for name in ("on_bees", "my-talk"):
-        soundfile.write(shows / f"{name}.wav", 0.1 * np.sin(np.arange(16_000) / 5), 16_000)
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "own recordings: 0 of 2 with" in done.output
-    yes = {"keep": "yes", "category (edit)": "Leisure"}
-    edit(into / "own.csv", on_bees=yes, **{"my-talk": yes | {"category (edit)": "Gardening"}})
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "my-talk waits: its row in own.csv cannot be used: name its topic, and a category of" in done.output
-    (item,) = json.loads((into / "own_topics.json").read_text(encoding="utf-8"))["items"]
-    assert Item.model_validate(item) == Item(id="on_bees", topic="on bees", category="Leisure", language="en", voices=2)

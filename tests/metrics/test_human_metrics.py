@@ -43,7 +43,7 @@ def test_a_rating_and_its_interval_come_from_all_votes() -> None:
     assert aria["rating"] + basso["rating"] == pytest.approx(2000)
     assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
     assert aria["notes"]["voters"] == 4
-    assert nobody["reason"] == "nobody was in no battle"
+    assert nobody["unscored"] == "nobody was in no battle"
     assert found["unscored"] == 1
 
 
@@ -78,7 +78,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
     miscounted = [*ANSWERS, {"item": "Arts", "system": "aria", "speakers": 5}]
     assert (
         "passed the checks"
-        in module("mos")().compute(predictions=["aria"], references=[miscounted])["items"][0]["reason"]
+        in module("mos")().compute(predictions=["aria"], references=[miscounted])["items"][0]["unscored"]
     )
 
 

@@ -25,7 +25,7 @@ from podeval.cli import main
 from podeval.leaderboard import build
 build.build = lambda board: None
 sys.argv = ["podeval", "worker", "--watch", "--dispatch", "--trust-models", "--pause", "0.5",
-    "--database", {database!r}, "--board", {place!r} + "/board", "--work", {place!r} + "/work"]
+    "--database", {database!r}, "--runs", {place!r} + "/board", "--work", {place!r} + "/work"]
 main()
 """
 

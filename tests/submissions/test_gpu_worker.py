@@ -122,7 +122,7 @@ def submit_and_work(makers: Path, name: str, tiny: ModuleType, hub: Any, store: 
     document = folder / "submission.yaml"
     document.write_text(yaml.safe_dump(plain))
     trust = ["--trust-models"] if sandbox.explain_missing_isolation() else []
-    places = ["--database", str(store), "--board", str(folder / "board")]
+    places = ["--database", str(store), "--runs", str(folder / "board")]
     for words in (
         ["submit", str(document), "--database", str(store)],
         ["worker", "--once", "--gpu", *trust, *places, "--work", str(folder / "work")],

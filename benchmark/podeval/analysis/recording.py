@@ -381,7 +381,7 @@ class Recording:
         ask: Callable[[Any], T],
         parameters: dict[str, Any],
     ) -> T:
-        identity = registry.restore_former_id(registry.get_card(job, self.profile).identity)
+        identity = registry.get_card(job, self.profile).identity
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
         key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.completion import complete_benchmark, complete_split
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
@@ -87,7 +87,7 @@ def add(
         raise BadInput(
             f"no item has recordings of two systems in {source}; make some with `podeval run`, of each system"
         )
-    with Database(announce_database(database, source if from_runs else runs)) as opened:
+    with Database(resolve_database(database, source if from_runs else runs)) as opened:
         done = take_in(opened, arena_manifest, strict=not from_runs)
         new = ", ".join(f"{count} new {name}" for name, count in done.new.items())
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items, " if from_runs else ""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from podeval.cli.arena import open_arena
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
 from podeval.errors import BadInput
 
 
@@ -95,7 +95,7 @@ def take_in(
     from podeval.arena.import_votes import import_files
     from podeval.store.database import Database
 
-    with Database(announce_database(database, runs)) as opened:
+    with Database(resolve_database(database, runs)) as opened:
         print(_describe_taken_in(import_files(opened, path)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli import listening_planning
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 from podeval.plots.svg import stack_pictures
@@ -66,7 +66,7 @@ def add(
     from podeval.listening.designs import resolve_recordings
 
     tests = [resolve_recordings(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
-    with _open(announce_database(database, runs)) as opened:
+    with _open(resolve_database(database, runs)) as opened:
         for each in tests:
             print(Listening(opened).create(each))
 

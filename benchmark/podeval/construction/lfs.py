@@ -14,7 +14,7 @@ from pydantic import Field
 from podeval.construction import collecting
 from podeval.construction.lfs_cases import BY_NAME, LANGUAGES, Case, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
-from podeval.construction.lfs_writing import CaseOrder, CasePlan, place_orders, write_cases
+from podeval.construction.lfs_writing import CaseOrder, place_orders, write_cases
 from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Step, Workshop, require_known, write_rows
@@ -51,8 +51,12 @@ def write(
     # Order the missing cases.
     before, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
     gone = {left.id for left in workshop.read_left_out()}
-    plan = CasePlan(each, scenarios, languages, speakers, lengths)
-    new, waiting = place_orders(plan, before, gone, judging)
+    kinds = {
+        f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
+        for scenario in scenarios
+        for language in languages
+    }
+    new, waiting = place_orders(kinds, each, lengths, before, gone, judging)
     if not before and not new and not waiting:
         raise BadInput("no scenario of the plan has so many speakers; add to the setting speakers")
     workshop.waiting += waiting

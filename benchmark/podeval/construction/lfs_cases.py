@@ -7,7 +7,6 @@ A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`
 an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -17,9 +16,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.workshop import StagedRow, describe_validation_error
+from podeval.construction.workshop import StagedRow, describe_validation_error, read_objects
 from podeval.errors import BadInput
-from podeval.text.text_file import read_text
 from podeval.text.tokens import tokenise
 
 CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
@@ -184,21 +182,15 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
         BadInput: a row is not a case; the message says which and what is wrong.
     """
     cases = []
-    # By line feeds only: texts may contain other characters that Python takes for the end of a line.
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, raw in read_objects(path):
+        turns = raw.get("content")
+        if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+            raise BadInput(f"{path}, row {number} has no list of turns under content")
+        content = [CaseTurn(**{name: str(turn.get(name) or "") for name in ("speaker", "text")}) for turn in turns]
+        facts = {name: raw.get(name) for name in ("scene", "language")}
+        facts |= {name: raw.get(name) or "" for name in ("theme", "source")}
         try:
-            raw = json.loads(line)
-            turns = [
-                CaseTurn(speaker=str(turn.get("speaker") or ""), text=str(turn.get("text") or ""))
-                for turn in raw["content"]
-            ]
-            facts = {name: raw.get(name) for name in ("scene", "language")}
-            facts |= {name: raw.get(name) or "" for name in ("theme", "source")}
-            cases.append(make_case(f"{prefix}-{number:04d}", turns, **facts))
-        except (KeyError, TypeError, AttributeError):
-            raise BadInput(f"{path}, row {number} has no list of turns under content") from None
-        except (ValueError, BadInput) as error:
+            cases.append(make_case(f"{prefix}-{number:04d}", content, **facts))
+        except BadInput as error:
             raise BadInput(f"{path}, row {number}: {error}") from None
     return cases

@@ -8,8 +8,7 @@ the cases that were left out; new cases are refined like the first (LFS-Bench, a
 import random
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from pydantic import Field
 
@@ -27,25 +26,6 @@ SOURCE = "LLM Generation"
 
 _SLACK = 0.5
 """Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
-
-
-@dataclass(frozen=True)
-class CasePlan:
-    """The cases that are wanted.
-
-    Attributes:
-        each: the number of cases for every scenario, language and number of speakers.
-        scenarios: names of scenarios.
-        languages: english, chinese.
-        speakers: numbers of speakers; those that a scenario does not have are skipped.
-        lengths: least and most words of English or characters of Chinese.
-    """
-
-    each: int
-    scenarios: Sequence[str]
-    languages: Sequence[str]
-    speakers: Sequence[int]
-    lengths: tuple[int, int]
 
 
 class CaseOrder(StagedRow):
@@ -71,12 +51,19 @@ class WrittenCase(JudgeAnswer):
 
 
 def place_orders(
-    plan: CasePlan, before: Sequence[CaseOrder], gone: Collection[str], judging: Asked
+    kinds: Mapping[str, Sequence[int]],
+    each: int,
+    lengths: tuple[int, int],
+    before: Sequence[CaseOrder],
+    gone: Collection[str],
+    judging: Asked,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
     """Make new orders for missing cases, each with a topic of its own.
 
     Args:
-        plan: the cases that are wanted.
+        kinds: the numbers of speakers that are wanted, by scenario and language.
+        each: the number of cases for every kind and number of speakers.
+        lengths: least and most words of English or characters of Chinese.
         before: the orders that were made already.
         gone: the ids of those whose case was left out.
         judging: the client of the language model that suggests topics.
@@ -85,25 +72,22 @@ def place_orders(
         The orders, and rows that wait because no topics were suggested for them.
     """
     alive = Counter((order.kind, order.speakers) for order in before if order.id not in gone)
-    # How many speakers each missing case of a scenario and language has.
-    missing: dict[str, list[int]] = {}
-    for scenario in plan.scenarios:
-        for language in plan.languages:
-            kind = f"{scenario}/{language}"
-            speakers = [number for number in BY_NAME[scenario].speakers if number in plan.speakers]
-            missing[kind] = [number for number in speakers for _ in range(plan.each - alive[kind, number])]
-    counts = {kind: len(speakers) for kind, speakers in missing.items()}
-    used = {kind: [order.topic for order in before if order.kind == kind] for kind in counts}
+    missing = {
+        kind: [number for number in numbers for _ in range(each - alive[kind, number])]
+        for kind, numbers in kinds.items()
+    }
+    counts = {kind: len(numbers) for kind, numbers in missing.items()}
+    used = {kind: [order.topic for order in before if order.kind == kind] for kind in kinds}
     suggested = suggest(judging, counts, used, make_topics_prompt)
     orders = []
-    for row in suggested.kept:
-        scenario, _, language = row.id.partition("/")
-        for number, (speakers_of, topic) in enumerate(zip(missing[row.id], row.lines, strict=True), 1):
-            name = f"{scenario}-{CODES[language]}-{len(used[row.id]) + number:04d}"
+    for kind, topics in suggested.kept:
+        scenario, _, language = kind.partition("/")
+        for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
+            name = f"{scenario}-{CODES[language]}-{index:04d}"
             # Drawn by the order's own name, so the same plan orders the same lengths.
-            length = random.Random(name).randint(*plan.lengths)  # noqa: S311
-            facts = {"scenario": scenario, "language": language, "length": length, "topic": topic}
-            orders.append(CaseOrder.model_validate({"id": name, "speakers": speakers_of, **facts}))
+            length = random.Random(name).randint(*lengths)  # noqa: S311
+            facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}
+            orders.append(CaseOrder.model_validate({"id": name, "topic": topic, **facts}))
     return orders, suggested.waiting
 
 

@@ -1,7 +1,7 @@
 """Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, given sounds, finished.
 
 The folder contains `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
-the texts to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` of one's
+the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; `sounds.csv` of one's
 own; and `finished/`, a source of the dataset.
 """
 
@@ -17,7 +17,6 @@ from pydantic import Field, ValidationError
 from podeval.construction import mtalk_raw
 from podeval.construction.mtalk_recordings import (
     RATE,
-    ROUNDS,
     Check,
     State,
     Take,
@@ -25,9 +24,9 @@ from podeval.construction.mtalk_recordings import (
     compute_state,
     describe_rounds,
     find_takes,
-    lay_out_rounds,
     lay_out_sounds,
     list_tags,
+    make_check,
     read_sounds,
     read_verdicts,
 )
@@ -124,7 +123,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
 
 
 def check(workshop: Workshop) -> None:
-    """Read the verdicts on recordings and write the tables of the recordings to check next, in up to three rounds."""
+    """Read the verdicts on recordings and write the table of the recordings to check next, in up to three rounds."""
     _check_recordings(workshop)
 
 
@@ -136,7 +135,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     dialogues, takes, state = _check_recordings(workshop)
     fit = set(state.accepted)
     if accept_all:
-        unchecked = {take.turn for due in state.due.values() for take in due}
+        unchecked = {take.turn for take, _ in state.due}
         fit |= unchecked
         workshop.waiting = [one for one in workshop.waiting if one.id not in unchecked]
     rows = _make_source_rows(workshop, dialogues, fit, {take.turn: take for take in takes})
@@ -171,12 +170,14 @@ def _check_recordings(workshop: Workshop) -> tuple[list[Dialogue], list[Take], S
     """Read verdicts, lay out what is due, and report; return the dialogues, their recordings and the state of these."""
     dialogues = workshop.read(SCRIPT, Dialogue, made_by="script")
     takes, missing = find_takes(dialogues, workshop.folder / "recordings")
-    tables = {number: workshop.folder / f"round-{number}.csv" for number in range(1, ROUNDS + 1)}
-    checks = [*workshop.read(CHECKS, Check), *read_verdicts(tables, workshop.read(DUE, Check))]
+    table = workshop.folder / "checks.csv"
+    checks = [*workshop.read(CHECKS, Check), *read_verdicts(table, workshop.read(DUE, Check))]
     workshop.write(CHECKS, checks)
     state = compute_state(takes, checks)
-    due, undecided = lay_out_rounds(tables, state)
+    due = [make_check(take, number) for take, number in state.due]
     workshop.write(DUE, due)
+    lay_out(table, [check.entry for check in due])
+    undecided = [WaitingRow(check.turn, f"due in round {check.round}: {table}") for check in due]
     workshop.waiting += [*missing, *state.waiting, *undecided]
     for sentence in describe_rounds(checks):
         workshop.say(sentence)

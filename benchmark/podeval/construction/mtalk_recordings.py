@@ -19,7 +19,7 @@ from podeval.audio.decode import decode, hash_file
 from podeval.audio.mixing import lay_under, put_in
 from podeval.audio.resample import resample
 from podeval.construction.mtalk_tagging import Dialogue
-from podeval.construction.review import ReviewRow, lay_out, read_decisions, read_table, write_table
+from podeval.construction.review import ReviewRow, read_decisions, read_table, write_table
 from podeval.construction.workshop import StagedRow, WaitingRow
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput, CannotScore
@@ -43,7 +43,7 @@ class Check(StagedRow):
     turn: str
     round: int
     sha256: str
-    shown: dict[str, str]
+    context: dict[str, str]
     accepted: bool | None = None
     fault: str = ""
     remark: str = ""
@@ -51,7 +51,7 @@ class Check(StagedRow):
     @property
     def entry(self) -> ReviewRow:
         """The row of the table."""
-        return ReviewRow(self.turn, self.shown, {"fault": ""})
+        return ReviewRow(self.turn, self.context, {"fault": ""})
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Take:
 
 @dataclass
 class State:
-    """The state of the checks: verdicts so far, and the next step of every recording."""
+    """The state of the checks: verdicts so far, and the recordings that are due, each with its round."""
 
     accepted: set[str] = field(default_factory=set)
     gone: dict[str, str] = field(default_factory=dict)
-    due: dict[int, list[Take]] = field(default_factory=dict)
+    due: list[tuple[Take, int]] = field(default_factory=list)
     waiting: list[WaitingRow] = field(default_factory=list)
 
 
@@ -108,38 +108,32 @@ def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
             reason = f"refused in round {len(refused)} ({refused[-1].fault or refused[-1].remark}); record it again"
             state.waiting.append(WaitingRow(take.turn, reason))
         else:
-            state.due.setdefault(len(refused) + 1, []).append(take)
+            state.due.append((take, len(refused) + 1))
     return state
 
 
-def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Check]) -> list[Check]:
-    """Read the verdicts on the recordings that were laid out, from the tables of the rounds.
+def read_verdicts(table: Path, due: Sequence[Check]) -> list[Check]:
+    """Read the verdicts on the recordings that were laid out.
 
     Raises:
-        BadInput: a table cannot be used.
+        BadInput: the table cannot be used.
     """
-    checks = []
-    for number, table in tables.items():
-        due = {check.turn: check for check in laid_out if check.round == number}
-        if not due or not table.is_file():
-            continue
-        read = read_decisions(table, [check.entry for check in due.values()], f"round {number}")
-        remarks = {left.id: left.reason.partition(": ")[2] for left in read.left_out}
-        for turn, edited in (read.kept | read.refused).items():
-            verdict = {"accepted": turn in read.kept, "fault": edited["fault"].strip(), "remark": remarks.get(turn, "")}
-            checks.append(due[turn].model_copy(update=verdict))
-    return checks
-
-
-def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Check], list[WaitingRow]]:
-    """Write the tables of the rounds in which recordings are due; return those recordings, which wait for a verdict."""
-    laid_out, waiting = list[Check](), list[WaitingRow]()
-    for number, takes in sorted(state.due.items()):
-        due = [_lay_out_take(take, number) for take in takes]
-        lay_out(tables[number], [check.entry for check in due])
-        laid_out += due
-        waiting += [WaitingRow(check.turn, f"due in round {number}: {tables[number]}") for check in due]
-    return laid_out, waiting
+    if not due:
+        return []
+    read = read_decisions(table, [check.entry for check in due], "quality check")
+    remarks = {left.id: left.reason.partition(": ")[2] for left in read.left_out}
+    verdicts = read.kept | read.refused
+    return [
+        check.model_copy(
+            update={
+                "accepted": check.turn in read.kept,
+                "fault": verdicts[check.turn]["fault"].strip(),
+                "remark": remarks.get(check.turn, ""),
+            }
+        )
+        for check in due
+        if check.turn in verdicts
+    ]
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
@@ -170,9 +164,11 @@ def find_faults(path: Path) -> str:
     return f"quiet: {level:.0f} LUFS" if level < _QUIET_LUFS else ""
 
 
-def _lay_out_take(take: Take, number: int) -> Check:
+def make_check(take: Take, number: int) -> Check:
+    """Make the row of a recording that is due in a round."""
     words, tags = split_tags(take.text)
     context = {
+        "round": str(number),
         "file": take.path.name,
         "to be said": words,
         "tags": ", ".join(tags),
@@ -181,7 +177,7 @@ def _lay_out_take(take: Take, number: int) -> Check:
         "recording": take.sha256[:12],
     }
     name = f"{take.turn}/{number}/{take.sha256[:12]}"
-    return Check(id=name, turn=take.turn, round=number, sha256=take.sha256, shown=context)
+    return Check(id=name, turn=take.turn, round=number, sha256=take.sha256, context=context)
 
 
 @dataclass(frozen=True)

@@ -168,11 +168,11 @@ def place_orders(
     used = {kind: [order.situation for order in before if order.kind == kind] for kind in kinds}
     suggested = suggest(judging, {kind: each - alive[kind] for kind in kinds}, used, make_situations_prompt)
     orders = []
-    for row in suggested.kept:
-        scenario, _, capability = row.id.partition("/")
+    for kind, situations in suggested.kept:
+        scenario, _, capability = kind.partition("/")
         aspects = CAPABILITIES[capability].aspects
         # Aspects take turns.
-        for number, situation in enumerate(row.lines, len(used[row.id])):
+        for number, situation in enumerate(situations, len(used[kind])):
             name = f"{list(SCENES).index(scenario) + 1}-{capability}-{number + 1:03d}"
             aspect = aspects[number % len(aspects)]
             facts = {"scenario": scenario, "capability": capability, "aspect": aspect, "situation": situation}

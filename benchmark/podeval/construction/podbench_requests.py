@@ -10,7 +10,6 @@ difficulty; a language model writes a request that names just these. A judge the
 for harm, relevance to one another, and sense.
 """
 
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.near_duplicates import normalise_rows
-from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each
+from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, read_objects
 from podeval.datasets import podbench_meta
 from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
@@ -96,8 +95,8 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
     """
     documents: dict[str, Document] = {}
     for path in paths:
-        content = read_text(path)
-        raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        is_jsonl = path.suffix == ".jsonl"
+        raw = [one for _, one in read_objects(path)] if is_jsonl else [{"id": path.stem, "text": read_text(path)}]
         # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):
             text = one.get("text")
@@ -186,21 +185,6 @@ def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[lis
         # Where all are equally alike there are no halves to find; then the order decides.
         groups += parts if len(parts) > 1 else [group[:most], group[most:]]
     return sorted(cut)
-
-
-def _parse_lines(path: Path, content: str) -> list[dict[str, Any]]:
-    objects = []
-    for number, line in enumerate(content.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            one = json.loads(line)
-        except ValueError as error:
-            raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
-        if not isinstance(one, dict):
-            raise BadInput(f"{path}, line {number} is not an object")
-        objects.append(one)
-    return objects
 
 
 FILTER = "filtering"

@@ -1,40 +1,35 @@
 """Construct a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
 
 For each category a language model names five topics, people keep three; Apple's directory is searched for episodes on
-each, people choose one. Or from recordings of one's own: people name their topics. The folder contains `topics.jsonl`,
-`topics.csv`, `candidates.jsonl`, `candidates.csv`, or `own.csv`; and `finished/`, a source of the dataset.
+each, people choose one. The folder contains `topics.jsonl`, `topics.csv`, `candidates.jsonl`, `candidates.csv`, and
+`finished/`, a source of the dataset.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from podeval import progress
-from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
-from podeval.construction.lfs import list_recordings
 from podeval.construction.review import ReviewRow, apply_review, lay_out, read_decisions
 from podeval.construction.suggestions import Suggestions, suggest
 from podeval.construction.workshop import (
-    Sifted,
     StagedRow,
     Step,
     WaitingRow,
     Workshop,
-    describe_validation_error,
     require_known,
 )
 from podeval.datasets.feeds import Read, search_episodes
-from podeval.errors import BadAudio, BadInput
+from podeval.errors import BadInput
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.store.files import append_line, read_lines, write_json, write_whole
 
-TOPICS, TOPIC_TABLE, OWN_TABLE = "topics.jsonl", "topics.csv", "own.csv"
+TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"
 SUGGESTED, KEPT = 5, 3
 """Topics a category: suggested, and kept by people."""
@@ -84,15 +79,16 @@ def suggest_topics(
 ) -> None:
     """Ask a language model for topics in every category; write a table in which people choose."""
     require_known(categories, CATEGORIES, "category")
-    suggested = workshop.settle("suggested", suggest(judging, dict.fromkeys(categories, each), {}, make_topics_prompt))
+    suggested = suggest(judging, dict.fromkeys(categories, each), {}, make_topics_prompt)
+    workshop.waiting += suggested.waiting
     rows = [
-        Topic(id=f"{line.id}_{number}", category=line.id, topic=topic)
-        for line in suggested
-        for number, topic in enumerate(line.lines, 1)
+        Topic(id=f"{category}_{number}", category=category, topic=topic)
+        for category, lines in suggested.kept
+        for number, topic in enumerate(lines, 1)
     ]
     workshop.write(TOPICS, rows)
     undecided = lay_out(workshop.folder / TOPIC_TABLE, [_make_topic_entry(topic) for topic in rows])
-    workshop.say(f"suggested: {len(rows)} topics of {len(suggested)} categories")
+    workshop.say(f"suggested: {len(rows)} topics of {len(suggested.kept)} categories")
     workshop.say(f"review: {undecided}; the paper keeps {KEPT} of each category")
 
 
@@ -175,31 +171,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
     workshop.say(f"finished: {len(items)} items of {len(counts)} categories in {workshop.folder / 'finished'}")
 
 
-def take_own(workshop: Workshop, files: Sequence[Path], accept_all: bool) -> None:
-    """Turn your own recordings (files or a folder) into items: the first call writes a table, a later call reads it.
-
-    Ids are the names of the files, as they are in the rows that `podeval data build real_pod --config episodes --source
-    FOLDER` makes of the same recordings.
-    """
-    entries = [_make_recording_entry(path) for path in list_recordings(files)]
-    if len({entry.id for entry in entries}) < len(entries):
-        raise BadInput("two recordings have one name but for the ending or odd characters; rename one")
-    table = workshop.folder / OWN_TABLE
-    if not table.is_file():
-        lay_out(table, entries)
-    review = apply_review(table, entries, lambda entry: entry, _make_own_item, "own recordings", accept_all=accept_all)
-    items = [item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category} for item in review.kept]
-    lay_out(table, entries)
-    if items:
-        content = {"licence": "other", "attribution": "Your own.", "items": items}
-        write_json(workshop.folder / "own_topics.json", content)
-    workshop.settle(
-        "own recordings", Sifted([StagedRow(id=one.id) for one in review.kept], review.left_out, review.waiting)
-    )
-    workshop.say(f"own recordings: {len(items)} of {len(entries)} with topic and category in {table}")
-
-
-STEPS: Mapping[str, Step] = {"topics": suggest_topics, "search": search_candidates, "finish": finish, "own": take_own}
+STEPS: Mapping[str, Step] = {"topics": suggest_topics, "search": search_candidates, "finish": finish}
 
 
 def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
@@ -243,26 +215,3 @@ def _make_candidate_entry(one: EpisodeCandidate) -> ReviewRow:
         "link": episode["link"],
     }
     return ReviewRow(one.id, context)
-
-
-def _make_recording_entry(path: Path) -> ReviewRow:
-    from podeval.audio.formats.duration import read_container_and_seconds
-
-    try:
-        length = f"{(read_container_and_seconds(path)[1] or 0) / 60:.1f}"
-    except BadAudio as refusal:
-        length = str(refusal)
-    words = " ".join(re.split(r"[\s_-]+", path.stem)).strip()
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
-    editable = {"topic": words, "category": "", "language": "en", "voices": str(VOICES)}
-    return ReviewRow(name, {"file": path.name, "minutes": length}, editable)
-
-
-def _make_own_item(entry: ReviewRow, edited: dict[str, str]) -> Item:
-    facts = {name: value.strip() for name, value in edited.items()}
-    if facts["category"] not in CATEGORIES or not facts["topic"]:
-        raise BadInput(f"name its topic, and a category of {', '.join(CATEGORIES)}")
-    try:
-        return Item.model_validate({**facts, "id": entry.id, "language": facts["language"] or "en"})
-    except ValidationError as error:
-        raise BadInput(describe_validation_error(error)) from None

@@ -17,18 +17,12 @@ class Suggestions(JudgeAnswer):
     suggestions: list[str] = Field(min_length=1)
 
 
-class SuggestedLines(StagedRow):
-    """The lines that were suggested for a kind, which is the id."""
-
-    lines: tuple[str, ...]
-
-
 def suggest(
     judging: Asked,
     counts: Mapping[str, int],
     used: Mapping[str, Sequence[str]],
     make_prompt: Callable[[str, int], Prompt],
-) -> Sifted[SuggestedLines]:
+) -> Sifted[tuple[str, list[str]]]:
     """Have lines suggested; a kind without usable suggestions waits.
 
     Args:
@@ -36,6 +30,9 @@ def suggest(
         counts: how many lines are wanted, by kind.
         used: lines that may not come again, by kind.
         make_prompt: makes the prompt for a kind and a number of lines, with the place `{used}`.
+
+    Returns:
+        The kinds with their lines.
     """
 
     def request(row: StagedRow) -> JudgeRequest:
@@ -43,9 +40,8 @@ def suggest(
         inputs = {"used": "\n".join(lines) or "(none)"}
         return JudgeRequest(make_prompt(row.id, count), inputs, check=_check(count, lines))
 
-    def keep(row: StagedRow, answer: Suggestions) -> SuggestedLines:
-        lines = tuple(" ".join(line.split()) for line in answer.suggestions[: counts[row.id]])
-        return SuggestedLines(id=row.id, lines=lines)
+    def keep(row: StagedRow, answer: Suggestions) -> tuple[str, list[str]]:
+        return row.id, [" ".join(line.split()) for line in answer.suggestions[: counts[row.id]]]
 
     return ask_each(judging, [StagedRow(id=kind) for kind, count in counts.items() if count > 0], request, keep)
 

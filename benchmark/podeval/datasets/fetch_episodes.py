@@ -8,9 +8,10 @@ import contextlib
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from podeval.audio.decode import hash_file
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
-from podeval.datasets.feeds import BadFeed, Enclosure, find_enclosures, find_itunes
+from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.store.files import append_line, explain_write_errors, lock_folder, read_lines
@@ -190,8 +191,8 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
         yield f"{one.id:{width}}  {one.status:11}  {audio or one.reason or ''}".rstrip()
     counts = Counter(one.status for one in attempts)
-    found = counts.pop("found", 0)
-    yield f"{found} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
+    successes = counts.pop("found", 0)
+    yield f"{successes} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
 
 
 def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> Attempt:
@@ -201,30 +202,29 @@ def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> At
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
     attempt = Attempt(request.id, request.link, checked, "unreachable")
-
-    def read(url: str, most: int) -> bytes:
-        return web.read(url, scratch / "document", most)
-
-    failures: list[tuple[Enclosure | None, BadInput]] = []
+    failures: list[tuple[Attempt, BadInput]] = []
     tried: set[str] = set()
+    read: Read = lambda url, most: web.read(url, scratch / "document", most)  # noqa: E731
     for enclosure in find_enclosures(request.link, request.title, read):
         if isinstance(enclosure, BadInput):
-            failures.append((None, enclosure))
+            failures.append((attempt, enclosure))
         elif enclosure.url not in tried:
             tried.add(enclosure.url)
+            facts = {name: getattr(enclosure, name) for name in ("via", "title", "guid", "published")}
+            at_address = replace(attempt, enclosure=strip_secrets(enclosure.url), **facts)
             try:
-                facts = _download(request.id, enclosure, scratch, into, web, most_bytes)
+                facts = _download(request.id, enclosure.url, scratch, into, web, most_bytes)
             except BadInput as failure:
-                failures.append((enclosure, failure))
+                failures.append((at_address, failure))
             else:
                 _clear(scratch)
-                return _complete(attempt, enclosure, status="found", **facts)
+                return replace(at_address, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
-    last, trouble = next((one for one in failures if one[0]), failures[-1])
-    status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
+    last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
+    status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
         _clear(scratch)
-    return _complete(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+    return replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
 
 
 def _clear(scratch: Path) -> None:
@@ -234,47 +234,30 @@ def _clear(scratch: Path) -> None:
         scratch.parent.rmdir()
 
 
-def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
-    address = (
-        {"via": enclosure.via, "title": enclosure.title, "guid": enclosure.guid, "published": enclosure.published}
-        | {"enclosure": strip_secrets(enclosure.url)}
-        if enclosure
-        else {}
-    )
-    return Attempt(**asdict(attempt) | address | facts)
-
-
-def _download(
-    name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
-) -> Mapping[str, Any]:
+def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
     """Download one file of audio, check it, move it into place, and return its facts.
 
     Raises:
-        BadInput: it cannot be had; `BadAudio` where it is not a whole audio file.
+        BadInput: it cannot be had; `BadAudio` if it is not a whole audio file.
     """
-    # Named by its address: what is there of one file is never gone on with from another.
-    part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
+    # Named by its address: a download of one file never resumes from a part of another.
+    address = strip_secrets(url)
+    part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
-    web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    web.save(url, part, most_bytes, partial(_report, name))
     # Keep whole audio files only.
     try:
         container, seconds = read_container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is not a complete audio file: it {what}") from None
+        raise BadAudio(f"what {address} sends is not a complete audio file: it {what}") from None
     # Record the facts, and put the file in place.
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
-    file_facts = {
-        "file": path.name,
-        "bytes": part.stat().st_size,
-        "sha256": hash_file(part),
-        "seconds": round(seconds, 3),
-        "container": container,
-    }
+    facts = {"file": path.name, "bytes": part.stat().st_size, "sha256": hash_file(part), "container": container}
     with explain_write_errors(path):
         part.replace(path)
-    return file_facts
+    return {**facts, "seconds": round(seconds, 3)}
 
 
 def _report(name: str, done: int, total: int | None) -> None:

@@ -213,8 +213,7 @@ def _describe_item(result: Result, timelines: bool) -> dict[str, Any]:
     if isinstance(result, Score):
         data = result.to_json()
         return data if timelines else {name: value for name, value in data.items() if name != "timeline"}
-    # `reason` is what `unscored` was called in version 0.1; it goes with the next version.
-    return {**result.to_json(), "reason": result.reason}
+    return result.to_json()
 
 
 def _version(name: str) -> str | None:

@@ -58,8 +58,6 @@ class ModelCard:
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
     its job in every language.
     With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
-    `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
-    `podeval.models.registry.restore_former_id`).
     """
 
     id: str
@@ -79,7 +77,6 @@ class ModelCard:
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
     exported: bool = False
-    formerly: str | None = None
     extra: str = "embedded"
 
     @property

@@ -56,11 +56,10 @@ _WHISPER_TINY = ModelCard(
 
 
 def _quantise(card: ModelCard) -> ModelCard:
-    """Return the same weights computed in 8 bits: another model, chosen by name. It was the default until 2026."""
+    """Return the same weights computed in 8 bits: another model, chosen by name."""
     return replace(
         card,
         id=f"{card.id}-int8",
-        formerly=card.id,
         title=card.title.replace("(CTranslate2)", "(CTranslate2, int8)"),
         profiles=(),
         variant_in=card.profiles,

@@ -11,7 +11,7 @@ A profile is written as its name, or as its name and the models that replace its
 import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from threading import Lock, RLock
 from typing import Any
 
@@ -49,9 +49,6 @@ def get_card(job: str, profile: str) -> ModelCard:
     if job in chosen:
         for candidate in able:
             if candidate.id == chosen[job]:
-                return candidate
-        for candidate in able:
-            if candidate.formerly == chosen[job]:
                 return candidate
         choices = ", ".join(c.id for c in able) or "none"
         raise BadInput(f"the {name} profile has no {_in_words(job)} {chosen[job]!r}; it has {choices}")
@@ -133,18 +130,6 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
             f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` says more"
         ) from error
-
-
-def restore_former_id(identity: Any) -> Any:
-    """Return a model's identity with the id that its computation had first, for the hashes that it is compared by.
-
-    A protocol's id and the name of a kept fact are made of it, so that what was made before a model was renamed is
-    still the same protocol and still found. What is no model's identity is returned as it is.
-    """
-    former = {card.id: card.formerly for card in CARDS if card.formerly}
-    if isinstance(identity, Mapping) and identity.get("id") in former:
-        return {**identity, "id": former[identity["id"]]}
-    return identity
 
 
 def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
