@@ -151,7 +151,7 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
     """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
 
     Args:
-        source: where the objects are.
+        source: the place of the objects.
         what: what they are: `vote` (only these may be CSV), `mark` or `answer`.
 
     Raises:

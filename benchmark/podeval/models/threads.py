@@ -99,7 +99,7 @@ def limit_threads(otherwise: int | None = None) -> int:
     """Return how many threads the work at hand may use: its share of those that the process has.
 
     Args:
-        otherwise: of `count_threads`.
+        otherwise: the value of `count_threads` otherwise.
 
     Raises:
         BadInput: as `count_threads`.
@@ -147,7 +147,7 @@ def run_ahead(work: Callable[[S], T], items: Iterable[S], pool: ThreadPoolExecut
     Args:
         work: done in threads.
         items: taken up as there is room.
-        pool: of as many threads as the process has; one of its own otherwise.
+        pool: a pool of as many threads as the process has; one of its own otherwise.
     """
     most = count_threads()
     waiting: deque[Future[T]] = deque()

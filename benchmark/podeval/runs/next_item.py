@@ -40,7 +40,7 @@ class NextItem(Generic[T]):
         """Begin an item, unless it is being measured already; stop after the step during which that begins.
 
         Args:
-            key: of the item.
+            key: the key of the item.
             read: reads its inputs.
             steps: yields, given the inputs, metrics' names and what scores with them; may do other work between them.
         """

@@ -46,7 +46,7 @@ class SideBySide:
 
     Args:
         metrics: in the order in which they are begun.
-        count: of threads.
+        count: the number of threads.
         score: scores one metric, and keeps the result.
     """
 

@@ -111,7 +111,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     Args:
         text: the document.
         name: what to call it in errors.
-        folder: where a results file may lie; None where there is no such place, as in a form.
+        folder: the folder of a results file; None if there is no such place, as in a form.
 
     Raises:
         BadDocument: it is not a valid document; every mistake has its line and field.
