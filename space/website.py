@@ -227,7 +227,7 @@ class Site:
         """A refusal in the reader's language, as far as it is known there.
 
         Args:
-            request: of the reader.
+            request: the request of the reader.
             sentence: as the engine says it.
             reason: in a word.
         """
@@ -241,9 +241,9 @@ class Site:
         """Let through so many requests of one person or address, such as `20/minute`.
 
         Args:
-            request: of the person.
+            request: the request of the person.
             rate: so many in so much time.
-            what: that is counted together; by default what its route answers.
+            what: the requests that are counted together; by default those of its route.
 
         Raises:
             TooMany: there were more.

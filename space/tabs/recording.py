@@ -39,8 +39,8 @@ class RecordingPart:
     """The part of the tab for recordings, in one language.
 
     Args:
-        site: whose templates and texts it has.
-        language: of the texts.
+        site: the site of the templates and texts.
+        language: the language of the texts.
     """
 
     def __init__(self, site: Site, language: str) -> None:

@@ -1,14 +1,11 @@
-"""Fuzz the site's HTTP interface in process: `python tests/fuzz/http_api.py --minutes 10`.
+"""Fuzz the site's HTTP interface in process: `python studies/fuzz.py http --minutes 10`.
 
 schemathesis makes requests from the site's own OpenAPI document, such that fit it and such that do not, signed in and
 not; no answer may be of the 500s, and each must be what the document says: JSON where it says JSON, a sentence where
 something is refused.
 """
 
-import argparse
 import os
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -117,21 +114,3 @@ def check(client: Any, case: Any, found: Found) -> None:
     if problem:
         shown = {"url": str(answer.request.url), **{k: repr(v)[:600] for k, v in wanted.items()}}
         found.failures.setdefault(f"{place} {problem}", f"{shown}\n{answer.text[:400]}")
-
-
-def main() -> int:
-    """Fuzz, and say what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    told = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, site_in(Path(folder)) as site:
-        found = fuzz(site, examples=0, seconds=60 * told.minutes, seed=told.seed)
-    print(f"{found.asked} requests, answers {dict(sorted(found.statuses.items()))}, {len(found.failures)} failures")
-    for place, shown in found.failures.items():
-        print(f"{place}: {shown}")
-    return int(bool(found.failures))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

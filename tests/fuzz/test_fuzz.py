@@ -1,4 +1,4 @@
-"""A small share of what `tests/fuzz/fuzz.py` and `tests/fuzz/http_api.py` do for hours, and every case once found."""
+"""A small share of what `studies/fuzz.py` does for hours, and every case once found."""
 
 import random
 import time
@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.fuzz import changed
-from tests.fuzz.targets import TARGETS, _scratch
+from tests.fuzz.targets import TARGETS, _scratch, changed
 
 
 @pytest.fixture(scope="module", autouse=True)

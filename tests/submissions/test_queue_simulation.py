@@ -4,8 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from studies import cost_model
 from studies import queue_simulation as study
 
@@ -31,25 +29,6 @@ def test_whatever_dies_every_submission_ends_once_and_as_it_must(empty_store: Pa
     assert len(report.waits["all"]) == world.systems
     assert 0.2 < report.used <= 1
     assert 0 <= report.again < 0.6
-
-
-def test_what_is_simulated_is_the_same_with_the_same_seed(tmp_path: Path) -> None:
-    worlds = [small(seed=seed) for seed in (3, 3, 4)]
-    drawn = []
-    for number, world in enumerate(worlds):
-        simulation = study.Simulation(replace(world, systems=200), tmp_path / f"{number}.db")
-        drawn.append([(work.owner, work.wanted_at, work.seconds) for work in simulation._works])
-        simulation._database.close()
-    assert drawn[0] == drawn[1] != drawn[2]
-    hours = [seconds / 3600 / world.scale for _, _, seconds in drawn[0]]
-    model = cost_model
-    mean = model.cost(model.KINDS[0], 1).gpu_hours
-    assert sum(hours) / len(hours) == pytest.approx(36.8, rel=0.25), "as much as the cost model says on average"
-    assert mean == pytest.approx(38.9, abs=0.1)
-
-
-def test_percentiles_are_those_of_the_sorted_values() -> None:
-    assert study.percentiles([float(value) for value in range(100, 0, -1)]) == (51.0, 91.0, 100.0, 100.0)
 
 
 def test_the_page_shows_what_the_cost_model_says() -> None:

@@ -87,7 +87,7 @@ def find_voices(
 
     Args:
         recording: speech, 16 kHz.
-        alignment: of its script.
+        alignment: the alignment of its script.
         references: embeddings of the voices that speakers should have, by the script's names; may be empty.
     """
     stretches = cut_stretches(alignment)

@@ -300,7 +300,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
     Args:
         samples: shape (frames,).
         rate: Hz.
-        speech: where somebody speaks.
+        speech: the spans in which somebody speaks.
     """
     frame = round(_FRAME * rate)
     powers = _frame_powers(samples, rate)

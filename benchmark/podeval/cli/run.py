@@ -203,10 +203,10 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
     """Run one system; whether every item was scored, and if not, say why.
 
     Args:
-        name: of a system that comes with podeval, or the path of its submission.
+        name: the name of a system that comes with podeval, or the path of its submission.
         request: what to run.
         seeds: how many, from the request's on.
-        which: of several runs it is, as the progress says it.
+        which: the number of this run among several, as the progress says it.
         board: whether the board's tables are written as soon as it is measured.
 
     Raises:

@@ -179,7 +179,7 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: which windows, as `dnsmos` names them.
+        windows: the kind of windows, as `dnsmos` names them.
         gain: decibels by which the samples are made louder first.
         part: the samples that are rated, at 16 kHz; those of the whole recording if None.
         options: what tells this part from others.

@@ -172,8 +172,8 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
     """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
 
     Args:
-        source: where the objects are.
-        what: what they are: `vote`, `mark` or `answer`.
+        source: the place of the objects.
+        what: their kind: `vote`, `mark` or `answer`.
 
     Raises:
         MissingInput: there is none.

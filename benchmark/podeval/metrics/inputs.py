@@ -44,7 +44,7 @@ class MetricInputs(Mapping[str, Any]):
     """One item's inputs by the names of metrics' parameters; each is read when it is asked for.
 
     Args:
-        sources: by name, the path, text or data that the input is read from, an input that was read before, or a
+        sources: the path, text or data of each input by its name, an input that was read before, or a
             function without arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
         allow_upsampling: whether recordings below a model's sample rate are read all the same.

@@ -136,8 +136,8 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
     """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do.
 
     Args:
-        jobs: that a measurement needs.
-        profile: whose models do them.
+        jobs: the jobs that a measurement needs.
+        profile: the profile of the models that do them.
         where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
     """
     by_job: dict[str, Any] = {each.job: each.identity for each in list_cards(profile, where_available)}

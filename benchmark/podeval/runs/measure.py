@@ -83,10 +83,10 @@ def make_protocols(
 
     Args:
         benchmark: what is measured.
-        plan: of the run.
-        profile: whose models.
+        plan: the plan of the run.
+        profile: the profile of the models.
         conditions: how outputs came about, of `podeval.runs.conditions.list_conditions`.
-        bench: who judges.
+        bench: the judges.
     """
     by_name = {}
     task = list_task_conditions(benchmark.split(plan.split))
@@ -125,13 +125,13 @@ def measure(
     """Measure what has no result yet under the present protocols.
 
     Args:
-        folder: of the run.
-        profile: whose models.
+        folder: the folder of the run.
+        profile: the profile of the models.
         benchmark: what is measured.
-        items: whose outputs are in the folder, as they come.
-        executor: where the work is done; this process alone writes.
+        items: the items with outputs in the folder, as they come.
+        executor: the processes that do the work; this process alone writes.
         done: is told how many items are finished.
-        bench: who judges.
+        bench: the judges.
     """
     plan = folder.plan()
     protocols = _read_protocols(benchmark, plan, profile, bench)

@@ -46,7 +46,7 @@ def score(
             turns of speaker and text. For many recordings one for all, or a list with one each.
         references: the voices the speakers should have: one recording, or recordings by speaker.
         metrics: names, where not all are wanted.
-        profile: whose models: `embedded` or `reference`.
+        profile: the profile of the models: `embedded` or `reference`.
         speakers: how many people speak, where it is known.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
         progress: a function that is called with the name of the task at hand, how much of it is finished, and the
@@ -139,7 +139,7 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
         source: the recording, as `score` takes it; for a metric of texts a script or a text, or the path of one.
-        profile: whose models.
+        profile: the profile of the models.
         inputs: what the metric compares with (`text`, `references`) and its choices by name, such as
             `normaliser="basic"`.
 

@@ -28,9 +28,9 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
     """Write scores in the form that the name's ending says; an existing file is replaced.
 
     Args:
-        scores: to write.
-        path: of the file.
-        language: of a report, `en` or `zh`.
+        scores: the scores to write.
+        path: the path of the file.
+        language: the language of a report, `en` or `zh`.
 
     Raises:
         BadInput: another ending, or the file cannot be written.

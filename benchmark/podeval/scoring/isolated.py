@@ -59,7 +59,7 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
 
     Args:
         lines: as the program wrote them.
-        name: of the recording.
+        name: the name of the recording.
     """
     results: dict[str, Result] = {}
     protocols: dict[str, Any] = {}

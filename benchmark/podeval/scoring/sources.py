@@ -54,7 +54,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     Args:
         source: audio in any form that `read_audio` takes, or a `Recording`.
         name: what it is called; for a path the path itself.
-        options: of `Recording.open`.
+        options: the options of `Recording.open`.
 
     Raises:
         BadInput: none of these forms; a file that does not exist, is empty or a directory.

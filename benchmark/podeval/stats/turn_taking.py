@@ -84,7 +84,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
     """Return what happens on the floor.
 
     Args:
-        spoken: who speaks when, in any order; people may overlap.
+        spoken: the turns of all speakers, in any order; people may overlap.
     """
     units = join_units(spoken)
     offsets: list[float] = []

@@ -42,7 +42,7 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
     Args:
         engine: the database.
         revision: the version.
-        name: whose tables these are, for the message.
+        name: the owner of the tables, for the message.
 
     Raises:
         StoreUnusable: a newer podeval made such tables.

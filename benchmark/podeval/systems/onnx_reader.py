@@ -66,8 +66,8 @@ class OnnxReader(DialogueReader):
         Args:
             sounds: the samples of each line.
             rate: their rate in Hz.
-            begin: when loading began, by `time.perf_counter`.
-            loaded: when it ended.
+            begin: the time at which loading began, by `time.perf_counter`.
+            loaded: the time at which it ended.
             voices: the names of the voices, by their number.
         """
         return SynthesisedLines(

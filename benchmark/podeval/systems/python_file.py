@@ -60,7 +60,7 @@ class PythonSystem:
     """An `OutputMaker` that calls a function of a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         function: its name.
     """
 

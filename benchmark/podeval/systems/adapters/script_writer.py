@@ -35,11 +35,11 @@ class LanguageModel:
     """A causal language model with its tokenizer.
 
     Args:
-        folder: of the model, or of a LoRA adapter.
-        base: of the model that the adapter adapts.
+        folder: the folder of the model, or of a LoRA adapter.
+        base: the folder of the model that the adapter adapts.
         device: such as `cpu`.
-        preset: of generation.
-        longest: of an answer, in tokens, where neither the preset nor the model's repo says one.
+        preset: the preset of generation.
+        longest: the most tokens of an answer, if neither the preset nor the model's repo says one.
     """
 
     def __init__(

@@ -199,7 +199,7 @@ class ServerConnection:
 
         Args:
             path: below the base URL.
-            body: of the request; a field that the server refuses is replaced or left out.
+            body: the body of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
             fixed: more fields, which take the place of the body's and are sent in any case.
 

@@ -88,7 +88,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     Time to first audio is that of the first byte of a sample: a header is no sound yet, silence is.
 
     Args:
-        response: to a request for speech.
+        response: the response to a request for speech.
         what: the text that was to be spoken, for messages.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Fuzz one reader for so many minutes: `python tests/fuzz/fuzz.py audio --minutes 10`.
+"""Fuzz one reader, or with `http` the whole site, for so many minutes: `python studies/fuzz.py audio --minutes 10`.
 
 With atheris (a wheel for Linux, `pip install atheris`) inputs are led by which lines they reach; without it they are
 changes of the seeds at random. A finding is kept in `--out` with its traceback; moved to tests/fuzz/corpus/<target>/
@@ -9,11 +9,15 @@ import argparse
 import hashlib
 import random
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 
-from tests.fuzz.targets import TARGETS, Target
+sys.path.insert(0, str(Path(__file__).parents[1] / "space"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.fuzz.targets import TARGETS, changed
 
 SLOW = 5.0
 """Seconds that no input may take on an idle machine."""
@@ -53,31 +57,6 @@ class Findings:
         print(f"finding: {file}\n{told}", flush=True)
 
 
-def changed(target: Target, data: bytes, other: bytes, dice: random.Random) -> bytes:
-    """A few changes of the kinds that break readers: bits, cuts, repeats, words, pieces of another input."""
-    made = bytearray(data)
-    for _ in range(dice.randint(1, 6)):
-        at = dice.randrange(len(made) + 1)
-        span = min(len(made) - at, dice.choice((1, 2, 4, 16, 200)))
-        match dice.randrange(7):
-            case 0 if made:
-                made[min(at, len(made) - 1)] ^= 1 << dice.randrange(8)
-            case 1:
-                del made[at : at + span]
-            case 2:
-                made[at:at] = made[at : at + span] * dice.choice((2, 10, 300))
-            case 3 if target.words:
-                made[at:at] = dice.choice(target.words) * dice.choice((1, 1, 3, 400))
-            case 4:
-                begin = dice.randrange(len(other) + 1)
-                made[at : at + span] = other[begin : begin + dice.choice((4, 40, 400))]
-            case 5:
-                made[at : at + span] = dice.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * span
-            case _:
-                made[at:at] = dice.randbytes(dice.choice((1, 4, 30)))
-    return bytes(made[: target.longest])
-
-
 def without_guidance(findings: Findings, seconds: float, seed: int) -> None:
     """Changes of inputs at random, until the time is over."""
     dice = random.Random(seed)
@@ -88,8 +67,6 @@ def without_guidance(findings: Findings, seconds: float, seed: int) -> None:
 
 def guided(findings: Findings, seconds: float, seed: int) -> None:
     """By atheris; ends the process."""
-    import tempfile
-
     import atheris
 
     corpus = Path(tempfile.mkdtemp(prefix="podeval-corpus-"))
@@ -114,15 +91,29 @@ def guided(findings: Findings, seconds: float, seed: int) -> None:
     atheris.Fuzz()
 
 
+def fuzz_http(seconds: float, seed: int) -> int:
+    """Ask the whole site, over an empty folder of runs, whatever its document allows and forbids."""
+    from tests.fuzz import http_api
+
+    with tempfile.TemporaryDirectory() as folder, http_api.site_in(Path(folder)) as site:
+        found = http_api.fuzz(site, examples=0, seconds=seconds, seed=seed)
+    print(f"{found.asked} requests, answers {dict(sorted(found.statuses.items()))}, {len(found.failures)} failures")
+    for place, shown in found.failures.items():
+        print(f"{place}: {shown}")
+    return int(bool(found.failures))
+
+
 def main() -> int:
     """Fuzz, and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", choices=sorted(TARGETS))
+    parser.add_argument("target", choices=[*sorted(TARGETS), "http"])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"))
     parser.add_argument("--random", action="store_true", help="without atheris, even where it is installed")
     told = parser.parse_args()
+    if told.target == "http":
+        return fuzz_http(60 * told.minutes, told.seed)
     findings = Findings(told.target, told.out)
     if not told.random:
         try:

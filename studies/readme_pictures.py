@@ -1,6 +1,6 @@
 """Make the pictures of the README, and the one that a shared link shows, from a folder of runs.
 
-`podeval demo --no-serve --more` makes such a folder; `python tests/space/readme_pictures.py --runs .demo/runs` then
+`podeval demo --no-serve --more` makes such a folder; `python studies/readme_pictures.py --runs .demo/runs` then
 serves it and takes the leaderboard, a battle of the arena and a report as a reader sees them.
 """
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[1]
 PICTURES = CHECKOUT / "docs/pictures"
 PREVIEW = CHECKOUT / "space/static/preview.png"
 
