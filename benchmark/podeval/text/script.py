@@ -319,4 +319,5 @@ def _parse_turn(entry: Any, number: int) -> Turn:
             f"turn {number} of the script needs a speaker ({', '.join(_SPEAKER_KEYS)}) and a text "
             f"({', '.join(_TEXT_KEYS)}); it has {', '.join(sorted(map(str, entry))) or 'nothing'}"
         )
-    return Turn(clean_text(str(speaker)), clean_text(text).strip())
+    # Recognisers begin the text of a segment with a space.
+    return Turn(clean_text(str(speaker)), clean_text(text).lstrip())
