@@ -51,10 +51,9 @@ def defects(
     Example: podeval defects episode.wav --text script.json --labels defects.txt
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.metrics.compute import note_inputs
+    from podeval.metrics.compute import collect_notes
     from podeval.metrics.defects import find_defects
     from podeval.metrics.inputs import MetricInputs, read_voices
-    from podeval.metrics.score import Score
     from podeval.models import registry
 
     if labels and labels.suffix.lower() not in _FORMATS:
@@ -62,7 +61,7 @@ def defects(
     registry.require_profile(profile)
     item = MetricInputs({"recording": file, **({"script": text} if text else {})}, profile=profile)
     inputs = item.read() | read_voices(reference or [], {"profile": profile})
-    notes = dict(note_inputs(Score({}), item, inputs).notes)
+    notes = collect_notes(item, inputs)
     with show_progress(file.name):
         report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
     if labels:
