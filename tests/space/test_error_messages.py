@@ -87,9 +87,9 @@ TO_PAGES = (
         "listening/listener_pages.py",
         "listening/headphones.py",
     ),
-    *("submissions/gate.py", "submissions/supplied_outputs.py", "submissions/service.py", "submissions/quotas.py"),
+    *("submissions/gate.py", "submissions/source_files.py", "submissions/service.py", "submissions/rules.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
-    *("submissions/content_marks.py", "submissions/fetch_model.py"),
+    *("submissions/content_marks.py"),
     *("submissions/author_kit.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""
