@@ -64,7 +64,6 @@ class SystemPage:
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
-        content = report_page.render_report(SystemReport(description, (chapter,)), all_texts)
         query = {"system": system, "where": chapter.where, "slice": slice}
         deck, reasons = None, all_texts["board"]["causes"]
         if chosen:
@@ -76,8 +75,10 @@ class SystemPage:
             request,
             "system.html",
             systems=systems,
-            one=content,
-            chapter=content["chapters"][0],
+            one=description,
+            kind=texts["kinds"].get(description.kind, description.kind),
+            facts=report_page.build_facts(SystemReport(description, (chapter,)), texts),
+            chapter=report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query)),
             where=chapter.where,
             places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
             slices=chapter.standing.slices,
@@ -90,7 +91,6 @@ class SystemPage:
             if chosen
             else None,
             deck=deck,
-            link=partial(change_address, "/system", query),
             script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
         )
 
@@ -124,6 +124,10 @@ def build_router(site: Site) -> APIRouter:
     of_before.get("/", include_in_schema=False)(pages.before)
     routes.include_router(of_before)
     return routes
+
+
+def _link_item(query: dict[str, Any], item: str) -> str:
+    return change_address("/system", query, item=item) + "#listen"
 
 
 def _first(chapter: Chapter) -> Any:

@@ -147,7 +147,7 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
 
 
 def test_one_other_system_is_no_median(two: RunsFolder) -> None:
-    page = report_page.render_document([report(two, "one", [WHERE])])
+    page = report_page.render_reports([report(two, "one", [WHERE])])
     assert "Other system" in page
     assert "Median of the other systems" not in page
 

@@ -68,14 +68,14 @@ def score(
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
+    from podeval.reports.page import read_report_texts
     from podeval.scoring import export
     from podeval.scoring import labels as score_labels
-    from podeval.scoring.report_words import check_language
     from podeval.scoring.request import read_request
 
     names = _expand(files)
     texts = text or []
-    check_language(language)
+    read_report_texts(language)
     for path in out or ():
         export.check_ending(path)
     if labels:

@@ -19,7 +19,6 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
-from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column, order_columns, write_dimension_title
 from podeval.leaderboard.report_figures import (
     DriftFigure,
@@ -32,7 +31,7 @@ from podeval.leaderboard.report_figures import (
 )
 from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import choose_names, to_number
+from podeval.leaderboard.table import choose_names
 from podeval.metrics import catalogue
 
 KEPT = 24
@@ -68,27 +67,6 @@ class About:
 
 
 @dataclass(frozen=True)
-class Spokes:
-    """One dimension's values on a radar, from 0 to 1: the system's with its interval, people's, the others' median."""
-
-    column: Column
-    system: float | None
-    people: float | None
-    median: float | None
-    span: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """Values of one column by item, of the system and of people; and the means of the other systems."""
-
-    column: Column
-    system: tuple[float, ...]
-    people: tuple[float, ...]
-    others: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class ReportItem:
     """One item: its facts, and the system's reading of each metric."""
 
@@ -115,8 +93,7 @@ class Chapter:
         benchmark: its record; None for one this version does not know.
         standing: the figures against the median of the others and against people.
         reference: the display name of the recordings of people; "" without any.
-        radar: the headline of each dimension.
-        distributions: of the headlines that have values by item.
+        scores: its scores by item, and `people_scores` those of people, None without any.
         drifts: of every windowed key.
         people_drifts: those of people, by column id.
         items: every item.
@@ -129,8 +106,8 @@ class Chapter:
     benchmark: Benchmark | None
     standing: SystemFigures
     reference: str
-    radar: tuple[Spokes, ...]
-    distributions: tuple[Distribution, ...]
+    scores: BoardScores
+    people_scores: BoardScores | None
     drifts: tuple[DriftFigure, ...]
     people_drifts: Mapping[str, DriftFigure]
     items: tuple[ReportItem, ...]
@@ -147,7 +124,7 @@ class Chapter:
     @property
     def others(self) -> int:
         """The number of other systems to compare with."""
-        return max((figure.others for figure in self.standing.figures), default=0)
+        return max((len(figure.others) for figure in self.standing.figures), default=0)
 
     @property
     def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
@@ -302,8 +279,8 @@ def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str
         benchmark=_benchmark(where),
         standing=figures,
         reference=called.get(figures.reference, "").removesuffix(" (human)"),
-        radar=_radar(figures),
-        distributions=tuple(_distributions(figures, here, scores, people)),
+        scores=scores,
+        people_scores=people,
         drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
         people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
         if people
@@ -313,33 +290,6 @@ def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str
         protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
         papers=_papers(columns),
     )
-
-
-def _radar(figures: SystemFigures) -> tuple[Spokes, ...]:
-    """Return the headline of each dimension that has fixed ends and a value."""
-    spokes = []
-    for figure in figures.headlines:
-        axis = radar.find_axis(figure.column)
-        if axis is None or figure.value is None:
-            continue
-        people, median = (None if value is None else axis.at(value) for value in (figure.person, figure.median))
-        span = axis.span(to_number(figure.row["low"]), to_number(figure.row["high"]))
-        spokes.append(Spokes(figure.column, axis.at(figure.value), people, median, span))
-    return tuple(spokes)
-
-
-def _distributions(
-    figures: SystemFigures, here: pd.DataFrame, scores: BoardScores, people: BoardScores | None
-) -> Iterable[Distribution]:
-    whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != figures.system)]
-    for figure in figures.headlines:
-        of = figure.column
-        protocol = (of.metric, figures.protocols[of.metric])
-        values_of_system = tuple(scores.values(protocol, of.key).values())
-        theirs = tuple(people.values(protocol, of.key).values()) if people else ()
-        others = whole[(whole["metric"] == of.metric) & (whole["key"] == of.key)]["value"].dropna()
-        if values_of_system:
-            yield Distribution(of, values_of_system, theirs, tuple(others.astype(float)))
 
 
 def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
