@@ -12,7 +12,7 @@ import pytest
 from fixture_runs import write_runs
 
 from podeval.leaderboard.radar import find_axis
-from podeval.leaderboard.report import UnknownReport, describe_system, find_report, list_places, report
+from podeval.leaderboard.report import Reports, UnknownReport, describe_system, find_report, list_places
 from podeval.leaderboard.report_page import render_reports
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
@@ -48,7 +48,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(folder: RunsFolder) -> str:
-    return render_reports([report(folder, "hibari", [WHERE])])
+    return render_reports([Reports(folder).report("hibari", [WHERE])])
 
 
 def test_a_report_says_every_dimension_against_the_median_and_against_people(page: str) -> None:
@@ -87,7 +87,7 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
         links=json.dumps({"homepage": "https://example.org/\"><script>", "code": "javascript:window.hacked=1"}),
     )  # fmt: skip
     write_table([row], folder.path / SYSTEMS)
-    text = render_reports([report(folder, "hibari", [WHERE]), report(folder, "silence", [WHERE])])
+    text = render_reports([Reports(folder).report("hibari", [WHERE]), Reports(folder).report("silence", [WHERE])])
     elements = Elements(text)
     assert not {tag for tag, _ in elements.found} & {"script", "img", "iframe"}
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -106,13 +106,13 @@ def test_what_a_spot_check_found_is_a_fact_of_the_system(board: pd.DataFrame) ->
 
 
 def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder) -> None:
-    words = " ".join(Elements(render_reports([report(folder, "silence", [WHERE])])).words)
+    words = " ".join(Elements(render_reports([Reports(folder).report("silence", [WHERE])])).words)
     assert "the recording is silent" in words
     assert "unscored (6)" in words
 
 
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = render_reports([report(folder, *find_report(folder.board(), "podagent"))])
+    text = render_reports([Reports(folder).report(*find_report(folder.board(), "podagent"))])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -120,7 +120,7 @@ def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: Runs
 
 
 def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
-    text = render_reports([report(folder, "hibari", [WHERE])], "zh")
+    text = render_reports([Reports(folder).report("hibari", [WHERE])], "zh")
     assert 'lang="zh"' in text
     assert "各维度摘要" in text
     assert "Summary by dimension" not in text
@@ -176,7 +176,7 @@ def test_a_radar_leaves_out_what_has_no_value() -> None:
 
 
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) -> None:
-    (chapter,) = report(folder, "hibari", [WHERE]).chapters
+    (chapter,) = Reports(folder).report("hibari", [WHERE]).chapters
     figures = {figure.column.id: figure for figure in chapter.standing.headlines}
     drawn = page[page.index("drawn radar") : page.index("drawn small-radar")]
     marks = {kind: len(re.findall(f'class="mark {kind}"', drawn)) for kind in ("own", "people", "median")}

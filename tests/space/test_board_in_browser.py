@@ -183,16 +183,6 @@ def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(vis
     assert visit.errors == []
 
 
-@pytest.mark.long
-def test_an_address_of_before_opens_that_system_and_item(visit: Any, address: str) -> None:
-    page = visit.page
-    page.goto(f"{address}?tab=system&system=silence&where={quote('real_pod/voice/embedded')}&item=news-2")
-    assert page.inner_text("h1") == "Silence"
-    assert "item=news-2" in page.url
-    assert page.input_value("select[name=item]") == "news-2"
-    assert "the recording is silent" in page.inner_text("body")
-
-
 @pytest.mark.parametrize("query", ["", pytest.param("?lang=zh&plot=radar", marks=pytest.mark.long)])
 def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: Any, address: str, query: str) -> None:
     page = chromium.new_context(

@@ -8,8 +8,6 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +27,7 @@ from podeval.leaderboard.report_figures import (
     count_rows_by_place,
     select_rows,
 )
-from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
+from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache, TableCache
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import choose_names
 from podeval.metrics import catalogue
@@ -223,9 +221,7 @@ class Reports:
     def __init__(self, folder: RunsFolder) -> None:
         self.folder = folder
         self.shelf = ScoreCache(folder)
-        self._lock = threading.Lock()
-        self._of: tuple[pd.DataFrame, pd.DataFrame] | None = None
-        self._kept: OrderedDict[tuple[str, str, str], Chapter] = OrderedDict()
+        self._cache = TableCache(KEPT)
 
     def report(self, system: str, places: Iterable[str]) -> SystemReport:
         """Return the report of a system at some places.
@@ -239,29 +235,13 @@ class Reports:
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
         """Return the chapter on a system at one place, with the figures of one slice of the items."""
-        tables = (self.folder.board(), self.folder.items())
-        name = (system, where, slice_)
-        with self._lock:
-            if self._of is None or any(old is not new for old, new in zip(self._of, tables, strict=True)):
-                self._of = tables
-                self._kept.clear()
-            kept = self._kept.get(name)
-        if kept is None:
-            kept = make_chapter(tables[0], self.shelf, system, where, slice_)
-            with self._lock:
-                self._kept[name] = kept
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-        return kept
-
-
-def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemReport:
-    """Return the report of a system at some places.
-
-    Raises:
-        UnknownReport: the board has no such system.
-    """
-    return Reports(folder).report(system, places)
+        board, items = self.folder.board(), self.folder.items()
+        chapter: Chapter = self._cache.get(
+            (board, items),
+            (system, where, slice_),
+            lambda: make_chapter(board, self.shelf, system, where, slice_),
+        )
+        return chapter
 
 
 def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:

@@ -61,7 +61,7 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
         BadInput: it cannot be written, or there is no such language.
     """
     words = ReportWords(language)
-    head = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
+    head: list[Part] = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
     summary = Report("all", words["count"].format(len(table.scores)), words.made, [Section(words["all"], head)])
     reports = [_describe(scores, number, words) for number, scores in enumerate(table.scores)]
     return write_page(render_document([summary, *reports], language), path)
@@ -99,7 +99,9 @@ def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
     for name, sentence in table.errors.items():
         rows.append(RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
     means = [table.intervals.get(row.name) for row in shown]
-    rows.append(RowOfCells([words["mean_of"].format(len(table.scores)), *(format_number(m and m.mean) for m in means)]))
+    rows.append(
+        RowOfCells([words["mean_of"].format(len(table.scores)), *(format_number(m.mean if m else None) for m in means)])
+    )
     bounds = (f"{format_number(m.low)} – {format_number(m.high)}" if m and m.low is not None else "" for m in means)
     rows.append(RowOfCells([words["interval"], *bounds]))
     return Table(words["all"], heads, rows, "means")

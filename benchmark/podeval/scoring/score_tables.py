@@ -141,7 +141,7 @@ def render_text(scores: RecordingResults | ResultsTable) -> str:
 def render_html(scores: RecordingResults) -> str:
     """The table of one recording with its plots, for a notebook."""
     words = ReportWords()
-    parts = [Text(words.heading(scores), "strong"), tabulate_values(scores, words)]
+    parts: list[Part] = [Text(words.heading(scores), "strong"), tabulate_values(scores, words)]
     plots = plot_results(scores).to_html() if scores.timelines else ""
     over_time = f"<details><summary>{words['over_time']}</summary>{plots}</details>" if plots else ""
     return _render_parts([*parts, *map(Text, write_notes(scores))], over_time)
