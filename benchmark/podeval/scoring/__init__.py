@@ -12,7 +12,6 @@ __all__ = [
     "estimate_many",
     "export",
     "isolated",
-    "labels",
     "list_metrics",
     "machine",
     "measure",
