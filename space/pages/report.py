@@ -11,7 +11,7 @@ from links import write_system_address
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.report import SystemReport, UnknownReport, find_report
+from podeval.leaderboard.report import SystemReport, UnknownReport
 from podeval.leaderboard.report_page import build_report
 from podeval.reports.parts import Sample
 
@@ -19,14 +19,13 @@ from podeval.reports.parts import Sample
 def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
-    read = site.reports
 
     @routes.get("/report/{name:path}")
     def page(request: Request, name: str) -> HTMLResponse:
-        """Of a system, or of one run of it: `benchmark/split/system`, perhaps with `/profile`."""
+        """The report of a system, with all that was measured."""
         site.limit(request, "60/minute")
         try:
-            report = read.report(*find_report(read.folder.board(), name))
+            report = site.reports.report(name)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         texts = site.texts[site.language(request)]

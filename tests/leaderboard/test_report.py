@@ -12,7 +12,7 @@ import pytest
 from fixture_runs import write_runs
 
 from podeval.leaderboard.radar import find_axis
-from podeval.leaderboard.report import Reports, UnknownReport, describe_system, find_report, list_places
+from podeval.leaderboard.report import Reports, UnknownReport, describe_system, list_places
 from podeval.leaderboard.report_page import render_reports
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
@@ -112,7 +112,7 @@ def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder
 
 
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = render_reports([Reports(folder).report(*find_report(folder.board(), "podagent"))])
+    text = render_reports([Reports(folder).report("podagent")])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -126,24 +126,9 @@ def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
     assert "Summary by dimension" not in text
 
 
-@pytest.mark.parametrize(
-    ("name", "system", "places"),
-    [
-        ("hibari", "hibari", ["real_pod/voice/embedded", "lfs_bench/mono/embedded"]),
-        ("real_pod/voice/hibari", "hibari", ["real_pod/voice/embedded"]),
-        ("lfs_bench/mono/hibari/embedded", "hibari", ["lfs_bench/mono/embedded"]),
-    ],
-)
-def test_a_system_or_a_run_is_named(board: pd.DataFrame, name: str, system: str, places: list[str]) -> None:
-    assert find_report(board, name) == (system, places)
-
-
-@pytest.mark.parametrize(
-    "name", ["nobody", "", "real_pod/voice/nobody", "real_pod/none/hibari", "real_pod/voice/hibari/paper", "../../x"]
-)
-def test_what_is_not_there_is_unknown(board: pd.DataFrame, name: str) -> None:
+def test_what_is_not_there_is_unknown(folder: RunsFolder) -> None:
     with pytest.raises(UnknownReport):
-        find_report(board, name)
+        Reports(folder).report("nobody")
 
 
 def test_places_stand_with_the_fullest_first(board: pd.DataFrame) -> None:

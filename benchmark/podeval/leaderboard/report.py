@@ -37,7 +37,7 @@ KEPT = 24
 
 
 class UnknownReport(BadInput):
-    """The system or run does not exist."""
+    """The system does not exist."""
 
 
 @dataclass(frozen=True)
@@ -185,32 +185,6 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
-    """Return the system and the places that a report's name refers to.
-
-    Args:
-        board: the table of `BoardRow`.
-        name: a system, or a run as `benchmark/split/system`, perhaps with `/profile`.
-
-    Raises:
-        UnknownReport: the name refers to nothing on this board.
-    """
-    systems = set(board["system"].astype(str))
-    if name in systems:
-        return name, list_places(board, name)
-    parts = name.strip("/").split("/")
-    if len(parts) in (3, 4) and parts[2] in systems:
-        start = f"{parts[0]}/{parts[1]}/" + (parts[3] if len(parts) == 4 else "")
-        places = [
-            where
-            for where in list_places(board, parts[2])
-            if where == start or (start[-1] == "/" and where.startswith(start))
-        ]
-        if places:
-            return parts[2], places
-    raise UnknownReport("there is no such system or run on this board")
-
-
 class Reports:
     """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
 
@@ -223,15 +197,17 @@ class Reports:
         self.shelf = ScoreCache(folder)
         self._cache = TableCache(KEPT)
 
-    def report(self, system: str, places: Iterable[str]) -> SystemReport:
-        """Return the report of a system at some places.
+    def report(self, system: str, places: Iterable[str] = ()) -> SystemReport:
+        """Return the report of a system at some places, by default at all.
 
         Raises:
             UnknownReport: the board has no such system.
         """
         board = self.folder.board()
         description = describe_system(board, self.folder.systems(), system)
-        return SystemReport(description, tuple(self.chapter(system, where) for where in places))
+        return SystemReport(
+            description, tuple(self.chapter(system, where) for where in places or list_places(board, system))
+        )
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
         """Return the chapter on a system at one place, with the figures of one slice of the items."""
