@@ -24,12 +24,6 @@ PART = {"x-podeval-part": "view"}
 
 
 @pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    with TestClient(board_app.build(runs)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def large(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Path]]:
     """120 systems, twelve figures and three slices."""
     runs = write_large_board(tmp_path_factory.mktemp("large"), systems=120, keys=12, slices=3)
