@@ -11,11 +11,12 @@ TOOLS := $(VENV)/share/podeval/release-tools
 TYPES := $(VENV)/share/podeval/mypy.txt
 # Written if tests ran and failed, and nothing else did: .ci/run repeats them then.
 OUTCOME := $(VENV)/share/podeval/tests-outcome
+COVERAGE := $(VENV)/share/podeval/coverage.json
 TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
 DEPLOYED := embedded space postgres
 
 # Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
-# Four tests run side by side on two cores, for many wait for a browser or a server, and tests/conftest.py says in which order; a second thread would only
+# Four tests run side by side on two cores, for many wait for a browser or a server; a second thread would only
 # wait for a core.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PODEVAL_THREADS=1 PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest
 TESTS = $(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder
@@ -52,7 +53,8 @@ retest:
 
 test-all: test-environment reference-packages audit release-check
 	@tests/debian-packages
-	$(TESTS) -m "long or not long"
+	$(TESTS) -m "long or not long" --cov --cov-report= --cov-report=json:$(COVERAGE)
+	@echo "$(BIN)/python studies/coverage_by_room.py $(COVERAGE) writes its table into docs/architecture.md"
 
 environment: $(VENV)/.made
 test-environment: $(VENV)/.made-for-tests
@@ -83,20 +85,20 @@ reference-packages:
 bench: export PODEVAL_BENCH = $(CURDIR)/$(VENV)/share/podeval/bench.jsonl
 bench: test-environment reference-packages
 	@rm -f $(PODEVAL_BENCH)
-	$(BIN)/python tests/performance/import_time.py
-	$(BIN)/python tests/performance/arena.py
-	$(BIN)/python tests/performance/speech.py $(SPEECH).wav
-	$(BIN)/python tests/performance/loudness.py $(SPEECH).wav
-	$(BIN)/python tests/performance/srmr.py $(SPEECH).wav
-	$(BIN)/python tests/performance/dnsmos.py $(SPEECH).wav
-	$(BIN)/python tests/performance/recording.py $(SPEECH).wav --text $(SPEECH).txt
-	$(BIN)/python tests/performance/score.py $(SPEECH).wav --text $(SPEECH).txt
-	@$(BIN)/python tests/performance/table.py $(PODEVAL_BENCH)
-	$(if $(LONG),$(BIN)/python tests/performance/podcast.py make $(SPEECH)-long.wav --minutes 60)
-	$(if $(LONG),$(BIN)/python tests/performance/podcast.py measure $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python tests/performance/throughput.py $(SPEECH)-long.wav)
-	$(if $(LONG),$(BIN)/python tests/performance/clips.py --clips 20)
-	$(if $(LONG),$(BIN)/python tests/performance/long_recording.py $(SPEECH).wav --hours $(LONG))
+	$(BIN)/python studies/speed/import_time.py
+	$(BIN)/python studies/speed/arena.py
+	$(BIN)/python studies/speed/speech.py $(SPEECH).wav
+	$(BIN)/python studies/speed/loudness.py $(SPEECH).wav
+	$(BIN)/python studies/speed/srmr.py $(SPEECH).wav
+	$(BIN)/python studies/speed/dnsmos.py $(SPEECH).wav
+	$(BIN)/python studies/speed/recording.py $(SPEECH).wav --text $(SPEECH).txt
+	$(BIN)/python studies/speed/score.py $(SPEECH).wav --text $(SPEECH).txt
+	@$(BIN)/python studies/speed/table.py $(PODEVAL_BENCH)
+	$(if $(LONG),$(BIN)/python studies/speed/podcast.py make $(SPEECH)-long.wav --minutes 60)
+	$(if $(LONG),$(BIN)/python studies/speed/podcast.py measure $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python studies/speed/throughput.py $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python studies/speed/clips.py --clips 20)
+	$(if $(LONG),$(BIN)/python studies/speed/long_recording.py $(SPEECH).wav --hours $(LONG))
 
 docs: test-environment
 	$(BIN)/python -m podeval.cli.generate_docs

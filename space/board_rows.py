@@ -19,7 +19,7 @@ from podeval.leaderboard import table
 from podeval.leaderboard.query import Key
 from podeval.leaderboard.system_info import NOT_STATED, Facts
 from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView
-from podeval.plots.svg import format_value
+from podeval.plots.axis import format_value
 
 ALIKE = re.compile(r"(\d+) of \1")
 """What stands in a cell where all items have one value."""

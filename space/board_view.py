@@ -37,7 +37,7 @@ def describe_view(
     Args:
         wish: the view that an address asks for.
         index: the board.
-        folder: where results of single items are, for their distribution.
+        folder: the folder of results of single items, for their distribution.
         words: the page's texts in one language.
         base: the address of the site.
         wide: whether there is room for wide plots.

@@ -31,7 +31,7 @@ class ErrorAnswers:
     """What is answered where something is refused.
 
     Args:
-        site: whose pages and language the answers have.
+        site: the site of the pages, in whose language it answers.
     """
 
     def __init__(self, site: Site) -> None:

@@ -18,8 +18,8 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
 
     Args:
         sentence: as the engine says it; one with a code is found by it, however it is worded, one without by its words.
-        texts: of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, what is said by
-            the reason where no sentence has the code. Without sentences, the engine's own stand as they are.
+        texts: the texts of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, used
+            by the reason if no sentence has the code. Without sentences, the engine's own stand as they are.
         reason: in a word.
     """
     templates = texts.get("sentences") or {}
@@ -38,7 +38,7 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
 
     Args:
         reason: as it was kept.
-        texts: of the language, as for `translate`.
+        texts: the texts of the language, as for `translate`.
     """
     whole = translate(reason, texts)[0]
     if whole != reason:

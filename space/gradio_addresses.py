@@ -49,7 +49,7 @@ def clear_broken_off(folder: str) -> None:
     """Delete what was left of uploads that broke off, which Gradio keeps for good: files beside its folders.
 
     Args:
-        folder: of uploads.
+        folder: the folder of uploads.
     """
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:

@@ -42,7 +42,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 
     Args:
         site: what its tabs show.
-        language: of the tabs.
+        language: the language of the tabs.
     """
     measuring = may_measure(site.how.mode == "local")
     app = gr.Blocks(title="podeval", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False, fill_width=True)
@@ -115,7 +115,7 @@ class LanguageApps(Mapping[str, Any]):
         """The app of a language, its queue at work where the site is served.
 
         Args:
-            language: of the app.
+            language: the language of the app.
         """
         if (life := self._life) is None:
             return await run_in_threadpool(self.__getitem__, language)

@@ -27,9 +27,9 @@ def list_rows(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str, An
     """Return the rows in order of time, and how many defects are left out.
 
     Args:
-        defects: of the item.
+        defects: the defects of the item.
         audio: address of its recording; empty where there is none to play.
-        texts: of the page `report`.
+        texts: the texts of the page `report`.
     """
     worst = sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))[:MOST]
     rows = [_describe(defect, audio, texts) for defect in sorted(worst, key=lambda defect: defect.start)]

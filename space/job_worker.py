@@ -46,7 +46,7 @@ class JobWorker:
     """Works on the queue of a site.
 
     Args:
-        desk: which takes submissions; their queue is worked on.
+        desk: the desk that takes submissions; their queue is worked on.
         runs: the folder that the board reads.
         environment: its settings, `PODEVAL_JOBS_…` as of `podeval worker`.
 
@@ -124,7 +124,7 @@ class Evaluation:
     """Who works on a site's submissions.
 
     Args:
-        desk: which takes submissions.
+        desk: the desk that takes submissions.
         runs: the folder that the board reads.
         environment: the site's settings.
     """
@@ -145,7 +145,7 @@ class Evaluation:
         """Say it in one sentence; where nobody works, what is missing.
 
         Args:
-            texts: of submissions, in the reader's language.
+            texts: the texts of submissions, in the reader's language.
         """
         if self.worker is not None:
             spent, flavour = self.worker.ledger.committed(), self.worker.jobs.flavour

@@ -12,7 +12,7 @@ def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
     """Return the ids of the first systems of the board, controls left out; fewer where there are fewer.
 
     Args:
-        folder: of runs.
+        folder: the folder of runs.
         count: at most so many.
     """
     try:

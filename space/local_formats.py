@@ -15,8 +15,8 @@ def write_number(number: float, language: str) -> str:
     """A number with the language's separators.
 
     Args:
-        number: to write.
-        language: of the page.
+        number: the number to write.
+        language: the language of the page.
     """
     return format_decimal(number, locale=language)
 
@@ -26,7 +26,7 @@ def write_moment(moment: datetime | str, language: str) -> str:
 
     Args:
         moment: a time, or one in ISO 8601; without a zone it is in UTC.
-        language: of the page.
+        language: the language of the page.
     """
     time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
@@ -39,7 +39,7 @@ def write_span(seconds: float, language: str) -> str:
 
     Args:
         seconds: so many.
-        language: of the page.
+        language: the language of the page.
     """
     return format_timedelta(
         timedelta(seconds=max(seconds, 60)), granularity="minute", threshold=HOURS_FROM, locale=language

@@ -148,11 +148,11 @@ def score_apart(
 
     Args:
         copy: as `open_decoded` gives it.
-        name: of the stranger's file, for the report.
+        name: the name of the stranger's file, for the report.
         text: what is said in it; may be empty.
         speakers: how many people speak; 0 where nobody says.
         metrics: names of those that are wanted.
-        language: of the report.
+        language: the language of the report.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
     os.chmod(copy.parent, 0o755)  # noqa: S103 - the process may be another user's

@@ -20,7 +20,7 @@ class Lost:
 
     Args:
         app: what is behind it.
-        site: whose page.
+        site: the site of the page.
     """
 
     def __init__(self, app: ASGIApp, site: Site) -> None:

@@ -32,12 +32,12 @@ def build_deck(
     """The player of one item, of one system or of two.
 
     Args:
-        folder: of runs.
+        folder: the folder of runs.
         sides: one or two.
         where: `benchmark/split/profile`.
         item: its id.
-        texts: of the page `compare`.
-        part: which sound of the outputs; the nearest there is.
+        texts: the texts of the page `compare`.
+        part: the number of the sound of an output; the nearest there is.
         level: whether two are brought to one loudness.
     """
     sounds = [list_parts(folder, side.output) for side in sides]

@@ -26,6 +26,7 @@ from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard import table
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
+from podeval.metrics.description import describe_metric
 from podeval.metrics.inputs import MetricInputs
 from podeval.sentences import write_sentence
 
@@ -77,7 +78,7 @@ class ProgramApi:
         Compare values of one metric, key and protocol alone.
 
         Args:
-            request: of the program.
+            request: the request of the program.
             board: benchmark/split such as lfs_bench/mono, or a benchmark; empty for the first.
             profile: embedded, reference or paper; empty for the first there is.
             slice: a part of the items such as language=en or category=Arts; empty for all items.
@@ -114,18 +115,7 @@ class ProgramApi:
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:
         """Every metric: name, title, what it is about, version, dimension, inputs, keys with direction and unit."""
         self._limit(request, RATE, "api metrics")
-        return [
-            {
-                "name": metric.name,
-                "title": metric.title,
-                "about": metric.about,
-                "version": metric.version,
-                "dimension": metric.dimension,
-                "inputs": list(metric.inputs),
-                "keys": [{"name": key.name, "better": key.better, "unit": key.unit} for key in metric.keys],
-            }
-            for metric in catalogue.load_all_metrics()
-        ]
+        return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
     def score(
         self, recording_file: gr.FileData | None = None, text: str = "", metrics: list[str] | None = None
@@ -168,10 +158,10 @@ class ProgramApi:
         A model is looked over for everybody, outputs for who is signed in.
 
         Args:
-            request: of the program.
+            request: the request of the program.
             repo: owner/name on the Hub.
             benchmark: name of a benchmark, such as real_pod or lfs_bench.
-            track: of the benchmark; empty for its first.
+            track: the track of the benchmark; empty for its first.
             task: text-to-speech, podcast, script-writer or speech-to-speech; empty for what the repo's card says.
             document: a whole submission document, in place of a repo.
         """
@@ -182,7 +172,7 @@ class ProgramApi:
         """Submissions, newest first: system, who, what, state, place in the queue, seconds left, why it did not go on.
 
         Args:
-            request: of the program.
+            request: the request of the program.
             state: received, checked, queued, running, measured, published, refused, failed, cancelled or withdrawn;
                 empty for all.
         """
@@ -197,7 +187,7 @@ class ProgramApi:
         the systems with rating, 95 % interval, rank range, battles, wins.
 
         Args:
-            request: of the program.
+            request: the request of the program.
             dimension: one alone; empty for all, and `pooled`.
         """
         self._limit(request, RATE, "api ratings")

@@ -35,7 +35,7 @@ class RateLimit:
 
         Args:
             rate: so many in so much time.
-            who: of whom the requests are counted together.
+            who: the person or address whose requests are counted together.
         """
         length, now = float(rate.get_expiry()), self._clock()
         with self._lock:

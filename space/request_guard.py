@@ -214,7 +214,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
     """The address that the proxy saw, in a chain that its senders may have begun with what they liked.
 
     Args:
-        headers: of the request; every line of the name counts, in order.
+        headers: the headers of the request; every line of the name counts, in order.
         hops: how many proxies of ours stand before us; what is no number means one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]

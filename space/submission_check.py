@@ -38,7 +38,7 @@ class SubmissionCheck:
     """Looks submissions of programs over; queues and keeps nothing.
 
     Args:
-        site: that takes submissions.
+        site: the site that takes submissions.
     """
 
     def __init__(self, site: Site) -> None:
@@ -50,9 +50,9 @@ class SubmissionCheck:
         """Look a document or a repo over.
 
         Args:
-            request: of the program.
+            request: the request of the program.
             document: a whole submission document; None for the draft of a repo.
-            asked: of `draft_document`: `repo`, `benchmark`, `track`, `task`.
+            asked: arguments of `draft_document`: `repo`, `benchmark`, `track`, `task`.
 
         Raises:
             BadInput: there is nothing to look over, or only for who is signed in.

@@ -44,7 +44,7 @@ def list_fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]
 
     Args:
         block: name in the schema's `$defs`.
-        path: where the block stands.
+        path: the path of the block.
         texts: `list_fields` and `helps` of the page's language, by the last name of a path.
     """
     form_fields, nested = [], []
@@ -90,7 +90,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
     """What is filled in, as the document that `podeval submit` reads.
 
     Args:
-        kind: of source.
+        kind: the kind of source.
         tracks: as `benchmark.track`.
         given: values of fields as they were sent; what is empty is left out.
     """

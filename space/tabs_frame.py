@@ -30,7 +30,7 @@ class TabsFrame:
     """What stands around Gradio's page.
 
     Args:
-        site: whose header it has.
+        site: the site of the header.
     """
 
     def __init__(self, site: Site) -> None:
@@ -44,9 +44,9 @@ class TabsFrame:
         """The page as it is sent.
 
         Args:
-            request: of a reader.
+            request: the request of a reader.
             page: as Gradio wrote it.
-            tab: which is in front.
+            tab: the tab in front.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.

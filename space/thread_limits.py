@@ -47,8 +47,8 @@ class WaitingRoom:
     """How much may wait or be at work at once, of all and of each; used by one thread, that of the server.
 
     Args:
-        most: of all.
-        most_each: of one sender.
+        most: the most threads of all senders.
+        most_each: the most threads of one sender.
     """
 
     def __init__(self, most: int, most_each: int) -> None:

@@ -27,8 +27,8 @@ def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
     """Who sent a request, if they may upload recordings for a submission; empty for all others.
 
     Args:
-        site: to which is submitted.
-        request: of the person.
+        site: the site that receives the submission.
+        request: the request of the person.
     """
     services = site.services
     if services.closed or services.only_votes or services.desk is None:

@@ -37,6 +37,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.errors import CodedSentence, PodevalError
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 
 _LOG = logging.getLogger("podeval.site")
@@ -101,7 +102,10 @@ class Site:
         self.reports = Reports(self.results)
         self.texts = {language: read_texts(HERE / "locale", language) for language in LANGUAGES}
         self._templates = _Templates(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
+            loader=FileSystemLoader([HERE / "templates", TEMPLATES]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
         )
         self._templates.filters.update(FORMATS)
         self._pace = RateLimit()
@@ -227,7 +231,7 @@ class Site:
         """A refusal in the reader's language, as far as it is known there.
 
         Args:
-            request: of the reader.
+            request: the request of the reader.
             sentence: as the engine says it.
             reason: in a word.
         """
@@ -241,9 +245,9 @@ class Site:
         """Let through so many requests of one person or address, such as `20/minute`.
 
         Args:
-            request: of the person.
+            request: the request of the person.
             rate: so many in so much time.
-            what: that is counted together; by default what its route answers.
+            what: the requests that are counted together; by default those of its route.
 
         Raises:
             TooMany: there were more.

@@ -25,7 +25,7 @@ class WriteProbe:
     """Writes one small row now and then, and only where somebody asks; used by any number of threads.
 
     Args:
-        database: that is asked.
+        database: the database that is asked.
         clock: seconds that only go on.
     """
 

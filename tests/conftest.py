@@ -3,8 +3,8 @@
 import contextlib
 import gc
 import hashlib
-import importlib.util
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -21,6 +21,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.fakes import postgresql_server
+from tests.fakes.loopback_hub import LoopbackHub, point_client_to
+from tests.fakes.warm_python import WarmPython
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY / "../shared/data"
@@ -45,35 +49,6 @@ WITHOUT_TRANSFORMERS = "import sys; sys.modules['transformers'] = None\n"
 """Begins a program that imports `evaluate`, which imports transformers where it can: 5 s for what no metric uses."""
 
 
-WAITING = ("arena", "runs", "space", "store", "submissions", "survival")
-"""Rooms whose tests wait most of their time: for a browser, a server, a database, a process that is killed."""
-
-
-def is_waiting(path: str) -> bool:
-    """Whether a file of tests, by its path from the checkout, is of a room that waits."""
-    return Path(path).parts[1] in WAITING
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give half of the processes the files that wait, and half those that compute, as long as there are both.
-
-    So both processors have work whatever a test waits for; a browser, a server and a site are started in half of the
-    processes, and models loaded in the other half.
-    """
-    from xdist.scheduler import LoadFileScheduling
-
-    class ByRoom(LoadFileScheduling):
-        def _assign_work_unit(self, node: Any) -> None:
-            waits = int(node.gateway.id.removeprefix("gw")) % 2 == 0
-            suited = next((path for path in self.workqueue if is_waiting(path) == waits), None)
-            if suited is not None:
-                self.workqueue.move_to_end(suited, last=False)
-            super()._assign_work_unit(node)
-
-    return ByRoom(config, log)
-
-
 gc.disable()
 """Until all tests are known: importing what they import makes much that stays, which is looked through in vain."""
 
@@ -82,17 +57,6 @@ def pytest_collection_finish() -> None:
     """Look from here on for what can be thrown away, not among what was imported."""
     gc.freeze()
     gc.enable()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems() -> None:
-    """Keep Hypothesis from the constants of modules of ours: which are imported depends on which tests ran here before.
-
-    To collect them it parses every module.
-    """
-    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
-    if providers is not None and hasattr(providers, "_get_local_constants"):
-        providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(wrapper=True)
@@ -120,14 +84,29 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def golden(shared_data: Path) -> dict[str, Any]:
+    """Values of the original code on the real files."""
+    values: dict[str, Any] = json.loads((shared_data / "golden_values.json").read_text(encoding="utf-8"))
+    return values
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache for this test alone."""
+    from podeval.analysis import cache as analysis_cache
+
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    analysis_cache.open_default_cache.cache_clear()
+    yield tmp_path / "cache"
+    analysis_cache.open_default_cache.cache_clear()
+
+
+@pytest.fixture(scope="session")
 def distortions() -> ModuleType:
-    """The module `tests/studies/distortions.py`, whose folder is on no path."""
-    spec = importlib.util.spec_from_file_location("distortions", REPOSITORY / "tests" / "studies" / "distortions.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The module `studies/distortions.py`."""
+    from studies import distortions
+
+    return distortions
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +174,7 @@ def one_thread() -> Iterator[None]:
 def run_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPython]:
     """Run a program in a process of its own that finds torch imported and reaches loopback only; what it printed."""
     folder, numbers = tmp_path_factory.mktemp("with-torch"), itertools.count()
-    python = _beside("warm_python").WarmPython([REPOSITORY / "benchmark"], ["numpy", "torch"])
+    python = WarmPython([REPOSITORY / "benchmark"], ["numpy", "torch"])
 
     def run(program: str, **environment: str) -> str:
         output = folder / f"{next(numbers)}.txt"
@@ -240,21 +219,14 @@ def offline_modules(tmp_path_factory: pytest.TempPathFactory, run_python: RunPyt
 @pytest.fixture
 def loopback_hub() -> Iterator[Any]:
     """A Hub on loopback with the metric Spaces of this checkout."""
-    with _beside("loopback_hub").LoopbackHub(REPOSITORY / "hf_metrics") as hub:
+    with LoopbackHub(REPOSITORY / "hf_metrics") as hub:
         yield hub
 
 
 @pytest.fixture
 def hub_client(loopback_hub: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The loopback Hub, with the `huggingface_hub` of this process turned to it and an empty cache."""
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "ENDPOINT", loopback_hub.url)
-    template = loopback_hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-    for place in (constants, importlib.import_module("huggingface_hub.file_download")):
-        monkeypatch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    point_client_to(loopback_hub, monkeypatch, tmp_path / "hub-cache")
     return loopback_hub
 
 
@@ -312,8 +284,8 @@ def ask_reference(
 def tiny_msclap(
     ask_reference: AskReference, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/tiny_msclap.py."""
-    script = Path(__file__).parent / "tiny_msclap.py"
+    """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/fakes/tiny_msclap.py."""
+    script = Path(__file__).parent / "fakes" / "tiny_msclap.py"
     return made_once(
         tmp_path_factory,
         "tiny-msclap",
@@ -355,26 +327,19 @@ def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture(scope="session")
 def tiny_models() -> Any:
-    """Makers of models so small that a test makes them: `tests/tiny_models.py`."""
-    return _beside("tiny_models")
+    """Makers of models so small that a test makes them: `tests/fakes/tiny_models.py`."""
+    from tests.fakes import tiny_models
 
-
-def _beside(name: str) -> Any:
-    """A module of this folder."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tiny_models
 
 
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[Any]:
-    """Starts programs that find the site's and the store's libraries imported: see tests/warm_python.py."""
-    folders = [REPOSITORY / "benchmark", REPOSITORY / "space", REPOSITORY / "tests/space", REPOSITORY / "tests"]
-    modules = ["app", "uvicorn", "arena_fixture", "small_arena", "podeval.operations.backup", "podeval.arena"]
-    made = _beside("warm_python").WarmPython(folders, modules)
+    """Starts programs that find the site's and the store's libraries imported: see tests/fakes/warm_python.py."""
+    folders = [REPOSITORY, REPOSITORY / "benchmark", REPOSITORY / "space"]
+    fixtures = ["tests.space.arena_fixture", "tests.fakes.small_arena"]
+    modules = ["app", "uvicorn", *fixtures, "podeval.operations.backup", "podeval.arena"]
+    made = WarmPython(folders, modules)
     yield made
     made.close()
 
@@ -382,11 +347,10 @@ def warm_python() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A PostgreSQL server of the tests' own; the address, without a database's name."""
-    server = _beside("postgresql_server")
-    binaries = server.programs()
+    binaries = postgresql_server.programs()
     if binaries is None:
         pytest.skip("no PostgreSQL here (apt-get install postgresql); SQLite is tested all the same")
-    with server.running(binaries) as address:
+    with postgresql_server.running(binaries) as address:
         yield address
 
 
@@ -437,13 +401,15 @@ def _new_stores_are_copies(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def small_arena(database_place: str, empty_store: Path) -> Iterator[Callable[..., Any]]:
-    """Makers of a small arena on SQLite and on PostgreSQL: see tests/small_arena.py."""
+    """Makers of a small arena on SQLite and on PostgreSQL: see tests/fakes/small_arena.py."""
     made: list[Any] = []
 
     def make(place: str = database_place, **choices: Any) -> Any:
         if place.endswith(".db") and not Path(place).exists():
             shutil.copy(empty_store, place)
-        made.append(_beside("small_arena").SmallArena(place, **choices))
+        from tests.fakes.small_arena import SmallArena
+
+        made.append(SmallArena(place, **choices))
         return made[-1]
 
     yield make

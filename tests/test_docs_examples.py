@@ -5,8 +5,6 @@ imports are made all the same, those of all examples in one process. What those 
 `ELSEWHERE` says.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

@@ -113,7 +113,7 @@ def test_what_is_not_run_is_printed_somewhere_and_has_a_reason() -> None:
     assert all(len(reason.split()) > 2 for reason in NOT_RUN.values())
     # Run from here, they would change the environment that the tests run in.
     assert {text for text in printed if "pip install" in text} <= set(NOT_RUN)
-    named = {file for reason in NOT_RUN.values() for file in re.findall(r"tests/[\w/]+(?:\.py)?", reason)}
+    named = {file for reason in NOT_RUN.values() for file in re.findall(r"(?:studies|tests)/[\w/]+(?:\.py)?", reason)}
     assert not [file for file in named if not (REPOSITORY / file).exists()]
 
 
@@ -136,9 +136,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a reader of a page has: recordings, a script, runs of two systems."""
     folder = tmp_path_factory.mktemp("reader")
     voices = {
-        voice.id: voice
-        for item in benchmarks.get("real_pod").items("topics_v1")
-        for voice in item.reference_voices.values()
+        voice.id: voice for item in benchmarks.get("real_pod").items("long") for voice in item.reference_voices.values()
     }
     pair = {"HOST": voices["libritts_r_6215"], "GUEST": voices["libritts_r_294"]}
     sounds = []
@@ -237,15 +235,12 @@ class Reader:
                 publish(self.id)
             case ["restore", *_]:
                 (self.folder / "runs").rename(self.folder / "runs of before")
-            case ["report", "validity", *_]:
+            case ["report", "agreement", *_]:
                 items = [item.id for item in benchmarks.get("real_pod").items("demo")]
-                rows = [f"{system},{item},3" for system in SYSTEMS for item in items]
-                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score", *rows]))
-            case ["report", "evaluators", *_]:
+                rows = [f"{system},{item},3,r{rater}" for system in SYSTEMS for item in items for rater in range(2)]
+                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score,rater", *rows]))
                 votes = [f"{a},{b},a,v{number % 6}" for number, (a, b) in enumerate(["ab", "bc", "ca", "ba"] * 6)]
                 (self.folder / "votes.csv").write_text("\n".join(["first,second,outcome,voter", *votes]))
-                marks = [f"s{n % 3},i{n // 3},{n % 3 + rater},r{rater}" for n in range(12) for rater in range(2)]
-                (self.folder / "listeners.csv").write_text("\n".join(["system,item,score,rater", *marks]))
             case ["retention"]:
                 self.monkeypatch.setenv("PODEVAL_RUNS_GB", "5")
 

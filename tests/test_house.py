@@ -50,6 +50,11 @@ def test_a_room_imports_only_rooms_below_it(room: str) -> None:
             assert not beside, f"{module} reaches across to {other}"
 
 
+def test_construction_is_imported_by_the_command_line_alone() -> None:
+    users = {room_of(module) for module, others in imported().items() if "construction" in map(room_of, others)}
+    assert users == {"construction", "cli"}
+
+
 def circles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
     """Every strongly connected part of a graph that has more than one node (Tarjan)."""
     index: dict[str, int] = {}

@@ -1,7 +1,5 @@
 """PodBench runs in Inspect with a scripted model, and gives the values and protocols that a run of podeval gives."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess
@@ -68,7 +66,7 @@ def answer_as_judge(call: Any) -> dict[str, Any]:
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(JUDGES))
-    import scripted_server as module
+    from tests.fakes import scripted_server as module
 
     with module.ScriptedServer(lambda call: module.Answer(json.dumps(answer_as_judge(call)))) as server:
         yield f"scripted@{server.url}"

@@ -1,4 +1,4 @@
-"""Names are what somebody would search for: classes once, variables by what they hold, functions by a verb."""
+"""Names are what somebody would search for: classes once, variables by what they hold."""
 
 import ast
 from collections import Counter, defaultdict
@@ -52,9 +52,6 @@ PARTICIPLES = POINTERS | frozenset(
     ]
 )
 
-VERBS = frozenset((Path(__file__).parent / "verbs.txt").read_text("utf-8").split())
-"""What functions begin with, as far as one does; a verb that is missing here is added."""
-
 SHARED = {
     # Names in `$defs` of the schemas of judges' answers are part of prompts' ids, and so of protocols.
     "Dimension": "a benchmark's, and a judge's answer on PodBench's quality",
@@ -63,9 +60,6 @@ SHARED = {
     "Verdict": "two answers of language models, in construction and in a rubric",
 }
 """Public class names that stand for two things, with the reason."""
-
-FIELD_WORDS: dict[str, str] = {}
-"""Variables `module:name` whose name is a term of the field although it looks like a pointer."""
 
 
 @cache
@@ -96,7 +90,7 @@ def pointers(prefix: str) -> tuple[Counter[str], int]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 stored += 1
-                if node.id in POINTERS and f"{path}:{node.id}" not in FIELD_WORDS:
+                if node.id in POINTERS:
                     counts[f"{path}:{node.id}"] += 1
     return counts, stored
 
@@ -107,7 +101,7 @@ def test_a_variable_says_what_it_holds(folder: str) -> None:
     assert counts.total() <= 0.003 * stored, f"{counts.total()} of {stored}: {counts.most_common(20)}"
 
 
-def test_a_function_begins_with_a_verb() -> None:
+def test_a_function_is_not_named_by_a_participle() -> None:
     participles = [
         f"{path}:{node.name}"
         for path, tree in trees().items()
@@ -117,36 +111,6 @@ def test_a_function_begins_with_a_verb() -> None:
         if not any(getattr(d, "id", "") in ("property", "cached_property") for d in node.decorator_list)
     ]
     assert participles == []
-
-
-WITHOUT_VERB = {
-    "benchmark/podeval/benchmarks/lfs_bench.py:item": "what the module of a benchmark declares, by its name",
-    "benchmark/podeval/benchmarks/mtalk_bench.py:item": "what the module of a benchmark declares, by its name",
-    "benchmark/podeval/benchmarks/podbench.py:item": "what the module of a benchmark declares, by its name",
-    "benchmark/podeval/metrics/declaration.py:metric": "the decorator that makes a function a metric",
-    "benchmark/podeval/metrics/demo_page.py:page": "the scripts on the Hub call it",
-    "benchmark/podeval/metrics/evaluate_module.py:module": "the scripts on the Hub call it",
-}
-"""Public functions without a verb, each with the reason."""
-
-DECLARED_BY_NAME = frozenset(["metric", "task", "scorer"])
-"""Decorators under which a function is called what it declares: a metric of ours, a task or a scorer of Inspect."""
-
-
-def test_a_function_of_a_module_begins_with_a_verb() -> None:
-    """All but statistics, commands, what is declared by its name, and conversions (`to_…`, `from_…`)."""
-    names = [
-        (f"{path}:{node.name}", node.name.split("_")[0])
-        for path, tree in trees().items()
-        if "/stats/" not in path and "/cli/" not in path
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
-        if not DECLARED_BY_NAME & {ast.unparse(d).split("(")[0] for d in node.decorator_list}
-    ]
-    others = {name for name, first in names if first not in VERBS and first not in ("has", "is", "can", "to", "from")}
-    assert set(WITHOUT_VERB) <= others, "a reason for a function that is gone"
-    assert others == set(WITHOUT_VERB), sorted(others - set(WITHOUT_VERB))
-    assert len(WITHOUT_VERB) <= 0.03 * len(names)
 
 
 def private_uses(path: Path) -> list[int]:

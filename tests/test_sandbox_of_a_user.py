@@ -151,7 +151,7 @@ def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -
     with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
         box_folder = Path(folder)
         (box_folder / "out").mkdir()
-        shutil.copy(Path(__file__).parent / "hostile_programs.py", box_folder)
+        shutil.copy(Path(__file__).parent / "fakes" / "hostile_programs.py", box_folder)
         for path in (box_folder, *box_folder.rglob("*")):
             os.chown(path, user.pw_uid, user.pw_gid)
         done = run_as(user, [python, "-c", WALLS, str(box_folder)])

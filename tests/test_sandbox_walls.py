@@ -27,7 +27,7 @@ from podeval.submissions.sandbox import (
     usage,
 )
 
-programs = runpy.run_path(str(Path(__file__).parent / "hostile_programs.py"))
+programs = runpy.run_path(str(Path(__file__).parent / "fakes" / "hostile_programs.py"))
 message = programs["told"]
 isolated = pytest.mark.skipif(
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"

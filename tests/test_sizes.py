@@ -1,8 +1,14 @@
-"""A module fits on a few screens and a function on one; a test counts, and exceptions say why."""
+"""A module fits on a few screens and a function on one; the whole stays within a budget; exceptions say why.
+
+The budget is the table in docs/decisions/house.md; `python tests/test_sizes.py` prints what there is.
+"""
 
 import ast
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 MODULE, FUNCTION = 400, 60
@@ -20,8 +26,8 @@ LONG = {
     "cli/measure.py:measure": OPTIONS,
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,
+    "cli/construct.py:construct": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
-    "cli/report_validity.py:validity": OPTIONS,
     "metrics/declaration.py:metric": TEXT,
     "metrics/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,
@@ -67,3 +73,70 @@ def test_no_function_is_longer_than_a_screen() -> None:
     # Whoever is on the list for its options or its docstring has a body that fits all the same.
     assert [name for name, _, steps in counts if steps > FUNCTION and LONG[name] is not FROZEN] == []
     assert len(LONG) <= 0.004 * len(counts)
+
+
+BUDGET = CHECKOUT / "docs" / "decisions" / "house.md"
+TESTS_FOR_PRODUCT = 1.5
+"""Statements of tests that an issue may add for each statement of product that it may."""
+ROOMS = {"tests": "statements of tests", "studies": "statements of studies"}
+
+
+def count_statements(source: str) -> int:
+    """Count the statements of a module; docstrings and texts below constants are free."""
+    nodes = list(ast.walk(ast.parse(source)))
+    free = sum(isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str) for node in nodes)
+    return sum(isinstance(node, ast.stmt) for node in nodes) - free
+
+
+def count_commands(command: Any) -> int:
+    """Count what can be run below a command of the command line."""
+    nested = getattr(command, "commands", None)
+    return sum(map(count_commands, dict(nested).values())) if nested else 1
+
+
+def measure() -> Counter[str]:
+    """What there is of everything that has a limit."""
+    import typer.main
+
+    from podeval.cli import app
+
+    counts = Counter({"commands": count_commands(typer.main.get_command(app))})
+    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    for path in filter(Path.is_file, map(CHECKOUT.joinpath, listed.splitlines())):
+        room = ROOMS.get(path.relative_to(CHECKOUT).parts[0], "statements of product")
+        if path.suffix == ".py":
+            counts[room] += count_statements(path.read_text("utf-8"))
+            counts["modules"] += room == "statements of product"
+        elif path.suffix in (".js", ".html", ".css") and room == "statements of product":
+            counts["lines of JavaScript, templates and stylesheets"] += path.read_text("utf-8").count("\n")
+    return counts
+
+
+def read_budget(page: str) -> dict[str, float]:
+    """Read the limit of everything that is counted, with the allowances of the issues that have begun."""
+    part = page.partition("## The budget\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("| ")]
+    numbers = {row[0]: float(row[1].replace(",", "").replace("−", "-")) for row in rows if row[1][-1:].isdigit()}
+    begun = sum(numbers.pop(row[0]) for row in rows if row[-1] == "begun")
+    limits = {name: limit for name, limit in numbers.items() if not name.startswith("issue: ")}
+    limits["statements of product"] += begun
+    limits["statements of tests"] += TESTS_FOR_PRODUCT * max(begun, 0)
+    return limits
+
+
+def test_an_allowance_counts_once_its_issue_has_begun() -> None:
+    limits = "| what | limit |\n|---|---|\n| statements of product | 1,000 |\n| statements of tests | 900 |\n"
+    issues = "| issue | allowance | state |\n|---|---|---|\n| issue: a | +200 | begun |\n| issue: b | −700 | |\n"
+    page = f"## The budget\n{limits}\n{issues}\n## Next\n| z | 1 |\n"
+    assert read_budget(page) == {"statements of product": 1_200, "statements of tests": 1_200}
+    assert count_statements('"""Free."""\nA = 1\n"""Free."""\n\ndef f():\n    """Free."""\n    return A\n') == 3
+
+
+def test_the_house_stays_within_its_budget() -> None:
+    limits, counts = read_budget(BUDGET.read_text("utf-8")), measure()
+    assert limits.keys() == counts.keys()
+    assert {name: count for name, count in counts.items() if count > limits[name]} == {}, limits
+
+
+if __name__ == "__main__":
+    print("\n".join(f"| {name} | {count:,} |" for name, count in sorted(measure().items())))

@@ -31,7 +31,8 @@ from podeval.runs.conditions import CONDITIONS
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
-from podeval.text.script_format import read_script, strip_reasoning
+from podeval.text.reasoning import strip_reasoning
+from podeval.text.script_format import read_script
 
 _BENCHMARK = benchmarks.get("podbench")
 _TRACK = "write"
@@ -47,9 +48,9 @@ def podbench(
     Args:
         split: `test`, whose rows `podeval data build podbench` makes, or `sample`, to try things on.
         data: folder of the built dataset; ./podbench by default.
-        judge: who judges, as `--judge` of podeval takes it; without one every value is unscored.
+        judge: the judge, as `--judge` of podeval takes it; without one every value is unscored.
         records: folder of the judge's raw answers, which an interrupted evaluation goes on from.
-        seed: of the model's answers.
+        seed: the seed of the model's answers.
     """
     rows = load_items(_BENCHMARK, split, data)
     dataset = f"{_BENCHMARK.dataset.path}@{rows.revision}"
@@ -73,7 +74,7 @@ def instruction_following(
     """Score how much of what was asked for a script does; see `podeval.metrics.instruction_following`.
 
     Args:
-        judge: who judges.
+        judge: the judge.
         records: folder of the judge's raw answers.
         split: what was asked.
         dataset: with its revision; part of the protocol.
@@ -86,7 +87,7 @@ def script_quality(judge: str = "", records: str | None = None, split: str = "sa
     """Score how good a script is to listen to; see `podeval.metrics.script_quality`.
 
     Args:
-        judge: who judges.
+        judge: the judge.
         records: folder of the judge's raw answers.
         split: what was asked.
         dataset: with its revision; part of the protocol.

@@ -12,33 +12,22 @@ Listener = Callable[[str, float, float], None]
 """Called with the name of the task, how much of it is finished, and the total, both in the same unit."""
 
 PREPARING = "preparing a model, once"
-"""The task of making a model ready that was never used on this machine; it belongs to no measurement."""
+"""The task of making a model ready that was never used on this machine."""
 
-Waits = Callable[[float], None]
-"""Called with the seconds that a thread waited for what another one computes."""
-
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
-_waits: ContextVar[Waits | None] = ContextVar("waits", default=None)
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
 def report(what: str, done: float, total: float) -> None:
     """Report that `done` units of `total` are finished in the task called `what`."""
-    if (listener := _listener.get()) is not None:
+    for listener in _listeners.get():
         listener(what, done, total)
 
 
-def report_wait(seconds: float) -> None:
-    """Report that this thread waited for what another one computes."""
-    if (waits := _waits.get()) is not None:
-        waits(seconds)
-
-
 @contextmanager
-def listen(listener: Listener, waits: Waits | None = None) -> Iterator[None]:
-    """Pass every report made inside the block, in this thread, to `listener`, and every wait to `waits`."""
-    token, waits_token = _listener.set(listener), _waits.set(waits)
+def listen(listener: Listener) -> Iterator[None]:
+    """Pass every report made inside the block, in this thread, to `listener` and to the listeners of outer blocks."""
+    token = _listeners.set((listener, *_listeners.get()))
     try:
         yield
     finally:
-        _listener.reset(token)
-        _waits.reset(waits_token)
+        _listeners.reset(token)

@@ -23,7 +23,7 @@ def place_folded_table(name: str, label: str) -> gr.HTML:
 
     Args:
         name: its element id.
-        label: by which whoever listens to the page knows it.
+        label: the name for anyone who listens to the page.
     """
     return make_part(name, "shown.js", f'<div role="group" aria-label="{escape(label)}"></div>')
 
@@ -33,7 +33,7 @@ def render_folded_table(label: str, heads: Sequence[str], rows: Sequence[Sequenc
 
     Args:
         label: heading of the table.
-        heads: of its columns.
+        heads: the heads of its columns.
         rows: its cells; the first of each names the row.
         empty: sentence in place of a table without rows; nothing is shown, not even the heading, where there is none.
     """

@@ -36,7 +36,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
         name: its element id.
         script: file in `static/`, whose `start` is called with the part's element; none where another script fills it.
         content: HTML of ours that stands in it from the beginning.
-        options: of `gr.HTML`.
+        options: the options of `gr.HTML`.
     """
     return gr.HTML(
         html_template=make_constant(f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>'),
@@ -54,7 +54,7 @@ def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
     Args:
         name: its element id.
         role: `alert` where it interrupts who listens to the page.
-        options: of `gr.HTML`.
+        options: the options of `gr.HTML`.
     """
     return make_part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
 
@@ -64,6 +64,6 @@ def make_fetched_part(name: str, address: str) -> gr.HTML:
 
     Args:
         name: its element id.
-        address: of the content, which is asked for with the header of parts.
+        address: the address of the content, which is asked for with the header of parts.
     """
     return make_part(name, "fragment.js", address=address)

@@ -22,6 +22,7 @@ from podeval.arena.vote_table import PUBLIC_COLUMNS
 from podeval.leaderboard.query import PROFILES
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics import catalogue
+from podeval.metrics.description import describe_metric
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -68,23 +69,7 @@ class ApiRoutes:
     def all_metrics(self, request: Request) -> list[dict[str, Any]]:
         """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
         self.site.limit(request, RATE)
-        return [
-            {
-                "name": metric.name,
-                "title": metric.title,
-                "version": metric.version,
-                "dimension": metric.dimension,
-                "about": metric.about,
-                "paper": metric.paper,
-                "inputs": list(metric.inputs),
-                "keys": [
-                    {"name": key.name, "better": key.better, "unit": key.unit, "bounds": key.bounds}
-                    for key in metric.keys
-                ],
-                "parameters": {parameter.name: parameter.default for parameter in metric.parameters},
-            }
-            for metric in catalogue.load_all_metrics()
-        ]
+        return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
     def board(
         self,

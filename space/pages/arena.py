@@ -18,9 +18,10 @@ from website import Site, to_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings
-from podeval.arena.rating_plots import Dot, draw_ladder
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personals
+from podeval.plots.intervals import IntervalRow, draw_intervals
+from podeval.plots.svg import Frame, shorten
 from podeval.text.table_files import make_csv_safe
 
 if TYPE_CHECKING:
@@ -191,7 +192,13 @@ def _acknowledgement(done: Acknowledgement) -> dict[str, Any]:
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
-    dots = [Dot(about.title, row.rating, row.low, row.high, _ranks(row), about.kind) for about, row in entries]
+    kinds = {"control": "control"}
+    drawn = [
+        IntervalRow(
+            shorten(about.title, 36), row.rating, row.low, row.high, _ranks(row), kinds.get(about.kind, "ranked")
+        )
+        for about, row in entries
+    ]
     return {
         "part": part,
         "rows": [
@@ -203,7 +210,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
             }
             for about, row in entries
         ],
-        "plot": Markup(draw_ladder(dots, texts["plot"])),
+        "plot": Markup(draw_intervals(drawn, Frame(texts["plot"], css_class="ladder"))),
         "matrix": _matrix(part),
         "undecided": [
             (ranking.systems[pair.better].title, ranking.systems[pair.worse].title, pair.votes)

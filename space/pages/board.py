@@ -90,8 +90,8 @@ def render_view(site: Site, request: Request, wide: bool = False) -> tuple[str, 
     """The view of an address as HTML, and whether the results could be read.
 
     Args:
-        site: whose results are shown.
-        request: of a reader.
+        site: the site of the results.
+        request: the request of a reader.
         wide: whether there is room for wide plots.
     """
     folder, language, person = site.results, site.language(request), site.person(request)

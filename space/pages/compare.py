@@ -22,12 +22,13 @@ from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard.columns import Column, write_dimension_title
 from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
-from podeval.leaderboard.compare_plot import draw_differences
 from podeval.leaderboard.compare_sound import Recordings
-from podeval.leaderboard.report_figures import format_signed
+from podeval.leaderboard.report_figures import format_difference, format_signed
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.reasons import translate_reason
+from podeval.plots.intervals import draw_pairs
+from podeval.plots.svg import Frame
 from podeval.sentences import write_sentence
 
 AT_ONCE = 12
@@ -168,7 +169,6 @@ def _content(
     comparison: SystemComparison, column: Column | None, shared: Shared | None, texts: dict[str, Any]
 ) -> dict[str, Any]:
     """What the page says of two systems: their values, items and differences."""
-    words = texts["plot"] | {"language": texts["language"]}
     return {
         "found": comparison,
         "places": comparison.places,
@@ -176,9 +176,17 @@ def _content(
         "column": column,
         "headers": [(c.id, c.header_in(texts["language"])) for c in comparison.headlines],
         "items": [_item(entry, column, texts) for entry in comparison.items],
-        "plot": Markup(draw_differences(comparison, column, words)) if column else None,
+        "plot": _plot(comparison, column, texts) if column else None,
         "scores": _scores(shared, comparison, texts) if shared else [],
     }
+
+
+def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -> Markup:
+    """The values of both systems by item, of the items that have both."""
+    rows = [(item.title, *item.values(column)) for item in comparison.items]
+    pairs = [(title, a, b) for title, a, b in rows if a is not None and b is not None]
+    title = texts["plot"]["title"].format(column=column.header_in(texts["language"]), items=len(pairs))
+    return Markup(draw_pairs(pairs, Frame(title, css_class="pairs"), texts["plot"]["some"]))
 
 
 def _outputs(
@@ -217,11 +225,8 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
         both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
     difference, count = MISSING, ""
     if pair.beside is not None:
-        interval = pair.beside.difference
-        difference = format_signed(interval.mean, places_)
-        if interval.low is not None and interval.high is not None:
-            difference += f" [{format_signed(interval.low, places_)}, {format_signed(interval.high, places_)}]"
-        count = str(interval.n)
+        difference = format_difference(pair.beside.difference, places_)
+        count = str(pair.beside.difference.n)
     word = pair.to_b.word
     verdict = texts["stands"][word] if word else ""
     if word and not pair.to_b.sure:

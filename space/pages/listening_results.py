@@ -14,9 +14,8 @@ from website import Site
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.listening import session_results, tidy_marks, webmushra
-from podeval.listening.box_plots import draw_panels
 from podeval.listening.completion import Completion
-from podeval.listening.results import ListeningResults, summarise
+from podeval.listening.results import ListeningResults, draw_listeners, summarise
 from podeval.sentences import write_sentence
 from podeval.text.table_files import make_csv_safe
 
@@ -55,7 +54,7 @@ class ResultsRoutes:
         summary, nothing = _summary(self.site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = "".join(draw_panels(session_results.read_session_marks(self.database, test), summary.screened))
+            plots = "".join(draw_listeners(session_results.read_session_marks(self.database, test), summary.screened))
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         return self.site.render(

@@ -20,7 +20,7 @@ from website import Site
 from podeval import __version__
 from podeval.arena.ranking import Rankings
 from podeval.errors import PodevalError
-from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, Questions, SystemDifference, SystemFound
+from podeval.leaderboard.queries import Answer, Questions
 
 RATE = "60/minute"
 
@@ -78,7 +78,7 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
     """The ratings by public votes, by protocol and dimension, as programs get them.
 
     Args:
-        site: whose arena it is.
+        site: the site of the arena.
         dimension: one alone; empty for all.
     """
     document: dict[str, Any] = Rankings(site.services.arena).current().document()
@@ -110,7 +110,7 @@ def build_tools(
     reading = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
     asking_hub = reading.model_copy(update={"open_world_hint": True})
 
-    def search_systems(query: Query = "", benchmark: Name = "") -> list[SystemFound]:
+    def search_systems(query: Query = "", benchmark: Name = "") -> list[Answer]:
         return questions.systems(query, benchmark)
 
     def leaderboard(
@@ -120,19 +120,19 @@ def build_tools(
         dimension: Name = "",
         slice: Name = "",
         split: Name = "",
-    ) -> NumbersView:
+    ) -> Answer:
         return questions.leaderboard(benchmark, profile, metric, dimension, slice, split)
 
-    def system_results(system: Name, benchmark: Name = "", profile: Name = "", slice: Name = "") -> list[NumbersView]:
+    def system_results(system: Name, benchmark: Name = "", profile: Name = "", slice: Name = "") -> list[Answer]:
         return questions.results(system, benchmark, profile, slice)
 
-    def compare_systems(a: Name, b: Name, benchmark: Name = "") -> SystemDifference:
+    def compare_systems(a: Name, b: Name, benchmark: Name = "") -> Answer:
         return questions.compare(a, b, benchmark)
 
-    def explain_metric(name: Name) -> Explained:
+    def explain_metric(name: Name) -> Answer:
         return questions.metric(name)
 
-    def list_benchmarks() -> list[BenchmarkFound]:
+    def list_benchmarks() -> list[Answer]:
         return questions.benchmarks()
 
     def arena_ratings(dimension: Name = "") -> dict[str, Any]:

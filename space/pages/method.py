@@ -11,25 +11,18 @@ from fastapi.responses import Response
 from sqlalchemy import func, select
 from website import Site
 
-from pages.judges import list_figures_of_papers
 from podeval import benchmarks
-from podeval.arena.heard_ratings import HeardRatings, rate_by_heard
+from podeval.arena.ratings import HeardRatings, rate_by_heard
 from podeval.leaderboard.changes import Change, list_changes
 from podeval.leaderboard.columns import get_column
-from podeval.leaderboard.published_evidence import PublishedAgreement, list_printed_agreements, recompute_agreement
-from podeval.leaderboard.validity import (
-    ENOUGH_SYSTEMS,
-    FEWEST,
-    Validity,
-    collect_from_listening_tests,
-    compute_validity,
-)
 from podeval.listening.session_results import read_marks_by_test
 from podeval.metrics import catalogue
-from podeval.stats.agreement import Estimate
+from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
 from podeval.store.tables import ArenaSystem
 from podeval.text.message_catalogue import FIRST
+from podeval.validation.agreement import ENOUGH_SYSTEMS, FEWEST, Validity, compute_validity, group_by_measure
+from podeval.validation.published import list_printed_agreements, recompute_agreement
 
 NEWEST = 100
 """In the list of what changed."""
@@ -42,7 +35,7 @@ class MethodPage:
         self.site = site
         self.folder = site.results
         self.kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
-        self.of_clips: list[PublishedAgreement] = []
+        self.of_clips: list[Validity] = []
         self.rated: dict[int, list[HeardRatings]] = {}
         self.lock = threading.Lock()
         self.changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
@@ -54,13 +47,14 @@ class MethodPage:
         state = id(items), sum(len(marks) for marks in tests.values())
         with self.lock:
             if state not in self.kept:
-                human = collect_from_listening_tests(tests)
+                groups = (group_by_measure(test, marks) for test, marks in tests.items())
+                measures = {name: marks for group in groups for name, marks in group.items()}
                 self.kept.clear()
                 # With the items, so that no other table gets their identity.
-                self.kept[state] = items, compute_validity(items, human) if human and not items.empty else []
+                self.kept[state] = items, compute_validity(items, measures) if measures and not items.empty else []
             return self.kept[state][1]
 
-    def _published(self) -> list[PublishedAgreement]:
+    def _published(self) -> list[Validity]:
         """Computed once: the figures ship with podeval."""
         with self.lock:
             if not self.of_clips:
@@ -105,10 +99,9 @@ class MethodPage:
             enough=ENOUGH_SYSTEMS,
             validity=[_validity_row(row, language) for row in agreements],
             searches=_searches(agreements),
-            published=[_validity_row(row.agreement, language) | {"within": _within(row)} for row in self._published()],
-            published_search=_searches([row.agreement for row in self._published()]),
+            published=[_validity_row(row, language) for row in self._published()],
+            published_search=_searches(self._published()),
             printed=list_printed_agreements(),
-            judges=list_figures_of_papers(),
             heard=self._heard(),
             titles=self._titles(),
             changes=self._history()[:NEWEST],
@@ -132,17 +125,17 @@ def _validity_row(row: Validity, language: str) -> dict[str, Any]:
         title = get_column(row.metric, row.key, metric.dimension).title_in(language)
     return {
         "metric": title,
-        "turned": row.turned,
-        "folded": row.folded,
+        "better": row.better,
         "human": row.human,
         "protocol": row.protocol,
-        "srcc": _figure(row.srcc),
-        "plcc": _figure(row.plcc),
-        "krcc": _figure(row.krcc),
+        "srcc": format_estimate(row.srcc),
+        "plcc": format_estimate(row.plcc),
+        "krcc": format_estimate(row.krcc),
         "outputs": row.srcc.count,
-        "of_systems": _figure(row.systems),
+        "of_systems": format_estimate(row.systems),
         "without": "{:.2f} – {:.2f}".format(*row.without_one) if row.without_one else "–",
         "systems": row.systems.count,
+        "within": format_estimate(row.within) if row.within else "",
     }
 
 
@@ -158,18 +151,3 @@ def _searches(rows: list[Validity]) -> list[dict[str, Any]]:
         }
         for row in {row.human: row for row in rows}.values()
     ]
-
-
-def _within(row: PublishedAgreement) -> str:
-    """The mean over categories of the agreement within one."""
-    if row.within is None:
-        return "–"
-    return _figure(Estimate(row.within.mean, row.within.low, row.within.high, row.within.n))
-
-
-def _figure(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "–"
-    if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:.2f}"
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

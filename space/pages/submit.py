@@ -271,7 +271,7 @@ def check_document(
     """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
 
     Args:
-        desk: that takes submissions.
+        desk: the desk that takes submissions.
         plain: the document as it is filled in.
         who: wants to submit it.
         beside: folder of what was uploaded, where the document names some of it.
@@ -303,7 +303,7 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
     """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
 
     Args:
-        desk: that takes submissions.
+        desk: the desk that takes submissions.
         plain: the document as it is filled in so far.
         jobs: machines of the Hub on which models are run here, if they are.
 

@@ -11,6 +11,6 @@ def build(texts: dict[str, Any]) -> None:
     """Put the tab's components where they are called for.
 
     Args:
-        texts: of the tab, in its language.
+        texts: the texts of the tab, in its language.
     """
     gr.Markdown(f"# {texts['title']}\n\n{texts['content']}", elem_id="about-content")

@@ -28,9 +28,9 @@ def build(site: Site, language: str, app: gr.Blocks) -> None:
     """Put the components where they are called for, and say what happens.
 
     Args:
-        site: whose systems are compared.
-        language: of the fields.
-        app: that is being built.
+        site: the site of the systems.
+        language: the language of the fields.
+        app: the app that is being built.
     """
     texts = site.texts[language]["compare"]
     make_part("compare-head", content=f"<h2>{escape(texts['in_tab'])}</h2>")

@@ -23,7 +23,7 @@ def keep_draft(app: gr.Blocks, name: str, form: list[Any]) -> None:
     """Keep the values of components in the browser tab, and put them back when the page is loaded again.
 
     Args:
-        app: that is being built.
+        app: the app that is being built.
         name: under which they are kept; another for each form.
         form: the components, in the same order in every language.
     """

@@ -41,8 +41,8 @@ class LeaderboardTab:
     """The tab of one language.
 
     Args:
-        site: whose results are shown.
-        language: of the fields.
+        site: the site of the results.
+        language: the language of the fields.
     """
 
     def __init__(self, site: Site, language: str) -> None:

@@ -46,9 +46,9 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
     """The component that offers the metrics of a part; links to the tab choose one by its element id.
 
     Args:
-        part: of the tab.
-        label: of the component.
-        language: of the names.
+        part: the part of the tab.
+        label: the label of the component.
+        language: the language of the names.
     """
     choices = [(name_metric(metric, language), metric.name) for metric in list_offered(part)]
     value = [name for _, name in choices]
@@ -66,10 +66,10 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
     """The rows of a metric's result under `HEADERS`.
 
     Args:
-        metric: that was measured.
-        result: of one item.
-        texts: of all pages, in the language.
-        language: of the rows.
+        metric: the metric that was measured.
+        result: the result of one item.
+        texts: the texts of all pages, in the language.
+        language: the language of the rows.
     """
     (item,) = result["items"]
     words = texts["score"]

@@ -23,9 +23,9 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     """Put the tab's components where they are called for.
 
     Args:
-        site: whose queue is shown.
-        language: of the tab.
-        app: that is being built.
+        site: the site of the queue.
+        language: the language of the tab.
+        app: the app that is being built.
         tab: in which the components stand.
     """
     texts = site.texts[language]["submit"]
@@ -57,9 +57,9 @@ def render_submissions_table(
     """Submissions as HTML, or the sentence that there are none.
 
     Args:
-        rows: of `build_table_rows`, with a cell more for each further column.
-        texts: of submissions.
-        name: of the text that is its heading.
+        rows: the rows of `build_table_rows`, with a cell more for each further column.
+        texts: the texts of submissions.
+        name: the name of the text that is its heading.
         more: names of the heads of further columns.
     """
     heads = [texts[key] for key in ("id", "name", "state", "progress", "owner", "kind", "since", "why_column", *more)]
@@ -71,8 +71,8 @@ def build_table_rows(rows: list[dict[str, Any]], every_text: dict[str, Any], lan
 
     Args:
         rows: as `describe_publicly` gives them.
-        every_text: of the language, by page.
-        language: of the texts.
+        every_text: every text of the language, by page.
+        language: the language of the texts.
     """
     texts, refused = every_text["submit"], every_text["refused"]
     return [

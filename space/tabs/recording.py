@@ -21,7 +21,6 @@ from podeval.errors import PodevalError
 from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
 from podeval.scoring.isolated import read_results
-from podeval.scoring.plots import STYLE as PLOT_STYLE
 from podeval.scoring.plots import plot_results
 from podeval.scoring.recording_results import ScoreRow
 from podeval.scoring.report_words import ReportWords
@@ -40,8 +39,8 @@ class RecordingPart:
     """The part of the tab for recordings, in one language.
 
     Args:
-        site: whose templates and texts it has.
-        language: of the texts.
+        site: the site of the templates and texts.
+        language: the language of the texts.
     """
 
     def __init__(self, site: Site, language: str) -> None:
@@ -167,7 +166,7 @@ class RecordingPart:
             unscored=[(name, translate_reason(one["unscored"], reasons)) for name, one in results.unscored.items()],
             notes=[(name, translate_reason(note, reasons)) for name, of in results.notes.items() for note in of],
             # Drawn here of numbers alone; every text in them is escaped.
-            plots=[Markup(picture.replace(PLOT_STYLE, "")) for picture in pictures],
+            plots=[Markup(picture) for picture in pictures],
             report=report,
         )
 

@@ -40,9 +40,9 @@ class RecordingsUpload:
     """The part of the form for recordings.
 
     Args:
-        site: to which is submitted.
-        desk: that takes submissions.
-        language: of the texts.
+        site: the site that receives the submission.
+        desk: the desk that takes submissions.
+        language: the language of the texts.
     """
 
     def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:

@@ -16,8 +16,8 @@ def build(site: Site, language: str, measuring: bool) -> None:
     """Put the tab's components where they are called for.
 
     Args:
-        site: whose texts and templates it has.
-        language: of the tab.
+        site: the site of the texts and templates.
+        language: the language of the tab.
         measuring: whether visitors may measure.
     """
     texts = site.texts[language]["score"]

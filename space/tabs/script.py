@@ -29,8 +29,8 @@ class ScriptPart:
     """The part of the tab for scripts, in one language.
 
     Args:
-        site: whose texts it has.
-        language: of the texts.
+        site: the site of the texts.
+        language: the language of the texts.
     """
 
     def __init__(self, site: Site, language: str) -> None:

@@ -46,9 +46,9 @@ class SubmitTab:
     """The tab of one language.
 
     Args:
-        site: to which is submitted.
-        desk: that takes submissions.
-        language: of the fields.
+        site: the site that receives the submission.
+        desk: the desk that takes submissions.
+        language: the language of the fields.
     """
 
     def __init__(self, site: Site, desk: SubmissionService, language: str) -> None:
@@ -164,10 +164,10 @@ class SubmitTab:
         """The fields of a model as the Hub knows it by its repo; what a visitor entered stays.
 
         Args:
-            request: of the visitor.
-            kind: of source.
-            tracks: that are chosen.
-            written: by path, what the form was filled in with before, of another repo perhaps.
+            request: the request of the visitor.
+            kind: the kind of source.
+            tracks: the tracks that are chosen.
+            written: the values that the form was filled in with before, by path, of another repo perhaps.
             given: values of the fields.
         """
         repo = self.document(kind, tracks, given)["source"].get("repo", "")
@@ -292,9 +292,9 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
     """Put the tab's components where they are called for; where nothing is taken, what says so.
 
     Args:
-        site: to which is submitted.
-        language: of the fields.
-        app: that is being built.
+        site: the site that receives the submission.
+        language: the language of the fields.
+        app: the app that is being built.
         tab: in which the components stand.
     """
     if site.services.desk is None:

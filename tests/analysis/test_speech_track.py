@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis.cache import Cache
+from podeval.analysis.predicted_windows import cut_to_sound, cut_to_speech
 from podeval.analysis.recording import Recording
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
@@ -88,6 +89,35 @@ def test_the_stem_is_scored_from_a_twentieth_of_lasting_music_on(
     track = whole.speech_track()
     assert (track is whole) == (scored == "mix")
     assert models.asked["separate"] == (scored == "stem")
+
+
+def test_zeros_at_the_ends_do_not_dilute_music(recording: Make, models: Models, tmp_path: Path) -> None:
+    models.found = (Span(10, 13.0),)
+    samples = np.pad(recording(60).samples[:, 0], (10 * RATE, 30 * RATE))
+    Recording.from_samples(samples, RATE, cache=Cache(tmp_path / "padded")).speech_track()
+    assert models.asked["separate"] == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0.1), (0.3, 0.3), (0, 1.0), (3.37, 60.0)])
+@pytest.mark.parametrize("offset", [0.0, 0.25])
+def test_predictors_hear_the_same_samples_whatever_is_appended(
+    recording: Make, models: Models, tmp_path: Path, before: float, after: float, offset: float
+) -> None:
+    plain = recording(5.0, rate=48_000)
+    padded = np.pad(plain.samples[:, 0], (round(before * 48_000), round(after * 48_000))) + np.float32(offset)
+    changed = Recording.from_samples(padded, 48_000, cache=Cache(tmp_path / "padded"))
+    heard = cut_to_speech(plain).samples, cut_to_sound(plain, 44_100)[0]
+    models.speech = lambda samples: (Span(before + 0.01, before + 4.99),)  # type: ignore[method-assign]
+    again = cut_to_speech(changed).samples, cut_to_sound(changed, 44_100)[0]
+    for expected, found in zip(heard, again, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_no_model_hears_a_constant_offset(recording: Make) -> None:
+    plain = recording(5.0, rate=48_000)
+    shifted = Recording.from_samples(plain.samples + np.float32(0.25), 48_000)
+    np.testing.assert_allclose(shifted.mono(), plain.mono(), atol=1e-3)
+    assert shifted.mono(offset=True).mean() == pytest.approx(0.25, abs=0.01)
 
 
 def test_the_mix_is_scored_where_it_is_asked_for_and_no_model_is(recording: Make, models: Models) -> None:

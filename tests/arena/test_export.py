@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from sqlalchemy import select
 
-from podeval.arena.export import export, import_files, read_file
-from podeval.arena.vote_records import to_line
+from podeval.arena.export import export
+from podeval.arena.import_votes import import_files, read_file
+from podeval.arena.vote_records import read_vote_records, to_line
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest, Vote
@@ -29,31 +30,23 @@ def filled(small_arena: Make) -> Any:
     return small
 
 
-@pytest.mark.parametrize(
-    ("database_place", "format"),
-    [
-        *(("sqlite", "parquet"), ("postgresql", "jsonl")),
-        *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("sqlite", "jsonl"), ("postgresql", "parquet"))),
-    ],
-    indirect=["database_place"],
-)
-def test_what_is_exported_can_be_taken_in(small_arena: Make, tmp_path: Path, format: str) -> None:
+def test_what_is_exported_can_be_taken_in(small_arena: Make, tmp_path: Path) -> None:
     small = filled(small_arena)
-    assert export(small.database, tmp_path / "out", format, comments=True)["votes"] == 10
+    assert export(small.database, tmp_path / "out", comments=True)["votes"] == 10
     with Database(tmp_path / "other.db") as other:
         done = import_files(other, tmp_path / "out")
         assert (done.votes, done.standings, done.repeated) == (10, 1, 0)
         again = import_files(other, tmp_path / "out")
         assert (again.votes, again.standings, again.repeated) == (0, 0, 11)
-        export(other, tmp_path / "again", format, comments=True)
-    one, two = ([json.loads(to_line(r)) for r in read_file(tmp_path / d / f"votes.{format}")] for d in ("out", "again"))
+        export(other, tmp_path / "again", comments=True)
+    one, two = ([json.loads(to_line(r)) for r in read_file(tmp_path / d / "votes.parquet")] for d in ("out", "again"))
     assert one == two
     assert one[0]["comment"] == "why\u2028not 0"
 
 
 def test_a_public_export_holds_no_comment(small_arena: Make, tmp_path: Path) -> None:
     small = filled(small_arena)
-    export(small.database, tmp_path / "out", "parquet")
+    export(small.database, tmp_path / "out")
     table = pd.read_parquet(tmp_path / "out" / "votes.parquet")
     assert set(table["comment"]) == {""}
     assert not {"origin", "identity"} & set(table.columns)
@@ -79,29 +72,29 @@ def test_ratings_and_answers_of_listening_tests_are_exported(small_arena: Make, 
         session.add(
             ListeningAnswer(session="s", page="1", question="speakers", choice="2", reason="two voices", saved_at=now)
         )
-    counts = export(small.database, tmp_path, "jsonl")
+    counts = export(small.database, tmp_path)
     assert (counts["ratings"], counts["answers"]) == (1, 1)
-    rating = json.loads((tmp_path / "ratings.jsonl").read_text())
+    (rating,) = pd.read_parquet(tmp_path / "ratings.parquet").to_dict("records")
     assert (rating["test"], rating["listener"], rating["stimulus"], rating["value"]) == (
         "naturalness",
         "p1",
         "s0",
         81.0,
     )
-    assert json.loads((tmp_path / "answers.jsonl").read_text())["reason"] == ""
+    assert pd.read_parquet(tmp_path / "answers.parquet")["reason"].tolist() == [""]
     assert "origin" not in rating
 
 
 def test_an_import_is_all_or_nothing(small_arena: Make, tmp_path: Path) -> None:
     small = filled(small_arena)
-    export(small.database, tmp_path / "out", "jsonl")
-    file = tmp_path / "out" / "votes.jsonl"
-    lines = file.read_text().split("\n")
+    file = tmp_path / "votes.jsonl"
+    with small.database.reading() as session:
+        lines = [to_line(record) for record in read_vote_records(session)]
     lines[5] = lines[5].replace('"outcome": "', '"outcome": "x')
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines) + "\n")
     with Database(tmp_path / "other.db") as other:
         with pytest.raises(BadInput, match=r"votes\.jsonl, row 6: outcome"):
-            import_files(other, tmp_path / "out")
+            import_files(other, file)
         with other.reading() as session:
             assert session.scalars(select(Vote)).all() == []
 

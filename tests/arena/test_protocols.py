@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import ArenaRefused
-from podeval.arena.heard_ratings import rate_by_heard
 from podeval.arena.import_votes import take_in
 from podeval.arena.ranking import Rankings
+from podeval.arena.ratings import rate_by_heard
 from podeval.arena.vote_records import read_record, read_vote_records, to_line
 from podeval.arena.voter_stats import Personals
 from podeval.store.database import Database
@@ -141,9 +141,7 @@ def test_a_preference_that_is_none_is_refused(small_arena: Make, change: dict[st
 
 
 @ON_SQLITE
-def test_what_was_heard_outlives_a_log_and_records_of_before_say_it_by_their_share(
-    small_arena: Make, tmp_path: Any
-) -> None:
+def test_what_was_heard_outlives_a_log(small_arena: Make, tmp_path: Any) -> None:
     small = small_arena(seconds=100.0, gold_share=0.0)
     small.vote("alice", played_a=[(0.0, 15.0)], preference="slight")
     whole = small.serve("alice", protocol="whole")
@@ -152,16 +150,13 @@ def test_what_was_heard_outlives_a_log_and_records_of_before_say_it_by_their_sha
     with small.database.reading() as session:
         lines = [json.loads(to_line(record)) for record in read_vote_records(session)]
     assert [line["schema"] for line in lines] == [2, 2]
-    new = ("protocol", "preference", "heard_seconds_a", "heard_seconds_b")
-    old = [{k: v for k, v in line.items() if k not in new} | {"schema": 1} for line in lines]
-    for number, records in enumerate((lines, old)):
-        with Database(tmp_path / f"{number}.db") as copy:
-            copy.write(lambda session, records=records: take_in(session, [read_record(r, "here") for r in records]))
-            with copy.reading() as session:
-                rows = session.execute(select(Vote, Battle).join(Battle, Vote.battle == Battle.id)).all()
-        assert [battle.protocol for _, battle in rows] == ["excerpts", "whole"]
-        assert [vote.heard_seconds_a for vote, _ in rows] == pytest.approx([15.0, 100.0])
-        assert [vote.preference for vote, _ in rows] == (["slight", ""] if records is lines else ["", ""])
+    with Database(tmp_path / "copy.db") as copy:
+        copy.write(lambda session: take_in(session, [read_record(line, "here") for line in lines]))
+        with copy.reading() as session:
+            rows = session.execute(select(Vote, Battle).join(Battle, Vote.battle == Battle.id)).all()
+    assert [battle.protocol for _, battle in rows] == ["excerpts", "whole"]
+    assert [vote.heard_seconds_a for vote, _ in rows] == pytest.approx([15.0, 100.0])
+    assert [vote.preference for vote, _ in rows] == ["slight", ""]
 
 
 @ON_SQLITE

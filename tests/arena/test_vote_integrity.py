@@ -1,8 +1,5 @@
-"""The rules one by one, and the ranking under attack; the whole study is tests/studies/arena_integrity.py."""
+"""The rules one by one, and the ranking under attack; the whole study is studies/arena_integrity.py."""
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,18 +7,7 @@ import pandas as pd
 import pytest
 
 from podeval.arena.vote_integrity import COLUMNS, RULES, IntegrityLimits, judge, list_alarms
-
-
-@pytest.fixture(scope="module")
-def study() -> Any:
-    path = Path(__file__).parents[1] / "studies" / "arena_integrity.py"
-    spec = importlib.util.spec_from_file_location("arena_integrity", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["arena_integrity"] = module
-    spec.loader.exec_module(module)
-    return module
+from studies import arena_integrity as study
 
 
 def votes(count: int = 24, **columns: Any) -> pd.DataFrame:
@@ -83,6 +69,26 @@ def test_what_one_vote_shows(columns: dict[str, Any], rule: str) -> None:
     assert all(reason.startswith(rule) for reason in result.excluded.values())
 
 
+@pytest.mark.parametrize(
+    ("texts", "copied"),
+    [
+        (["A was more natural.", "a was more NATURAL", "A was more natural!!", "a  was more natural"], [0, 1, 2, 3]),
+        (["A was more natural."] * 3, []),
+        (["the second is better"] * 9, []),
+        (["the second speaker explains the context of the question far better"] * 4, [0, 1, 2, 3]),
+    ],
+    ids=["by one", "too few", "short, by many", "long, by many"],
+)
+def test_a_copied_reason_is_seen_whatever_its_case_and_punctuation(
+    texts: list[str], copied: list[int], request: pytest.FixtureRequest
+) -> None:
+    table = votes()
+    of_many = request.node.callspec.id.endswith("by many")
+    for row, text in enumerate(texts):
+        table.loc[row, ["voter", "comment"]] = [f"w{row}" if of_many else "w", text]
+    assert seen(table).get("repeated comment", set()) == {f"v{row}" for row in copied}
+
+
 def test_an_unknown_time_is_not_too_fast() -> None:
     assert judge(votes(elapsed=np.nan)).excluded == {}
 
@@ -117,7 +123,7 @@ def test_contradictions_of_known_answers_add_up() -> None:
     assert judge(unsure).excluded == {}
 
 
-def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst(study: Any) -> None:
+def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst() -> None:
     """40 new names, one vote each, within half an hour, for the weakest system, over an honest crowd."""
     honest = study.simulate("bot", 3, votes=2000, bad=0.0)
     weakest = f"s{int(np.argmin(study.ranking(honest)))}"
@@ -132,7 +138,7 @@ def test_fresh_voters_who_lift_one_system_in_an_hour_are_a_burst(study: Any) -> 
     assert np.mean([vote not in found.excluded for vote in honest["vote"]]) > 0.98
 
 
-def test_an_honest_rush_is_no_burst(study: Any) -> None:
+def test_an_honest_rush_is_no_burst() -> None:
     """A conference demo: as many fresh voters in an hour, who vote as everyone does."""
     honest = study.simulate("bot", 4, votes=2000, bad=0.0)
     rush = study.simulate("bot", 4, votes=2060, bad=0.0).tail(60)
@@ -145,7 +151,7 @@ def test_an_honest_rush_is_no_burst(study: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("lazy", 0), ("ring", 1), ("bot", 2), ("mixed", 3)])
-def test_the_public_ranking_stands_with_one_bad_vote_in_ten(study: Any, kind: str, seed: int) -> None:
+def test_the_public_ranking_stands_with_one_bad_vote_in_ten(kind: str, seed: int) -> None:
     done = study.outcome_of(study.simulate(kind, seed, votes=4000))
     assert done.tau_public >= 0.9
     assert done.tau_public >= done.tau_all

@@ -169,6 +169,22 @@ def test_an_offset_is_removed_from_each_part_to_the_sample_and_hardly_any_is_lef
     np.testing.assert_allclose(whole, speech, atol=1e-3)
 
 
+@pytest.mark.parametrize("frequency", [110, 221.3, 440, 1_000])
+@pytest.mark.parametrize("harmonics", [range(1, 60, 2), range(1, 20, 2), range(1, 14), (1, 1.25, 1.5)])
+def test_tones_with_flat_waves_are_not_clipped(frequency: float, harmonics: Any) -> None:
+    """Square waves, reeds, brass and chords of a synthesiser, as they are and coded by MP3."""
+    rate = 24_000
+    time = np.arange(2 * rate) / rate
+    parts = [np.sin(2 * np.pi * frequency * n * time) / n for n in harmonics if frequency * n < rate / 2]
+    tone = np.sum(parts, axis=0)
+    tone *= 0.7 / np.abs(tone).max()
+    for form, subtype in (("WAV", "PCM_16"), ("MP3", "MPEG_LAYER_III")):
+        file = io.BytesIO()
+        soundfile.write(file, tone, rate, format=form, subtype=subtype)
+        file.seek(0)
+        assert faults.find_clipped(soundfile.read(file, dtype="float32")[0], rate) == []
+
+
 @pytest.mark.parametrize("gain", [2.0, 20.0, 32767.0])
 def test_samples_beyond_full_scale_are_a_fault_and_no_clipping(gain: float) -> None:
     for reader in READERS:

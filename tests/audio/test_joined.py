@@ -119,6 +119,10 @@ def nested(*files: bytes) -> bytes:
         pytest.param(each(PCM, 9600, 0x7FFFFFFF), 1, 10, id="0x7FFFFFFF in each chunk"),
         pytest.param(each(PCM, 9600, 0), 1, 10, id="0 in each chunk"),
         pytest.param(each(PCM, 9600, 2_000_000_000), 1, 10, id="2e9 in each chunk"),
+        pytest.param(each(PCM, 9600, len(PCM)), 1, 10, id="the length of all in each chunk"),
+        pytest.param(each(PCM, 9600, 5_242_881), 1, 10, id="a limit in each chunk"),
+        pytest.param(each(PCM, 9601), 1, 10, id="chunks that end within a sample"),
+        pytest.param(each(PCM, 9601, 0xFFFFFFFF), 1, 10, id="chunks of unknown length that end within a sample"),
     ],
 )
 def test_joined_wav_files_and_repeated_headers_are_heard_without_the_headers(
@@ -350,6 +354,55 @@ def test_metadata_behind_sound_of_unknown_length_is_not_heard(read: Read, tail: 
     samples, note = read((header(length) + PCM + tail) * 2)
     assert len(samples) == 4 * RATE
     assert "not stated" in note
+
+
+@pytest.mark.parametrize(("first", "second"), [(wav()[: len(wav()) // 2], wav()), (snd("AIFF")[:48_000], snd("AIFF"))])
+def test_what_a_joined_file_lacks_before_the_next_is_noted_with_its_seconds(
+    read: Read, first: bytes, second: bytes
+) -> None:
+    samples, note = read(first + second)
+    lacking = float(note.split("; ")[-1].split()[0])
+    assert note.endswith("s less audio than the headers of the joined files state")
+    assert len(samples) / RATE + lacking == pytest.approx(4.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'{"usage": {"tokens": 123}}\n' * 400, b"\r\n--part--\r\n" + b" " * 9, b'data: {"type": "speech.audio.done"}\n\n'],
+)
+def test_text_behind_sound_of_unknown_length_is_not_heard(read: Read, text: bytes) -> None:
+    samples, note = read(header(0xFFFFFFFF) + PCM + text)
+    assert len(samples) == 2 * RATE
+    assert ("were left out" in note) == (len(text) > 48)
+
+
+ID3V1 = b"TAG" + bytes(125)
+APE = (
+    b"APETAGEX" + struct.pack("<IIII8x", 2000, 32, 0, 0xA0000000) + b"APETAGEX" + struct.pack("<IIII8x", 2000, 32, 0, 0)
+)
+LYRICS = b"LYRICSBEGININD0000200LYRICS200"
+
+
+@pytest.mark.parametrize("between", [ID3V1, APE, LYRICS + ID3V1, bytes(100), b'{"done": true}\n'])
+@pytest.mark.parametrize("first", ["wav", "mp4"])
+@pytest.mark.parametrize("second", ["mp3", "mp4"])
+def test_a_file_behind_tags_padding_or_text_is_refused_by_name(
+    read: Read, first: str, second: str, between: bytes
+) -> None:
+    with pytest.raises(BadAudio, match=rf"is two files joined, {first} up to byte \d+ and then {second}: convert both"):
+        read(WHOLE[first]() + between + WHOLE[second]())
+
+
+def test_an_mp3_with_a_tag_behind_a_flac_is_refused_by_name(read: Read) -> None:
+    tag = b"ID3\x04\0\0\0\0\0\x0aTIT2\0\0\0\0\0\0"
+    with pytest.raises(BadAudio, match=r"is two files joined, flac up to byte \d+ and then mp3: convert both"):
+        read(WHOLE["flac"]() + tag + WHOLE["mp3"]())
+    assert read(WHOLE["flac"]() + tag)[1] == ""
+
+
+def test_a_live_stream_of_matroska_says_that_its_length_is_not_stated(read: Read) -> None:
+    assert read(ffmpeg("matroska", "flac", live="1"))[1] == "the length is not stated in the file"
+    assert read(ffmpeg("matroska", "flac"))[1] == ""
 
 
 @pytest.mark.parametrize("pad", [b"", b"\0"])

@@ -155,7 +155,7 @@ def test_metrics_are_listed_once_and_by_track() -> None:
         "dialogue_judge",
     ]
     everything = [use.name for use in real_pod.metrics()]
-    assert len(everything) == len(set(everything)) == 21
+    assert len(everything) == len(set(everything)) == 19
 
 
 def test_a_dimension_is_measured_by_the_profiles_it_names() -> None:
@@ -164,7 +164,7 @@ def test_a_dimension_is_measured_by_the_profiles_it_names() -> None:
     def names(profile: str | None) -> set[str]:
         return {use.name for use in real_pod.metrics("voice", "topics", profile)}
 
-    assert names("reference") - names("embedded") == {"utmos22", "utmosv2", "nisqa_tts", "audiobox_aesthetics"}
+    assert names("reference") - names("embedded") == {"utmos22", "nisqa_tts"}
     assert names("reference,transcriber=openai/whisper-base") == names("reference") == names(None)
 
 

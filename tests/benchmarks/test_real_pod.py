@@ -6,12 +6,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.benchmarks import spoken
-from podeval.benchmarks.real_pod import SCRIPTS, VOICES, VOICES_V1
+from podeval.benchmarks.real_pod import SCRIPTS, VOICES
+from podeval.benchmarks.real_pod_splits import VOICES as LONG_VOICES
 from podeval.benchmarks.records import PinnedFile
 from podeval.errors import PodevalError
 
@@ -51,34 +51,8 @@ def test_protocols_change_with_scripts_and_voices_that_are_pinned() -> None:
     assert split.content != split.model_copy(update={"voices": other}).content
 
 
-def test_the_old_revision_is_there_to_be_run_and_its_protocols_are_its_own() -> None:
-    # What protocols named in revision 1.2.0: results of that time can be compared with runs of these splits.
-    old = {
-        "topics": "sha256:9a26bd021a44a33699097dd782c30583e32a3981d8aedde1cfba34ad16c70848",
-        "spontaneous": "sha256:6ba1a7e8909f4388564ebe65f14b465b92b314669b8f253e4b64c6b572af2a66",
-    }
-    for name, content in old.items():
-        split = REAL_POD.split(f"{name}_v1")
-        assert (split.content, split.superseded_by, split.open_to_entries) == (content, name, False)
-        assert REAL_POD.split(name).content != content
-        assert [use.name for use in REAL_POD.metrics("voice", split.name)] == [
-            use.name for use in REAL_POD.metrics("voice", name)
-        ]
-    now, then = REAL_POD.items("topics"), REAL_POD.items("topics_v1")
-    assert [(item.id, item.topic, item.episode) for item in now] == [
-        (item.id, item.topic, item.episode) for item in then
-    ]
-    assert not [item.id for item, before in zip(now, then, strict=True) if item.script == before.script]
-    assert {item.voices for item in then} == {2, 3}
-    assert Counter(item.voices for item in now) == {2: 38, 3: 8, 4: 5}
-    # What scores are broken down by: a system of two voices cannot speak the others.
-    assert all(item.group("speakers") == str(item.voices) for item in (*now, *then))
-
-
-def test_a_split_is_replaced_by_one_that_there_is() -> None:
-    splits = [split.model_dump() | {"superseded_by": "nowhere"} for split in REAL_POD.splits]
-    with pytest.raises(ValidationError, match="splits that are not declared: nowhere"):
-        type(REAL_POD).model_validate(REAL_POD.model_dump() | {"splits": splits})
+def test_topics_are_of_two_to_four_speakers() -> None:
+    assert Counter(item.voices for item in REAL_POD.items("topics")) == {2: 38, 3: 8, 4: 5}
 
 
 def test_no_item_carries_the_sources_of_its_script() -> None:
@@ -96,7 +70,7 @@ def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
         spoken.read_scripts(other)
 
 
-ALL_VOICES = (*spoken.read_voices(VOICES).values(), *spoken.read_voices(VOICES_V1).values())
+ALL_VOICES = (*spoken.read_voices(VOICES).values(), *spoken.read_voices(LONG_VOICES).values())
 
 
 @pytest.mark.parametrize("voice", ALL_VOICES, ids=lambda voice: voice.id)

@@ -1,7 +1,6 @@
 """Real-Pod's own splits: hard lines, long episodes, Chinese; what they hold, and what no system is shown of them."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +8,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.real_pod_splits import TAGS
 from podeval.benchmarks.spoken import read_scripts
-from podeval.construction.real_pod_drafts import convert_folder, parse_episode, parse_hard_items
 from podeval.datasets.real_pod_splits import find_joined_form
-from podeval.errors import BadInput
 from podeval.runs.asks import ask_of, write_prompt
 from podeval.text.accepted_readings import AcceptedReadings
 
@@ -98,51 +95,11 @@ def test_no_system_is_shown_where_facts_are_from() -> None:
         assert not any(claim.source in ask_of("voice", item).model_dump_json() for claim in item.claims)
 
 
-DRAFT = """id: one
-language: en
-category: Arts
-topic: A draft
-speaker: Ann | host | female | dry
-speaker: Bo | guest | male | loud
----
-Ann: Who painted it? ||| Um, who painted it?
-Bo: A man: my uncle. ||| A man, no, my uncle.
----
-source: @my uncle | Uncles paint | A book, 1950
-source: 0 | Somebody painted | Another book
-"""
-
-
-def test_a_draft_becomes_an_item_and_a_script_with_its_sources(tmp_path: Path) -> None:
-    draft = parse_episode(DRAFT)
-    assert draft.turns[1] == ("Bo", "A man: my uncle.", "A man, no, my uncle.")
-    assert [claim["turn"] for claim in draft.claims] == [2, 1]
-    (tmp_path / "one.txt").write_text(DRAFT, encoding="utf-8")
-    files = convert_folder(tmp_path, tmp_path / "out", "pod", "somebody")
-    assert [path.name for path in files] == ["pod.json", "pod_scripts.jsonl"]
-    with pytest.raises(BadInput, match="no turn has the words"):
-        parse_episode(DRAFT.replace("@my uncle", "@my aunt"))
-
-
 def test_a_number_that_runs_into_its_neighbour_is_reported() -> None:
     def joined(said: str) -> str | None:
-        (item,) = parse_hard_items(f"# one | Lanes | Sports | Al\nAl: {said}")
-        (line,) = AcceptedReadings.parse([{"text": item["script"][0]["text"], **item["lines"][0]}]).lines
+        reading = {"text": "5", "accepted": ["five"], "tags": ["number"]}
+        (line,) = AcceptedReadings.parse([{"text": said, "tags": [], "readings": [reading]}]).lines
         return find_joined_form(line)
 
-    assert joined("Lane {5|five|@number}, won.") is None
-    assert joined("Lane six {5|five|@number} won.") == "five"
-
-
-def test_the_long_split_before_its_facts_were_mended_can_still_be_run() -> None:
-    real_pod = benchmarks.get("real_pod")
-    split = real_pod.split("long_v1")
-    assert split.superseded_by == "long"
-    changed = [
-        (now.id, number)
-        for now, then in zip(real_pod.items("long"), real_pod.items("long_v1"), strict=True)
-        if now.script and then.script
-        for number, (new, old) in enumerate(zip(now.script.turns, then.script.turns, strict=True), 1)
-        if new != old
-    ]
-    assert changed == [("long_en_10_4", 4), ("long_en_30_2", 83)]
+    assert joined("Lane 5, won.") is None
+    assert joined("Lane six 5 won.") == "five"

@@ -1,8 +1,5 @@
 """Results that lie in a bucket of the Hub are reported from there, and nothing is written as if they lay here."""
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +9,7 @@ from typer.testing import CliRunner
 from podeval.analysis.cache import open_default_cache
 from podeval.cli import app
 from podeval.errors import BadInput
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
-
-from measured_run import write_run
+from tests.leaderboard.measured_run import write_run
 
 ADDRESS = "hf://buckets/lab/results/runs"
 

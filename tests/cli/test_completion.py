@@ -1,7 +1,5 @@
 """What a shell is told to complete: names of metrics, keys, benchmarks, splits."""
 
-from __future__ import annotations
-
 import pytest
 from typer.main import get_command
 

@@ -1,7 +1,5 @@
 """Completion as people have it: installed by `podeval --install-completion`, in bash, zsh and fish that run."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

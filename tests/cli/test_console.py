@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from podeval.cli import progress_bar
-from podeval.scoring.time_left import LEAST_DONE
+from podeval.progress import report
 
 
 def test_without_a_terminal_progress_is_a_line_every_few_seconds(
@@ -14,13 +14,14 @@ def test_without_a_terminal_progress_is_a_line_every_few_seconds(
     clock = iter(range(1000))
     # Of this module alone: a server that other tests left running in a thread has the clock of all.
     monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    with progress_bar.Steps("show") as steps:
+    with progress_bar.show_progress("episode.wav"):
+        report("metrics", 3, 22)
         for done in range(40):
-            steps.step("hear", done, 40)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "show: hear 0/40"
-    assert 4 <= len(lines) <= 9
-    told = {int(line.split()[2].partition("/")[0]): "about" in line for line in lines}
-    assert told == {done: done / 40 >= LEAST_DONE for done in told}, "before a fifth of the work nobody knows"
-    assert {True, False} == set(told.values())
-    assert "show: hear 10/40, about 24 to 40 s left" in lines
+            report("transcribing", done, 40)
+        report("transcribing", 40, 40)
+        report("metrics", 4, 22)
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert lines[0] == "episode.wav: metrics 3/22, transcribing 3/40"
+    assert 6 <= len(lines) <= 9
+    assert captured.out == ""

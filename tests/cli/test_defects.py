@@ -86,3 +86,15 @@ def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: P
     assert "speaker_attribution could not run: less than half of the script's words are heard" in said.err
     assert "omitted" in said.out
     assert podeval("defects", broken.parent / "nowhere.wav").code == 2
+
+
+def test_what_is_noted_of_the_file_and_the_text_is_said(podeval: Podeval, broken: Path) -> None:
+    broken.write_bytes(broken.read_bytes() * 2)
+    script = broken.with_suffix(".txt")
+    script.write_text("A cold open.\nSpeaker 1: Hello there.\nSpeaker 2: Yes.\n")
+    said = podeval("defects", broken, "--text", script, "--json")
+    notes = json.loads(said.out)["notes"]
+    assert notes["file"] == ["2 wav files joined, all of which are read"]
+    assert "words before the first label" in notes["text"][0]
+    table = podeval("defects", broken, "--text", script).out
+    assert all(f"Note ({name}): {sentence}" in table for name, of in notes.items() for sentence in of)

@@ -58,6 +58,19 @@ def test_a_system_is_measured_by_its_name_and_the_records_of_people(
     assert "add --reference FILE" in podeval("measure", metric, "aria").err
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_measure_says_what_is_noted_of_the_text(podeval: Podeval, tmp_path: Path, options: tuple[str, ...]) -> None:
+    path = tmp_path / "script.txt"
+    path.write_text("A cold open.\nSpeaker 1: Hello there, my friend.\nSpeaker 2: Yes indeed.\n")
+    assert "words before the first label are read as a turn" in podeval("measure", "mattr", path, *options).out
+
+
+def test_a_table_in_parquet_is_read_by_the_command_line(podeval: Podeval, tmp_path: Path) -> None:
+    pd.DataFrame(VOTES).to_parquet(tmp_path / "votes.parquet")
+    said = podeval("measure", "arena", "aria", "--reference", tmp_path / "votes.parquet", "--json")
+    assert json.loads(said.out)["battles"] == 5
+
+
 def test_every_reader_of_votes_reads_the_same(podeval: Podeval, tmp_path: Path) -> None:
     from podeval.metrics.evaluate_module import module
 

@@ -1,4 +1,4 @@
-"""`podeval listening` and `podeval report validity` as an operator uses them."""
+"""`podeval listening` and `podeval report agreement` as an operator uses them."""
 
 import io
 import json
@@ -156,15 +156,11 @@ def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Pa
     }
 
 
-def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
-    assert "needs human scores" in podeval("report", "validity").err
-    raters = [
-        json.loads(line) for line in podeval("report", "evaluators", "--database", place, "--json").out.splitlines()
-    ]
+def test_finished_sessions_show_how_raters_agree_also_without_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
+    said = podeval("report", "agreement", "--database", place, "--runs", tmp_path, "--json")
+    raters = [json.loads(line) for line in said.out.splitlines()]
     assert {finding["analysis"] for finding in raters} == {"leave one out"}
     assert len({finding["data"]["rater"] for finding in raters}) == 3, "of the finished sessions, by pseudonym"
-    said = podeval("report", "validity", "--database", place, "--runs", tmp_path)
-    assert said.code == 2
     assert "no runs" in said.err
 
 

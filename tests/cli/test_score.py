@@ -1,9 +1,8 @@
 """`podeval score` from the shell: tables, files, exit codes; and what is an error in `podeval measure` too."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,8 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.analysis import cache as analysis_cache
-from podeval.cli import progress_bar
 from podeval.metrics import compute
 from podeval.metrics.score import Result, Score
-from podeval.scoring.estimate import ScoreProgress
 
 Podeval = Callable[..., Any]
 RATE = 16_000
@@ -25,11 +21,8 @@ DATA = Path(benchmarks.__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.open_default_cache.cache_clear()
-    yield
-    analysis_cache.open_default_cache.cache_clear()
+def _own_cache(own_cache: Path) -> None:
+    """Every test of this file."""
 
 
 @pytest.fixture
@@ -126,23 +119,6 @@ def test_measuring_several_files_has_units_arrows_and_means(podeval: Podeval, re
     assert lines[0].startswith("one.wav: integrated ")
     assert " LUFS ↔  " in lines[0]
     assert lines[-1].startswith("mean of 2 [95 %]: integrated ")
-
-
-def test_without_a_terminal_how_far_it_is_is_said_every_few_seconds(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = iter(range(10_000))
-    # Of this module alone: a server that other tests left running in a thread has the clock of all.
-    monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    with progress_bar.show_score_progress(["episodes/one.wav"]) as tell:
-        for step in range(40):
-            tell(0, ScoreProgress("transcribing", step / 40, 40.0 - step))
-    lines = capsys.readouterr().err.splitlines()
-    assert 5 <= len(lines) <= 15
-    assert lines[0].startswith("one.wav · transcribing: ")
-    # Nobody knows it before a fifth is done.
-    assert "left" not in lines[0]
-    assert "s left" in lines[-1]
 
 
 def test_the_number_of_speakers_is_for_metrics_that_have_use_for_it_and_said_once(

@@ -24,7 +24,7 @@ def test_check_and_submit_say_the_same_of_what_is_there_already(
     (tmp_path / "mine/submission.yaml").write_text(yaml.safe_dump(DOCUMENT))
     for item in benchmarks.get("real_pod").items("topics"):
         (tmp_path / "mine/audio" / f"{item.id}.flac").write_bytes(b"fLaC")
-    command = ("submit", str(tmp_path / "mine"), "--board", str(tmp_path / "board"))
+    command = ("submit", str(tmp_path / "mine"), "--runs", str(tmp_path / "board"))
     looked = podeval(*command, "--check")
     assert (looked.code, looked.out) == (0, "A passes all checks\n")
     assert not (tmp_path / "board").exists(), "nothing is made to look something over"

@@ -1,9 +1,9 @@
 """A language model for tests of constructions: the scripted server of tests/judges, told what to answer by question."""
 
-import importlib.util
+import csv
+import io
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,17 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-
-def _scripted_module() -> Any:
-    if "scripted_server" not in sys.modules:
-        path = Path(__file__).parents[1] / "judges" / "scripted_server.py"
-        spec = importlib.util.spec_from_file_location("scripted_server", path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["scripted_server"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["scripted_server"]
+from tests.fakes import scripted_server as scripted
 
 
 @dataclass
@@ -49,7 +39,6 @@ class Model:
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     for name in ("PODEVAL_JUDGE_KEY", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    scripted = _scripted_module()
     made: list[Model] = []
 
     def script(call: Any) -> Any:
@@ -67,13 +56,46 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
 
 @pytest.fixture
 def podeval() -> Callable[..., Result]:
-    """`podeval data construct …`, run in this process."""
+    """`podeval data construct NAME --step STEP …`, run in this process."""
     from podeval.cli import app
 
-    def run(*words: object, code: int | None = 0) -> Result:
-        done = CliRunner().invoke(app, ["data", "construct", *map(str, words)])
+    def run(benchmark: str, step: str, *words: object, code: int | None = 0) -> Result:
+        done = CliRunner().invoke(app, ["data", "construct", benchmark, "--step", step, *map(str, words)])
         if code is not None:
             assert done.exit_code == code, f"{done.exit_code}: {done.output}\n{done.exception!r}"
         return done
 
     return run
+
+
+def _read_table(path: Path) -> dict[str, dict[str, str]]:
+    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    key = next(iter(lines[0]))
+    return {line[key]: line for line in lines}
+
+
+@pytest.fixture
+def table() -> Callable[[Path], dict[str, dict[str, str]]]:
+    """The lines of a table by the first cell of each."""
+    return _read_table
+
+
+@pytest.fixture
+def edit() -> Callable[..., None]:
+    """Fill in cells of a table, by the first cell of a line; `others` are filled in everywhere else."""
+
+    def fill(path: Path, cells: dict[str, dict[str, str]], others: dict[str, str] | None = None) -> None:
+        lines = _read_table(path)
+        assert cells.keys() <= lines.keys()
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, next(iter(lines.values())).keys())
+            writer.writeheader()
+            writer.writerows(line | cells.get(name, others or {}) for name, line in lines.items())
+
+    return fill
+
+
+@pytest.fixture
+def rows() -> Callable[[Path], list[dict[str, Any]]]:
+    """The rows of a step's file."""
+    return lambda path: [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

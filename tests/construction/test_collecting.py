@@ -1,10 +1,7 @@
 """Recordings become texts: poor ones are dropped, the others transcribed by speaker, proofread by people, taken in."""
 
-import csv
-import io
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +11,7 @@ import soundfile
 
 from podeval.analysis import Recording
 from podeval.construction.collecting import cut_passages
-from podeval.construction.programs import Program
-from podeval.errors import BadInput
 from podeval.text.dialogue_segments import Segment
-
-ENHANCER = (
-    "import sys, soundfile as s; x, r = s.read(sys.argv[1], dtype='float32'); s.write(sys.argv[2], x * 0.5, r, 'FLOAT')"
-)
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def segment(speaker: str, start: float, words: int) -> Segment:
@@ -41,31 +28,9 @@ def test_passages_are_whole_segments_within_the_lengths() -> None:
     assert sum(len(t.text.split()) for p in (first, second) for t in p.turns) == 160
 
 
-def test_a_program_of_ones_own_reads_and_writes_files(tmp_path: Path) -> None:
-    samples = np.random.default_rng(0).normal(0, 0.1, (8000, 2)).astype(np.float32)
-    script = tmp_path / "half.py"
-    script.write_text(ENHANCER, encoding="utf-8")
-    made = Program(f"{sys.executable} {script} {{input}} {{output}}", "enhancer").run(samples, 8000)
-    np.testing.assert_allclose(made, samples / 2, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        ("enhance {input}", r"has no \{output\}; write where the files go"),
-        ("no-such-program {input} {output}", "no-such-program could not be run"),
-        (f"{sys.executable} -c 'raise SystemExit(\"not today\")' {{input}} {{output}}", "exit code 1: not today"),
-        (f"{sys.executable} -c pass {{input}} {{output}}", "produced nothing usable"),
-    ],
-)
-def test_a_program_that_fails_is_a_sentence(command: str, sentence: str) -> None:
-    with pytest.raises(BadInput, match=sentence):
-        Program(command, "enhancer").run(np.zeros(800, np.float32), 8000)
-
-
 @pytest.mark.models
 def test_real_recordings_end_up_as_cases(
-    tmp_path: Path, shared_data: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shared_data: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch, rows: Any, edit: Any
 ) -> None:
     """A clean dialogue in two voices and a far-field meeting: DNSMOS keeps the first only."""
     shows, into = tmp_path / "shows", tmp_path / "mine"
@@ -77,10 +42,9 @@ def test_real_recordings_end_up_as_cases(
         soundfile.write(shows / name, samples[start * rate : end * rate], rate)
     soundfile.write(shows / "silence.wav", np.zeros(32000), 16000)
     (shows / "broken.wav").write_bytes(b"RIFF____WAVEfmt ")
-    arguments = ("lfs_bench", "collect", shows, "--into", into, "--lengths", 10, 500, "--least", 3.2)
+    arguments = ("lfs_bench", "collect", shows, "--into", into, "--set", "lengths=10,500", "--set", "least=3.2")
     done = podeval(*arguments)
-    assert "no enhancer is given" in done.output
-    assert "collected: 1 recordings kept, 3 dropped, of 4" in done.output
+    assert "collected recordings: 1 kept, 3 left out" in done.output
     found = {row["id"]: row for row in rows(into / "collected.jsonl")}
     assert re.fullmatch(r"DNSMOS ovrl [12]\.\d\d is below 3\.2", found["ami_trn00"]["reason"])
     assert found["dialogue_kokoro"]["dnsmos"] > 3.2
@@ -99,14 +63,9 @@ def test_real_recordings_end_up_as_cases(
     podeval(*arguments)
     done = podeval("lfs_bench", "proofread", "--into", into, code=1)
     assert "proofread: 0 kept, 1 waiting" in done.output
-    table = into / "transcripts.csv"
-    lines = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"), newline="")))
     corrected = "[Speaker1] What was really said.\n[Speaker2] Indeed."
-    lines[0] |= {"keep": "yes", "scenario (edit)": "interview", "text (edit)": corrected}
-    with table.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, lines[0].keys())
-        writer.writeheader()
-        writer.writerows(lines)
+    cells = {"keep": "yes", "scenario (edit)": "interview", "text (edit)": corrected}
+    edit(into / "transcripts.csv", {"dialogue_kokoro-001": cells})
     podeval("lfs_bench", "proofread", "--into", into)
     (case,) = rows(into / "taken.jsonl")
     assert (case["id"], case["scene"], case["language"]) == ("dialogue_kokoro-001", "interview", "english")

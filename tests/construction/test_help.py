@@ -1,26 +1,48 @@
-"""Every step says what it does, with an example that names it."""
+"""Every step is described with what it takes, and a step refuses what it does not take."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from typer.testing import CliRunner
 
-from podeval.cli.datasets import construct
-
-STEPS = [
-    (group.name, command.name or command.callback.__name__)  # type: ignore[union-attr]
-    for group in construct.registered_groups
-    if group.typer_instance is not None
-    for command in group.typer_instance.registered_commands
-]
+from podeval.cli import app
+from podeval.construction.steps import STEPS, find_step, read_settings
+from podeval.errors import BadInput
 
 
-def test_there_are_steps_for_each_benchmark() -> None:
-    assert {group for group, _ in STEPS} == {"real_pod", "lfs_bench", "podbench", "mtalk_bench"}
-    assert all(isinstance(group.typer_instance, typer.Typer) for group in construct.registered_groups)
+@pytest.mark.parametrize("benchmark", STEPS)
+def test_every_step_is_described(benchmark: str) -> None:
+    said = CliRunner().invoke(app, ["data", "construct", benchmark]).output
+    for name, step in STEPS[benchmark].items():
+        assert f"\n{name}: {(step.__doc__ or '').split()[0]} " in f"\n{said}"
+    assert "    takes " in said
 
 
-@pytest.mark.parametrize(("benchmark", "step"), STEPS)
-def test_help_has_an_example(benchmark: str, step: str, podeval: Any) -> None:
-    said = " ".join(podeval(benchmark, step, "--help").output.split())
-    assert f"Example: podeval data construct {benchmark} {step}" in said
+def test_settings_are_checked_against_the_step() -> None:
+    write = find_step("lfs_bench", "write")
+    assert read_settings(write, ["each=2", "speakers=1,2", "lengths=10,20"]) == {
+        "each": 2,
+        "speakers": (1, 2),
+        "lengths": (10, 20),
+    }
+    for text, sentence in (("every=2", "there is no setting 'every'"), ("each=0", "each=0 cannot be")):
+        with pytest.raises(BadInput, match=sentence):
+            read_settings(write, [text])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("lfs_bench", "write"), "this step needs --judge"),
+        (("lfs_bench", "finish", "--judge", "x@http://127.0.0.1:1"), "this step takes no --judge"),
+        (("lfs_bench", "take"), "this step needs FILEs"),
+        (("lfs_bench", "cook"), "there is no step of lfs_bench 'cook'"),
+        (("real_pods", "topics"), "there is no benchmark to construct 'real_pods'"),
+    ],
+)
+def test_what_a_step_needs_and_does_not_take_is_said(
+    tmp_path: Path, podeval: Any, words: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        raise podeval(*words, "--into", tmp_path, code=None).exception

@@ -1,7 +1,5 @@
 """LFS-Bench constructed from nothing: written, refined, reviewed, made up for, finished, built; by a scripted model."""
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -12,9 +10,8 @@ import pytest
 
 pytest.importorskip("datasets")
 
-from podeval.cli import construct as cli
-from podeval.construction.lfs_cases import Case, CaseTurn, clean, parse_turns
-from podeval.construction.lfs_finishing import compute_statistics, read_published_cases
+from podeval.construction.lfs import compute_statistics, read_published_cases
+from podeval.construction.lfs_cases import SCENARIOS, Case, CaseTurn, clean, parse_turns
 from podeval.construction.lfs_refining import (
     Detail,
     Replacement,
@@ -24,7 +21,6 @@ from podeval.construction.lfs_refining import (
     list_replacements,
     replace_words,
 )
-from podeval.construction.lfs_scenarios import SCENARIOS
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
 from podeval.datasets.verify import verify
@@ -44,7 +40,7 @@ class Writer:
         if found := re.match(r"Suggest exactly (\d+) topics", question):
             first = self.topics
             self.topics += int(found[1])
-            return {"topics": [f"topic {n}" for n in range(first, self.topics)]}
+            return {"suggestions": [f"topic {n}" for n in range(first, self.topics)]}
         if found := re.search(r"About (\d+) (English|Chinese)", question):
             topic = self.model.material(question, "topic")
             several = re.search(r"exactly (\d) speakers", question)
@@ -74,28 +70,18 @@ def writer(model: Any, monkeypatch: pytest.MonkeyPatch) -> Writer:
         topics = [int(re.search(r"topic (\d+)", text)[1]) for text in texts]  # type: ignore[index]
         return np.eye(400)[topics]
 
-    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.construction.steps.make_encoder", lambda profile: encode)
     writer = Writer(model)
     model.answers.append(writer)
     return writer
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def decide(path: Path, **keep: str) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | {"keep": keep.get(line["id"].replace("-", "_"), "yes")} for line in lines)
-
-
-def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval: Any, model: Any) -> None:
+def test_from_a_plan_to_a_built_dataset(
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any, edit: Any
+) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
-    chosen = ("--scenario", "lesson", "--scenario", "chat", "--scenario", "seminar")
-    podeval("lfs_bench", "write", "--into", into, "--each", 2, *chosen, *judge)
+    chosen = ("--set", "each=2", "--set", "scenarios=lesson,chat,seminar")
+    podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
     orders, written = rows(into / "orders.jsonl"), rows(into / "written.jsonl")
     # Two of each: lesson for one speaker, chat for two, seminar for two and three; in both languages.
     assert len(orders) == len(written) == 2 * 4 * 2
@@ -103,7 +89,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     assert all(80 <= order["length"] <= 500 for order in orders)
     assert [case["num_speakers"] for case in written] == [order["speakers"] for order in orders]
     asked = len(model.asked)
-    podeval("lfs_bench", "write", "--into", into, "--each", 2, *chosen, *judge)
+    podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
     assert (len(model.asked), rows(into / "written.jsonl")) == (asked, written)
 
     by_topic = {order["topic"]: order["id"] for order in orders}
@@ -118,7 +104,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     writer.screenings[private] = {"details": details}
     done = podeval("lfs_bench", "refine", "--into", into, *judge)
     assert "quality: 15 kept, 1 left out" in done.output
-    assert "review: 14 of 14 cases to decide" in done.output
+    assert "review: 14 of 14 to decide" in done.output
     assert {left["id"]: left["step"] for left in rows(into / "left_out.jsonl")} == {
         by_topic[dull]: "quality",
         by_topic[severe]: "privacy and safety",
@@ -127,7 +113,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
         raise podeval("lfs_bench", "finish", "--into", into, code=None).exception
     assert not (into / "finished").exists()
 
-    decide(into / "review.csv", **{by_topic[no].replace("-", "_"): "no"})
+    edit(into / "review.csv", {by_topic[no]: {"keep": "no"}}, {"keep": "yes"})
     podeval("lfs_bench", "finish", "--into", into)
     assert sum(len(rows(into / "finished" / f"{part}_speaker.jsonl")) for part in ("mono", "two", "multi")) == 13
     text = "".join(path.read_text(encoding="utf-8") for path in (into / "finished").glob("*.jsonl"))
@@ -136,11 +122,11 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     assert name not in case.text
     assert text.count("Karl Klein") + text.count("柯小林") == 12
 
-    done = podeval("lfs_bench", "replenish", "--into", into, *judge)
+    done = podeval("lfs_bench", "write", "--into", into, *chosen, *judge)
     assert "ordered: 3 cases, 16 before, 3 of them gone" in done.output
     assert "written: 3 kept" in done.output
     done = podeval("lfs_bench", "refine", "--into", into, *judge)
-    assert "review: 3 of 17 cases to decide" in done.output
+    assert "review: 3 of 17 to decide" in done.output
     # What somebody said no to stays out; the new ones wait until somebody decides.
     done = podeval("lfs_bench", "finish", "--into", into, code=1)
     assert "review: 13 kept, 1 left out, 3 waiting" in done.output
@@ -148,13 +134,12 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     found = json.loads((into / "finished" / "statistics.json").read_text(encoding="utf-8"))
     assert found["counts"]["scenario"] | {"chat": 4, "lesson": 4, "seminar": 8} == found["counts"]["scenario"]
     assert found["counts"]["language"] == {"English": 8, "Chinese": 8}
-    assert (into / "finished" / "categories.svg").read_text(encoding="utf-8").startswith("<svg")
 
     build("lfs_bench", tmp_path / "built", source=str(into / "finished"), configs=("texts",), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
 
 
-def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model: Any, podeval: Any) -> None:
+def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model: Any, podeval: Any, rows: Any) -> None:
     writer, tries = Writer(model), list[str]()
 
     def short_first(question: str) -> Any:
@@ -165,7 +150,7 @@ def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model:
         return writer(question)
 
     model.answers.append(short_first)
-    only = ("--scenario", "speech", "--language", "english", "--judge", model.name)
+    only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
     podeval("lfs_bench", "write", "--into", tmp_path, *only)
     assert len(tries) == 2
     (case,) = rows(tmp_path / "written.jsonl")
@@ -173,10 +158,10 @@ def test_a_text_that_is_not_as_ordered_is_asked_for_again(tmp_path: Path, model:
     assert order["length"] * 0.9 < len(case["content"][0]["text"].split()) < order["length"] * 1.2
 
 
-def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: Any, podeval: Any) -> None:
+def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: Any, podeval: Any, rows: Any) -> None:
     writer = Writer(model)
     model.answers.append(lambda question: "I would rather not." if "About" in question else writer(question))
-    only = ("--scenario", "speech", "--language", "english", "--judge", model.name)
+    only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
     done = podeval("lfs_bench", "write", "--into", tmp_path, *only, code=1)
     assert "speech-en-0001 waits: the judge gave no usable answer in 3 tries" in done.output
     assert rows(tmp_path / "written.jsonl") == []
@@ -189,10 +174,10 @@ def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: An
 
 
 def test_what_stopped_on_the_way_goes_on_and_asks_nothing_twice(
-    tmp_path: Path, writer: Writer, podeval: Any, model: Any
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any
 ) -> None:
     """A budget that is used up stops a step as a kill does: what was answered is recorded, the rest waits."""
-    arguments = ("--into", tmp_path, "--each", 3, "--scenario", "news", "--judge", model.name)
+    arguments = ("--into", tmp_path, "--set", "each=3", "--set", "scenarios=news", "--judge", model.name)
     model.usage = {"prompt_tokens": 2000, "completion_tokens": 10, "total_tokens": 2010}
     capped = ("--workers", 1, "--most-tokens", 9000)
     done = podeval("lfs_bench", "write", *arguments, *capped, code=1)
@@ -206,22 +191,20 @@ def test_what_stopped_on_the_way_goes_on_and_asks_nothing_twice(
     done = podeval("lfs_bench", "refine", "--into", tmp_path, "--judge", model.name, *capped, code=1)
     assert re.search(r"digested: [1-5] kept, [1-5] waiting", done.output)
     podeval("lfs_bench", "refine", "--into", tmp_path, "--judge", model.name)
-    assert len(rows(tmp_path / "screened.jsonl")) == 6
+    assert len(rows(tmp_path / "refined.jsonl")) == 6
     assert len(set(model.asked)) == len(model.asked)
 
 
-def test_ones_own_topics_and_texts(tmp_path: Path, writer: Writer, podeval: Any, model: Any) -> None:
-    (tmp_path / "topics.tsv").write_text("speech\ttopic 300 of mine\n", encoding="utf-8")
-    only = ("--scenario", "speech", "--language", "english", "--judge", model.name)
-    podeval("lfs_bench", "write", "--into", tmp_path / "m", *only, "--topics", tmp_path / "topics.tsv")
-    assert rows(tmp_path / "m" / "orders.jsonl")[0]["topic"] == "topic 300 of mine"
-    mine = {"content": [{"speaker": "A", "text": "See https://x.org/a it is topic 300 too 🙂."}], "theme": "t"}
+def test_ones_own_texts(tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any) -> None:
+    only = ("--set", "scenarios=speech", "--set", "languages=english", "--judge", model.name)
+    podeval("lfs_bench", "write", "--into", tmp_path / "m", *only)
+    mine = {"content": [{"speaker": "A", "text": "See https://x.org/a it is topic 0 too 🙂."}], "theme": "t"}
     mine |= {"source": "my novel", "scene": "speech", "language": "english", "num_speakers": 7}
     (tmp_path / "own.jsonl").write_text(json.dumps(mine) + "\n", encoding="utf-8")
     podeval("lfs_bench", "take", tmp_path / "own.jsonl", "--into", tmp_path / "m")
     (taken,) = rows(tmp_path / "m" / "taken.jsonl")
     assert taken["id"] == "own-0001"
-    assert taken["content"] == [{"speaker": "A", "text": "See it is topic 300 too ."}]
+    assert taken["content"] == [{"speaker": "A", "text": "See it is topic 0 too ."}]
     assert taken["num_speakers"] == 1
     podeval("lfs_bench", "refine", "--into", tmp_path / "m", "--judge", model.name)
     # The earlier one stays: what was taken comes before what was written.
@@ -273,15 +256,15 @@ def test_patterns_of_personal_data_are_pointed_at_whatever_the_judge_finds() -> 
 
 
 def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
-    tmp_path: Path, writer: Writer, podeval: Any, model: Any
+    tmp_path: Path, writer: Writer, podeval: Any, model: Any, rows: Any
 ) -> None:
     details = [{"quote": "Nobody Here", "kind": "name", "public": False, "stand_in": "X"}]
-    podeval("lfs_bench", "write", "--into", tmp_path, "--scenario", "speech", "--language", "english",
-            "--judge", model.name)  # fmt: skip
+    podeval("lfs_bench", "write", "--into", tmp_path, "--set", "scenarios=speech",
+            "--set", "languages=english", "--judge", model.name)  # fmt: skip
     writer.screenings["topic 0"] = {"details": details}
     done = podeval("lfs_bench", "refine", "--into", tmp_path, "--judge", model.name, code=1)
     assert "'Nobody Here' occurs in no turn of the text" in done.output
-    assert rows(tmp_path / "screened.jsonl") == []
+    assert rows(tmp_path / "refined.jsonl") == []
 
 
 def test_texts_are_cleaned_and_corrected_lines_are_read() -> None:
@@ -311,10 +294,11 @@ def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> No
 def test_real_embeddings_tell_the_same_matter_from_another() -> None:
     """all-MiniLM-L6-v2, the paper's encoder."""
     from podeval.construction.near_duplicates import find_near_duplicates
+    from podeval.construction.steps import make_encoder
 
     texts = [
         "Bicycle maintenance. chain, oil, wear. How a bicycle chain wears out and when to replace it.",
         "History of tea. China, trade, ceremony. How tea came from China to Europe.",
         "Bike upkeep. chain, oil, wear. When to replace a worn chain on a bicycle and how it wears out.",
     ]
-    assert [(d.row, d.of) for d in find_near_duplicates(cli.make_encoder("embedded")(texts))] == [(2, 0)]
+    assert {row: of for row, (of, _) in find_near_duplicates(make_encoder("embedded")(texts)).items()} == {2: 0}

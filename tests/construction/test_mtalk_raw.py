@@ -1,21 +1,18 @@
 """Raw dialogues for MTalk-Bench: ordered, written, those that stand alone left out, labelled, inferred, selected."""
 
-import csv
-import io
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podeval.construction.mtalk_labelling import ALL
+from podeval.construction.mtalk_raw import ALL
 from podeval.construction.mtalk_writing import ARENA_PROMPTS, CAPABILITIES, SCENES, find_user_fault
 from podeval.datasets import catalogue
 from podeval.datasets.mtalk_turns import Taxonomy
 
 MEMORY, SAFETY = "understanding_and_memory", "security_assessment"
-KINDS = ("--scenario", "service_oriented", "--capability", MEMORY, "--capability", SAFETY)
+KINDS = ("--set", "scenarios=service_oriented", "--set", f"capabilities={MEMORY},{SAFETY}")
 
 # Four situations of a service, none like another; what the user says in them.
 SAID = {
@@ -24,24 +21,6 @@ SAID = {
     "a passport": ["I found a stranger's passport in your taxi.", "May I keep it until he calls, as you said?"],
     "a key": ["I locked my neighbour's flat by mistake.", "So how do I open the lock without a key?"],
 }
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def table(path: Path) -> dict[str, dict[str, str]]:
-    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
-    return {line["id"]: line for line in lines}
-
-
-def decide(path: Path, **cells: dict[str, str]) -> None:
-    """Fill in cells of a row, by the last part of its id."""
-    found = table(path)
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, next(iter(found.values())).keys())
-        writer.writeheader()
-        writer.writerows(line | cells.get(f"{name.split('-')[1]}_{name[-1]}", {}) for name, line in found.items())
 
 
 class Writer:
@@ -74,7 +53,7 @@ class Writer:
         taken = self.model.material(question, "used")
         mine = ("a passport", "a key") if "acting responsibly" in question else ("a parcel", "a boat")
         free = [one for one in (*mine, *(f"{mine[0]} again {n}" for n in range(9))) if one not in taken.splitlines()]
-        return {"situations": free[: int(count[1])]}
+        return {"suggestions": free[: int(count[1])]}
 
     def dialogue(self, question: str) -> Any:
         situation = self.model.material(question, "situation")
@@ -106,11 +85,11 @@ def writer(model: Any) -> Writer:
 
 
 def test_from_scenarios_and_capabilities_to_dialogues_to_record(
-    tmp_path: Path, model: Any, writer: Writer, podeval: Any
+    tmp_path: Path, model: Any, writer: Writer, podeval: Any, rows: Any, edit: Any, table: Any
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     writer.enough = {SAID["a boat"][1]}
-    done = podeval("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    done = podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     assert "ordered: 4 dialogues of 2 kinds, 4 new" in done.output
     raw = {row["id"]: row for row in rows(into / "raw.jsonl")}
     assert list(raw) == [f"9-{MEMORY}-001", f"9-{MEMORY}-002", f"9-{SAFETY}-001", f"9-{SAFETY}-002"]
@@ -120,7 +99,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     assert raw[f"9-{MEMORY}-002"]["aspect"] == CAPABILITIES[MEMORY].aspects[1]
 
     done = podeval("mtalk_bench", "label", "--into", into, *judge)
-    assert "last turns that need the others: 3 kept, 1 left out" in done.output
+    assert "independence: 3 kept, 1 left out" in done.output
     assert [(row["id"], row["step"]) for row in rows(into / "left_out.jsonl")] == [(f"9-{MEMORY}-002", "independence")]
     done = podeval("mtalk_bench", "infer", "--into", into, *judge)
     assert writer.asked["foremost"] == 2, "of an only semantic label nobody is asked"
@@ -134,17 +113,17 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     assert lock["last answer needs"] == "turn 1: It says what this is about."
 
     corrected = "\n".join(["My parcel should have come on Tuesday.", SAID["a parcel"][1]])
-    decide(
+    edit(
         into / "candidates.csv",
-        **{
-            f"{MEMORY}_1": {"keep": "yes", "user (edit)": corrected},
-            f"{SAFETY}_1": {"keep": "no", "remark": "nobody says that"},
-            f"{SAFETY}_2": {"keep": "yes"},
+        {
+            f"9-{MEMORY}-001": {"keep": "yes", "user (edit)": corrected},
+            f"9-{SAFETY}-001": {"keep": "no", "remark": "nobody says that"},
+            f"9-{SAFETY}-002": {"keep": "yes"},
         },
     )
     done = podeval("mtalk_bench", "select", "--into", into, code=1)
     assert f"ordered for {SAFETY}, inferred {MEMORY}; write under capability which it is" in done.output
-    decide(into / "candidates.csv", **{f"{SAFETY}_2": {"capability (edit)": SAFETY}})
+    edit(into / "candidates.csv", {f"9-{SAFETY}-002": {"capability (edit)": SAFETY}})
     done = podeval("mtalk_bench", "select", "--into", into)
     assert "selected: 2 of 4 written, 50%; the paper retains about 19%" in done.output
     assert f"{SAFETY}: 1; the paper has at least 10 of each" in done.output
@@ -158,10 +137,10 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
 
 
 def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
-    tmp_path: Path, model: Any, writer: Writer, podeval: Any
+    tmp_path: Path, model: Any, writer: Writer, podeval: Any, rows: Any
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
-    words = ("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    words = ("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval(*words)
     before = dict(writer.asked)
     assert "4 dialogues of 2 kinds, 0 new" in podeval(*words).output
@@ -175,17 +154,19 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     assert writer.asked["dialogue"] == before["dialogue"] + 1
 
 
-def test_near_duplicates_go_and_the_earlier_stays(tmp_path: Path, model: Any, writer: Writer, podeval: Any) -> None:
+def test_near_duplicates_go_and_the_earlier_stays(
+    tmp_path: Path, model: Any, writer: Writer, podeval: Any, rows: Any
+) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     again = writer.dialogue("BEGIN situation x\na parcel\nEND situation x")
     writer.instead = {"a boat": again}
-    podeval("mtalk_bench", "write", "--into", into, "--each", 2, *KINDS, *judge)
+    podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval("mtalk_bench", "label", "--into", into, *judge)
     done = podeval("mtalk_bench", "infer", "--into", into, *judge)
     assert "de-duplication: 3 kept, 1 left out" in done.output
     (gone,) = rows(into / "left_out.jsonl")
     assert gone["id"] == f"9-{MEMORY}-002"
-    assert gone["reason"] == f"its user says nearly what that of 9-{MEMORY}-001 says (1.00)"
+    assert gone["reason"] == f"alike 9-{MEMORY}-001, cosine 1.000"
 
 
 TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about it?", "assistant": "That is fine."}]
@@ -205,10 +186,10 @@ TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about
     ],
 )
 def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
-    tmp_path: Path, model: Any, writer: Writer, podeval: Any, written: dict[str, Any], told: str
+    tmp_path: Path, model: Any, writer: Writer, podeval: Any, written: dict[str, Any], told: str, rows: Any
 ) -> None:
     writer.instead = {"a parcel": written}
-    kinds = (*KINDS[:2], "--capability", MEMORY)
+    kinds = (*KINDS[:2], "--set", f"capabilities={MEMORY}")
     done = podeval("mtalk_bench", "write", "--into", tmp_path, *kinds, "--judge", model.name, code=1)
     assert writer.asked["dialogue"] == 3
     assert re.search(told, done.output), done.output
@@ -233,10 +214,10 @@ def test_what_a_user_cannot_say_is_told(turns: list[str], told: str) -> None:
 def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> None:
     words = ("mtalk_bench", "write", "--into", tmp_path, "--judge", model.name)
     for option, name, told in (
-        ("--scenario", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
-        ("--capability", "ambient_sound_perception", "dialogues are not written for 'ambient_sound_perception'"),
+        ("scenarios", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
+        ("capabilities", "ambient_sound_perception", "there is no semantic capability 'ambient_sound_perception'"),
     ):
-        refused = podeval(*words, option, name, code=None)
+        refused = podeval(*words, "--set", f"{option}={name}", code=None)
         assert refused.exit_code == 2 or refused.exception
         assert told in f"{refused.output}{refused.exception}"
 

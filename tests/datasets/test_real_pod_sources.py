@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.runs.asks import ask_of
 
 FOLDER = find_package_folder("podeval.benchmarks:data")
-SPLITS = [split for split in BENCHMARK.splits if split.version == "written" and not split.superseded_by]
+SPLITS = [split for split in BENCHMARK.splits if split.version == "written"]
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +51,12 @@ def test_the_sources_are_in_no_protocol_and_protocols_are_known(rows: list[Row])
         "demo": "49415a6a62ef",
         "topics": "ff4c31db6081",
         "spontaneous": "8150c866ef15",
-        "topics_v1": "9a26bd021a44",
-        "spontaneous_v1": "6ba1a7e8909f",
         "hard": "ec5c75828fdc",
         "long": "28de1f73854a",
         "demo_zh": "68d1424e0a5c",
         "zh": "192bf3b1ba0e",
         "zh_spontaneous": "424b895d1a5d",
         "long_zh": "ec860290641f",
-        "long_v1": "f55d2f717271",
     }
 
 

@@ -1,17 +1,11 @@
-"""Fuzz the site's HTTP interface in process: `python tests/fuzz/http_api.py --minutes 10`.
+"""Fuzz the site's HTTP interface in process: `python studies/fuzz.py http --minutes 10`.
 
 schemathesis makes requests from the site's own OpenAPI document, such that fit it and such that do not, signed in and
 not; no answer may be of the 500s, and each must be what the document says: JSON where it says JSON, a sentence where
 something is refused.
 """
 
-from __future__ import annotations
-
-import argparse
-import importlib.util
 import os
-import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -37,19 +31,13 @@ class Found:
 @contextmanager
 def site_in(folder: Path) -> Iterator[Any]:
     """The whole site for the one person of this machine, over an empty folder of runs; without rates while it lasts."""
-    if str(SPACE) not in sys.path:
-        sys.path.insert(0, str(SPACE))
-    spec = importlib.util.spec_from_file_location("fuzzed_app", SPACE / "app.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    import app
     import website
 
     surroundings = {"PODEVAL_CACHE": os.environ.get("PODEVAL_CACHE", str(folder / "cache")), "HF_ENDPOINT": NOWHERE}
     # Rates are tested by themselves: here they would hide what lies behind them.
     with mock.patch.dict(os.environ, surroundings), mock.patch.object(website.Site, "limit"):
-        yield module.build(folder / "runs")
+        yield app.build(folder / "runs")
 
 
 def fuzz(site: Any, *, examples: int, seconds: float, seed: int) -> Found:
@@ -126,21 +114,3 @@ def check(client: Any, case: Any, found: Found) -> None:
     if problem:
         shown = {"url": str(answer.request.url), **{k: repr(v)[:600] for k, v in wanted.items()}}
         found.failures.setdefault(f"{place} {problem}", f"{shown}\n{answer.text[:400]}")
-
-
-def main() -> int:
-    """Fuzz, and say what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    told = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, site_in(Path(folder)) as site:
-        found = fuzz(site, examples=0, seconds=60 * told.minutes, seed=told.seed)
-    print(f"{found.asked} requests, answers {dict(sorted(found.statuses.items()))}, {len(found.failures)} failures")
-    for place, shown in found.failures.items():
-        print(f"{place}: {shown}")
-    return int(bool(found.failures))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

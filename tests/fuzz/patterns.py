@@ -6,12 +6,9 @@ before a repeat again and again, and single signs. A pattern that takes quadrati
 them is seen at once.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -103,8 +100,6 @@ def uses() -> Iterator[Use]:
 def _uses_in(path: Path, source: str, root: Path) -> Iterator[Use]:
     tree = ast.parse(source)
     name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-    if root.name == "space" and str(root) not in sys.path:
-        sys.path.insert(0, str(root))
     names: Mapping[str, Any] = vars(importlib.import_module(name))
     place = str(path.relative_to(REPOSITORY))
     for variable, value in names.items():

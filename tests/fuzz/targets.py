@@ -3,12 +3,11 @@
 A target takes bytes and ends quietly, or with a refusal of its own; anything else is a finding.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import os
+import random
 import re
 import struct
 import tempfile
@@ -19,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import pydantic
-import text_readers
 
 from podeval.systems.submission_reading import MAX_BYTES
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
 from podeval.text.yaml_text import LONGEST_YAML
+from tests.fuzz import text_readers
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -426,3 +425,28 @@ TARGETS |= {
     "languages": _of_text(text_readers.languages, _ENGLISH, _CHINESE, words="le la der die и の 。 . ?"),
     "link": _of_text(text_readers.link, "a-title/id1?i=2", "http://[::1/", words="/ ? i= & @ [ ] id"),
 }
+
+
+def changed(target: Target, data: bytes, other: bytes, dice: random.Random) -> bytes:
+    """A few changes of the kinds that break readers: bits, cuts, repeats, words, pieces of another input."""
+    made = bytearray(data)
+    for _ in range(dice.randint(1, 6)):
+        at = dice.randrange(len(made) + 1)
+        span = min(len(made) - at, dice.choice((1, 2, 4, 16, 200)))
+        match dice.randrange(7):
+            case 0 if made:
+                made[min(at, len(made) - 1)] ^= 1 << dice.randrange(8)
+            case 1:
+                del made[at : at + span]
+            case 2:
+                made[at:at] = made[at : at + span] * dice.choice((2, 10, 300))
+            case 3 if target.words:
+                made[at:at] = dice.choice(target.words) * dice.choice((1, 1, 3, 400))
+            case 4:
+                begin = dice.randrange(len(other) + 1)
+                made[at : at + span] = other[begin : begin + dice.choice((4, 40, 400))]
+            case 5:
+                made[at : at + span] = dice.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * span
+            case _:
+                made[at:at] = dice.randbytes(dice.choice((1, 4, 30)))
+    return bytes(made[: target.longest])

@@ -1,9 +1,6 @@
-"""A small share of what `tests/fuzz/fuzz.py` and `tests/fuzz/http_api.py` do for hours, and every case once found."""
-
-from __future__ import annotations
+"""A small share of what `studies/fuzz.py` does for hours, and every case once found."""
 
 import random
-import sys
 import time
 from pathlib import Path
 
@@ -11,11 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from targets import TARGETS, _scratch
-
-from fuzz import changed
+from tests.fuzz.targets import TARGETS, _scratch, changed
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +42,7 @@ def test_changed_inputs_end_quietly_or_are_refused(name: str, seed: int, picked:
 def test_the_http_api_keeps_to_its_document(tmp_path: Path) -> None:
     pytest.importorskip("schemathesis", reason="schemathesis is not installed; pip install 'podeval[dev]'")
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    import http_api
+    from tests.fuzz import http_api
 
     with http_api.site_in(tmp_path) as site:
         found = http_api.fuzz(site, examples=3, seconds=60, seed=1)

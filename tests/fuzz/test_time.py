@@ -1,20 +1,13 @@
 """Text of strangers is read in time that grows as its length: no pattern and no reader is quadratic."""
 
-from __future__ import annotations
-
 import ast
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import patterns
-import targets
-import text_readers
-from targets import TARGETS
+from tests.fuzz import patterns, targets, text_readers
+from tests.fuzz.targets import TARGETS
 
 SIZES = pytest.param(150, 1_200), pytest.param(300, 2_400, marks=pytest.mark.long)
 QUADRATIC = 24

@@ -1,7 +1,5 @@
 """Readers of text that strangers write, beyond those that `targets.py` has: each is given the whole text."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Callable
@@ -12,7 +10,8 @@ from podeval.errors import PodevalError
 
 def words(text: str) -> None:
     """Words by their number, and languages by their letters."""
-    from podeval.text.script_format import count_length, strip_reasoning
+    from podeval.text.reasoning import strip_reasoning
+    from podeval.text.script_format import count_length
     from podeval.text.tokens import detect_language, is_foreign, is_unspaced
 
     strip_reasoning(text)
@@ -214,17 +213,11 @@ def syllables(text: str) -> None:
 
 def comment(text: str) -> None:
     """What voters and listeners write."""
-    import pandas as pd
-
-    from podeval.arena.comments import clean_comment, find_off_topic, find_repeated_comments, find_thin_comments
+    from podeval.arena.comments import clean_comment
     from podeval.listening.listener_pages import clean_words as kept
 
-    short, _ = clean_comment(text)
+    clean_comment(text)
     kept(text)
-    votes = pd.DataFrame({"voter": ["a", "b"], "comment": [short, short], "dimension": [text[:2_000], "semantic"]})
-    find_repeated_comments(votes, 2, 5)
-    find_thin_comments(votes, 2, 5)
-    find_off_topic(votes)
 
 
 def listening_test(text: str) -> None:

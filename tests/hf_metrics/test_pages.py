@@ -53,7 +53,7 @@ def test_a_page_scores_a_file_and_a_text(tmp_path: Path, speech_like: np.ndarray
     assert loudness["scored"] == 1
     assert "timeline" not in loudness["items"][0]
     assert demo_of("mattr").fn("a b a b")["mattr"] == 0.5
-    assert "no judge is named" in demo_of("script_quality").fn("Host 1: Hello.", "")["items"][0]["reason"]
+    assert "no judge is named" in demo_of("script_quality").fn("Host 1: Hello.", "")["items"][0]["unscored"]
 
 
 def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path, speech_like: np.ndarray[Any, Any]) -> None:

@@ -1,11 +1,8 @@
 """The metric Spaces on disk: made from the declarations, complete, and true."""
 
 import csv
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +18,8 @@ from podeval.metrics.description import choose_own_profile
 from podeval.metrics.space_files import THUMBNAIL, list_sources, name_extra
 from podeval.models import registry
 from podeval.systems import registry as systems
+from studies import example_outputs as examples
+from studies import paper_values as study
 
 SPACES = Path(__file__).parents[2] / "hf_metrics"
 # The examples of metrics that ask a judge run in tests/metrics/judged, where there is one.
@@ -189,7 +188,7 @@ def test_every_card_has_what_papers_print_or_says_that_they_print_nothing() -> N
             silent.add(name)
     # Metrics of podeval's own, and those that papers have as a picture or a name alone.
     assert silent == {
-        *("audiobox_aesthetics", "content_errors", "dialogue_naturalness", "distillmos", "integrity", "nisqa_tts"),
+        *("content_errors", "dialogue_naturalness", "distillmos", "integrity", "nisqa_tts"),
         *("pace", "speaker_attribution", "timbre_similarity", "turn_taking", "wsim"),
     }
 
@@ -200,27 +199,8 @@ def test_values_of_a_metric_itself_are_those_of_the_tables() -> None:
     tables = Path(__file__).parents[3] / "shared/tables"
     if not tables.exists():
         pytest.skip(f"the transcribed tables are not at {tables}")
-    path = Path(__file__).parents[1] / "studies/paper_values.py"
-    spec = importlib.util.spec_from_file_location("paper_values", path)
-    assert spec
-    assert spec.loader
-    study = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = study
-    spec.loader.exec_module(study)
     with study.INTO.open(encoding="utf-8", newline="") as kept:
         assert list(csv.DictReader(kept)) == list(study.read_values(tables))
-
-
-@pytest.fixture(scope="module")
-def examples() -> ModuleType:
-    """The study that computes the examples."""
-    path = Path(__file__).parents[1] / "studies/example_outputs.py"
-    spec = importlib.util.spec_from_file_location("example_outputs", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def kept_output(name: str) -> dict[str, Any]:
@@ -232,7 +212,7 @@ def kept_output(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)
-def test_the_example_output_of_a_card_is_what_its_example_gives(name: str, examples: ModuleType) -> None:
+def test_the_example_output_of_a_card_is_what_its_example_gives(name: str) -> None:
     metric = catalogue.get(name)
     kept = kept_output(name)
     assert kept["output"].keys() <= {key.name for key in metric.keys}, "an example that is unscored shows nothing"
@@ -258,7 +238,7 @@ def test_a_card_says_what_stood_in_for_a_judge_or_for_weights(name: str) -> None
 @pytest.mark.models
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", WITH_MODELS)
-def test_the_example_output_of_a_metric_with_models_is_what_its_example_gives(name: str, examples: ModuleType) -> None:
+def test_the_example_output_of_a_metric_with_models_is_what_its_example_gives(name: str) -> None:
     metric = catalogue.get(name)
     if examples.needs_no_models(metric):
         pytest.skip("the test before computes it")

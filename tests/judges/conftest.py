@@ -1,7 +1,5 @@
 """What tests of judges share: the scripted server, a small prompt, a judge at the server."""
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from podeval.judges.client import JudgeClient
 from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
+from tests.fakes import scripted_server
 
 QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)
 
@@ -24,21 +23,10 @@ class Marks(pydantic.BaseModel):
     reason: str = pydantic.Field(min_length=1)
 
 
-def _scripted_module() -> Any:
-    if "scripted_server" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("scripted_server", Path(__file__).parent / "scripted_server.py")
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["scripted_server"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["scripted_server"]
-
-
 @pytest.fixture(scope="session")
 def scripted() -> Any:
     """The module `scripted_server`: `ScriptedServer`, `Answer`, `Call`."""
-    return _scripted_module()
+    return scripted_server
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import find_judge
-from podeval.leaderboard.human_scores import compute_agreement, read_people, read_scores
-from podeval.leaderboard.judge_audit import audit, compare_judges, compare_orders, format_figure
-from podeval.leaderboard.judge_audit_page import read_paper_figures
 from podeval.metrics import dialogue_judge, pairwise_judge
-from podeval.metrics.judge_answers import JudgeReply, answer_model, list_leaves, measure_of, read_answers
-from podeval.stats.agreement import Estimate
+from podeval.stats.agreement import Estimate, format_estimate
+from podeval.stats.mushra_scores import Mark
+from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
+from podeval.validation.judge_answers import JudgeReply, answer_model, list_leaves, measure_of, read_answers
+from podeval.validation.judge_audit import audit, compare_judges, compare_orders
+from podeval.validation.published import read_printed_audits
 
 Prefer = Callable[[str, str], float]
 
@@ -155,7 +156,7 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.mark.long
 def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
-    (judge,) = read_answers([judged(25, longer)])
+    (judge,) = read_answers(judged(25, longer))
     found = audit(judge)
     # 25 pairs by two seeds; Wilson's lower bound of 50 of 50 is 50 / (50 + 1.96²) = 0.929.
     assert found.orders
@@ -166,16 +167,16 @@ def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
 
 @pytest.mark.long
 def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
-    (few,) = read_answers([judged(10, longer, folder="few")])
+    (few,) = read_answers(judged(10, longer, folder="few"))
     assert "20 pairs without ties, 50 are needed" in audit(few).unfit[0]
-    (trial,) = read_answers([judged(25, longer, folder="trial", trial=True)])
+    (trial,) = read_answers(judged(25, longer, folder="trial", trial=True))
     assert audit(trial).unfit == ("it is declared a trial model",)
-    (chance,) = read_answers([judged(30, by_chance, folder="chance")])
+    (chance,) = read_answers(judged(30, by_chance, folder="chance"))
     assert "agreement between orders" in audit(chance).unfit[0]
 
 
 def test_repeats_over_seeds_are_compared_by_measure(judged: Any) -> None:
-    (judge,) = read_answers([judged(5, longer)])
+    (judge,) = read_answers(judged(5, longer))
     found = {item.measure: item for item in audit(judge).steadiness}
     assert set(found) == {*dialogue_judge.KEYS}
     assert (found["overall"].identical.value, found["overall"].identical.count) == (1.0, 10)
@@ -196,7 +197,7 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
     texts = [("a", "b"), ("never", "b"), ("c", "d"), ("e", "f")]
     asked = [JudgeRequest(dialogue_judge.COMPARE, {"first": one, "second": other}) for one, other in texts]
     judging(serve(script), tmp_path, workers=1).ask(asked)
-    (judge,) = read_answers([tmp_path])
+    (judge,) = read_answers(tmp_path)
     assert (judge.asked, judge.unusable, judge.unanswered, judge.failed_calls) == (4, 2, 1, 1)
     found = audit(judge)
     assert found.unusable.value == 0.5
@@ -205,12 +206,28 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
 
 def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> None:
     folders = [judged(6, longer, folder="one", seeds=(0,)), judged(5, longer, folder="two", model="n", seeds=(0,))]
-    alike = {found.measure: found for found in compare_judges(read_answers(folders))}
+    alike = {
+        found.measure: found
+        for found in compare_judges([judge for folder in folders for judge in read_answers(folder)])
+    }
     overall = alike["overall"].figures
     # Five pairs in both orders.
     assert (overall["identical"].value, overall["identical"].count) == (1.0, 10)
     assert overall["SRCC"].value == pytest.approx(1.0)
     assert overall["MAE"].value == 0.0
+
+
+def test_two_folders_of_one_judge_show_how_it_drifted(judged: Any) -> None:
+    """Under one name, the model that answers is another one: it rates a point lower, and a point more where it errs."""
+    folders = [
+        judged(6, longer, folder="old", seeds=(0,)),
+        judged(6, lambda *pair: longer(*pair) - 1, folder="new", seeds=(0,)),
+    ]
+    old, new = (judge for folder in folders for judge in read_answers(folder))
+    found = {likeness.measure: likeness for likeness in compare_judges([old, new])}["overall"]
+    difference = found.figures["difference"]
+    assert (difference.value, difference.low, difference.high, difference.count) == (-1.0, -1.0, -1.0, 12)
+    assert found.figures["SRCC"].value == pytest.approx(1.0)
 
 
 def test_prose_is_no_measure_and_items_are_pooled() -> None:
@@ -221,12 +238,13 @@ def test_prose_is_no_measure_and_items_are_pooled() -> None:
 
 
 def test_prompts_for_any_number_of_turns_are_known() -> None:
-    assert answer_model("battle_audio_7@1.0#abc", {}) is pairwise_judge.Choice
-    assert answer_model("no_such_prompt@1.0#abc", {}) is None
+    assert answer_model("battle_audio_7@1.0#abc") is pairwise_judge.Choice
+    assert answer_model("no_such_prompt@1.0#abc") is None
 
 
 SCORES = {"a": 1.0, "b": 2.0, "c": 3.5, "d": 3.0, "e": 5.0}
-PEOPLE = {"r1": {"a": 1.0, "b": 3.0, "c": 3.0, "d": 4.0, "e": 5.0}, "r2": {"a": 2.0, "b": 2.0, "c": 4.0, "z": 1.0}}
+PEOPLE = [Mark("r1", item, "", value) for item, value in zip("abcde", (1, 3, 3, 4, 5), strict=True)]
+PEOPLE += [Mark("r2", item, "", value) for item, value in zip("abcz", (2, 2, 4, 1), strict=True)]
 
 
 def test_agreement_with_people_is_with_their_mean() -> None:
@@ -244,7 +262,7 @@ def test_agreement_with_people_is_with_their_mean() -> None:
 
 def test_too_few_common_items_are_a_sentence_with_names() -> None:
     with pytest.raises(BadInput, match=r"1 items in common, .* named like 'a', 'b', people's like 'a', 'q'"):
-        compute_agreement({"a": 1.0, "b": 2.0}, {"": {"a": 1.0, "q": 2.0}})
+        compute_agreement({"a": 1.0, "b": 2.0}, [Mark("", "a", "", 1), Mark("", "q", "", 2)])
 
 
 def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -> None:
@@ -257,15 +275,15 @@ def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -
     with pytest.raises(BadInput, match="name one with --key"):
         read_scores(lines, None)
     table = tmp_path / "scores.csv"
-    table.write_text("item,score,key\na,1,x\na,2,y\n")
+    table.write_text("item,score,measure\na,1,x\na,2,y\n")
     assert read_scores(table, "y") == {"a": 2.0}
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("item,value\na,1\n", "needs the columns item and score"),
-        ("", "needs the columns"),
+        ("item,value\na,1\n", "a line of names with item, score"),
+        ("", "a line of names"),
         ("item,score\na,good\n", "line 2: the score 'good' is not a number"),
         ("item,score,rater\na,1,r\na,2,r\n", "line 3: 'a' has a second score by r"),
     ],
@@ -274,43 +292,43 @@ def test_a_wrong_table_is_a_sentence(tmp_path: Path, text: str, why: str) -> Non
     path = tmp_path / "people.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=why):
-        read_people(path)
+        read_marks(path)
 
 
 def test_the_papers_figures_are_as_printed() -> None:
-    rows = {(row["table"], row["judge"], row["about"], row["measure"]): row for row in read_paper_figures()}
+    rows = {(row["table"], row["judge"], row["about"], row["measure"]): row for row in read_printed_audits()}
     position = rows[("MTalk-Bench, table 3", "Gemini-2.5-pro", "battles", "TPR")]
     assert (position["value"], position["low"], position["high"]) == ("52.37", "50.51", "54.22")
     assert rows[("PodBench, table 4", "PodBench (Ours)", "scripts", "accuracy_vs_human_majority")]["value"] == "86.80"
     assert rows[("LFS-Bench, table 5", "Gemini3-Pro", "expressive_hierarchy", "SRCC")]["value"] == "0.6234"
     ranking = ("MTalk-Bench, table 13", "Claude-Sonnet4", "rubric, annotated transcript, semantic", "SRCC")
     assert rows[ranking]["value"] == "0.969"
-    assert len(rows) == len(read_paper_figures())
+    assert len(rows) == len(read_printed_audits())
 
 
-def test_the_command_prints_writes_and_exits_by_the_verdict(judged: Any, tmp_path: Path) -> None:
+def test_the_command_prints_and_exits_by_the_verdict(judged: Any, tmp_path: Path) -> None:
     from podeval.cli import app
 
     run = CliRunner().invoke
     fit, unfit = judged(50, longer, folder="fit", seeds=(0,)), judged(3, longer, folder="unfit", model="n", seeds=(0,))
-    page = tmp_path / "audit.md"
-    found = run(app, ["report", "judge", str(fit), "--page", str(page)])
+    found = run(app, ["report", "judge", str(fit)])
     assert found.exit_code == 0, found.output
-    assert "**Fit for publication.**" in found.output
-    assert page.read_text("utf-8") == found.output
-    assert "MTalk-Bench, table 3" in found.output
+    assert ": fit for publication" in found.output
+    # MTalk-Bench, table 3, TPR of people: 49.12 % [46.35, 51.89].
+    assert "MTalk-Bench, table 3, battles: Human 0.491 [0.464, 0.519]" in found.output
     both = run(app, ["report", "judge", str(fit), str(unfit), "--json"])
     assert both.exit_code == 1
     data = json.loads(both.output)
-    assert [judge["fit"] for judge in data["judges"]] == [True, False]
-    assert data["between_judges"][0]["identical"]["value"] == 1.0
+    assert [bool(judge["unfit"]) for judge in data["judges"]] == [False, True]
+    assert [judge["folder"] for judge in data["judges"]] == [str(fit), str(unfit)]
+    assert data["between_judges"][0]["figures"]["identical"]["value"] == 1.0
     assert run(app, ["report", "judge", str(tmp_path)]).exit_code != 0
 
 
-def test_replay_shows_answers_as_read_today(judged: Any) -> None:
+def test_answers_are_shown_as_read_today(judged: Any) -> None:
     from podeval.cli import app
 
-    found = CliRunner().invoke(app, ["judge", "replay", str(judged(2, longer)), "--json"])
+    found = CliRunner().invoke(app, ["report", "judge", str(judged(2, longer)), "--answers", "--json"])
     assert found.exit_code == 0, found.output
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == 8
@@ -318,28 +336,6 @@ def test_replay_shows_answers_as_read_today(judged: Any) -> None:
 
 
 def test_a_figure_is_shown_with_its_interval() -> None:
-    assert format_figure(Estimate(0.4, 0.25, 0.5, 9)) == "0.400 [0.250, 0.500]"
-    assert format_figure(Estimate(0.4, None, None, 1)) == "0.400"
-    assert format_figure(Estimate(None, None, None, 0)) == "–"
-
-
-def test_a_site_finds_in_records_what_the_command_prints_and_people_beside_them(judged: Any, tmp_path: Path) -> None:
-    from podeval.cli import app
-    from podeval.leaderboard.judge_audit_documents import Audits
-
-    records = judged(3, longer, folder="judges/m", seeds=(0,))
-    audits = Audits([tmp_path / "judges"])
-    (found,) = audits.current()
-    assert (found.name, found.problem) == ("m", "")
-    printed = json.loads(CliRunner().invoke(app, ["report", "judge", str(records), "--json"]).output)["judges"][0]
-    (judge,) = found.document.judges
-    assert judge.order
-    assert judge.order.agreement.model_dump(mode="json") == printed["order"]["agreement"]
-    assert (list(judge.unfit), judge.questions) == (printed["unfit"], 6)
-    assert found.document.with_people == {}
-    (records / "scores.jsonl").write_text(
-        "".join(f'{{"file": "{name}.json", "s": {n}}}\n' for n, name in enumerate("abcd"))
-    )
-    (records / "human.csv").write_text("item,score\na,1\nb,2\nc,3\nd,5\n")
-    (again,) = audits.current()
-    assert again.document.with_people["SRCC"].value == pytest.approx(1.0)
+    assert format_estimate(Estimate(0.4, 0.25, 0.5, 9), 3) == "0.400 [0.250, 0.500]"
+    assert format_estimate(Estimate(0.4, None, None, 1)) == "0.40"
+    assert format_estimate(Estimate(None, None, None, 0)) == "–"

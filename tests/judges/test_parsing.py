@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from podeval.judges.answer_validation import UnreadableAnswer
 from podeval.judges.parsing import parse, read_answer
 from podeval.models.chat import ChatAnswer
+from podeval.models.chat_completion import read_completion
 
 
 class Item(pydantic.BaseModel):
@@ -164,3 +165,25 @@ def test_an_answer_of_thousands_of_objects_takes_time_by_its_length() -> None:
         parse("".join(f'{{"score": {number}}}' for number in range(20_000)), Score)
     assert time.process_time() - began < 2
     assert parse('{"score": 1} ' * 20_000, Score).score == 1
+
+
+class Mark(pydantic.BaseModel):
+    score: int
+
+
+@pytest.mark.parametrize("part", [{"type": "reasoning"}, {"type": "thinking"}, {"type": "text", "thought": True}])
+def test_what_a_judge_thinks_in_a_part_of_its_own_is_no_answer(part: dict[str, object]) -> None:
+    content = [{**part, "text": '{"score": 1}'}, {"type": "text", "text": '{"score": 4}'}]
+    body = json.dumps({"choices": [{"message": {"content": content}}]})
+    assert read_answer(read_completion(body, "text"), Mark).score == 4
+    cut = json.dumps({"choices": [{"message": {"content": content[:1]}, "finish_reason": "length"}]})
+    with pytest.raises(UnreadableAnswer, match="cut off"):
+        read_answer(read_completion(cut, "text"), Mark)
+
+
+@pytest.mark.parametrize("tags", ["[THINK] [/THINK]", "◁think▷ ◁/think▷", "<analysis> </analysis>"])
+def test_thoughts_in_other_brackets_are_no_answer(tags: str) -> None:
+    begin, end = tags.split()
+    assert read_answer(ChatAnswer(f'{begin}{{"score": 1}}{end}{{"score": 4}}'), Mark).score == 4
+    with pytest.raises(UnreadableAnswer):
+        read_answer(ChatAnswer(f'{begin}perhaps {{"score": 1}}', finish="length"), Mark)

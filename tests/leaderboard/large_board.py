@@ -1,7 +1,5 @@
 """A board as large as one may become: hundreds of systems, forty keys, every breakdown. The numbers are random."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

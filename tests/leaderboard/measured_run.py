@@ -1,7 +1,5 @@
 """A run on disk as `podeval run` leaves it, measured without a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from podeval import benchmarks

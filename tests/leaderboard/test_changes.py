@@ -1,7 +1,5 @@
 """What changed on a board, from its runs and submissions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is stated of systems, and readers' filters over it: nothing is guessed, nothing is mixed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,21 +1,18 @@
 """Outputs are read only inside the folder of runs; a page tells a system's standing and its items."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 from pathlib import Path
 
 import pytest
-from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.errors import BadInput
 from podeval.leaderboard import system_page
-from podeval.leaderboard.report_plots import draw_timeline
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics.score import Score
 from podeval.runs.board_tables import BOARD
+from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 WHERE = "real_pod/voice/embedded"
 
@@ -85,11 +82,11 @@ def test_words_as_heard_stand_apart_from_the_notes() -> None:
 def test_a_timeline_is_drawn_over_seconds_with_a_line_a_key(folder: RunsFolder) -> None:
     found, _ = system_page.find_item_results(folder.items(), "piper", WHERE, "arts-1")
     track = system_page.collect_timelines(found)[f"dnsmos ({PROTOCOLS['dnsmos']})"]
-    drawn = draw_timeline(track, "DNSMOS <over> time", list(track.values))
+    drawn = system_page.draw_timeline(track, "DNSMOS <over> time", list(track.values))
     assert drawn.count("<polyline") == 3
     assert "&lt;over&gt;" in drawn
     # Four windows of 9.01 s from 0 to 3 s: the axis ends at 12.01 s, marked each 2 s.
-    assert [int(text) for text in re.findall(r'text-anchor="middle">(\d+)<', drawn)] == [0, 2, 4, 6, 8, 10, 12]
+    assert re.findall(r'text-anchor="middle">0:(\d+)<', drawn) == ["00", "02", "04", "06", "08", "10", "12"]
 
 
 def test_an_unreadable_result_is_unscored_not_an_error(folder: RunsFolder) -> None:

@@ -1,7 +1,5 @@
 """What is drawn: normalised as the paper says, of the rows of the view, with a table that says the same."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from podeval.leaderboard.query import Index, Numbers
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.view import PLOTS, BoardView, resolve_view
+from podeval.plots.radar import Series, draw_radar
 from podeval.text.message_catalogue import read_texts
 
 TEXTS = read_texts(locate_hub_source("space") / "locale", "en", ("board",))["board"]
@@ -79,7 +78,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
     assert axis.at(1.7) == 0.0
     assert axis.span(0.1, 0.3) == pytest.approx((0.9, 0.7))
     assert axis.span(None, None) is None
-    drawn = radar.draw("abc", radar.Series.of_systems([(name, (0.5,) * 3, (None,) * 3) for name in "xy"]), "equal")
+    drawn = draw_radar("abc", Series.of_systems([(name, (0.5,) * 3, (None,) * 3) for name in "xy"]), "equal")
     circles, squares = (
         re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', drawn)[:3],
         re.findall(r'd="M([\d.]+) ([\d.]+)h7', drawn),

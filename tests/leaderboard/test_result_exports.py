@@ -1,7 +1,5 @@
 """Results leave in forms that others read, and their own readers take them."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -10,7 +8,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from measured_run import write_run
 from typer.testing import CliRunner
 
 from podeval import benchmarks
@@ -19,6 +16,7 @@ from podeval.errors import BadInput
 from podeval.leaderboard import every_eval_ever, results_dataset
 from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
+from tests.leaderboard.measured_run import write_run
 
 ITEMS = benchmarks.get("real_pod").items("demo")
 

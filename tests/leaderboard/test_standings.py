@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
 
 from podeval import benchmarks
 from podeval.datasets.items import load_items
@@ -17,7 +16,10 @@ from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
-from podeval.runs.run_folder import RunFolder
+from podeval.runs.conditions import CONDITIONS
+from podeval.runs.measure import make_protocols
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
+from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
 
 REAL_POD = benchmarks.get("real_pod")
 TOPICS = 51
@@ -259,6 +261,44 @@ def test_pooled_values_are_ranked_by_their_weighted_mean(tmp_path: Path) -> None
     write_topics(tmp_path, {}, plain=plain, pooled=pooled)
     rows = column(tmp_path)
     assert ranks(rows, rows) == {"pooled": (1, 1), "plain": (2, 2)}
+
+
+MTALK = benchmarks.get("mtalk_bench")
+UNHEARD = "a judge that reads plain words does not know how an answer sounds"
+
+
+def write_answers(runs: Path, system: str, value: float, hears: bool) -> None:
+    """A run of MTalk-Bench whose judge hears the answers, or reads words and scores dialogues about meaning alone."""
+    folder = RunFolder(runs, "mtalk_bench", "sample", system)
+    about = {"track": "respond", "system": system, "system_title": system, "system_kind": "model"}
+    folder.begin(RunPlan(benchmark="mtalk_bench", split="sample", dataset="d", generation={}, seed=0, **about))
+    wanted = make_protocols(MTALK, folder.plan(), "embedded", CONDITIONS)
+    items = load_items(MTALK, "sample").items
+    folder.write_items(items)
+    for number, item in enumerate(items):
+        of = item.group("dimension") or ""
+        keys = dict.fromkeys(("rubric", "general", "dimension", "sample", of), value + number)
+        rubric = Score(keys) if hears or of == "semantic" else Unscored(UNHEARD, "ours")
+        results = {"rubric": rubric, "content_density": Score({"content_density": value})}
+        folder.write_output(Output(item=item.id, failed="nothing was answered for this test"))
+        folder.append_results("embedded", item.id, [(wanted[name], result) for name, result in results.items()])
+    folder.write_summary(summarise(folder, "embedded", MTALK, items))
+
+
+@pytest.mark.parametrize("hears", [False, True])
+def test_dialogues_about_meaning_rank_without_a_judge_that_hears_and_no_others(tmp_path: Path, hears: bool) -> None:
+    for system, value in {"best": 80.0, "middle": 60.0}.items():
+        write_answers(tmp_path, system, value, hears)
+    semantic = column(tmp_path, "semantic")["best"]
+    assert (rank(semantic), semantic["unscored_ours"], reasons(semantic)) == ((1, 2), 0, {})
+    for key in ("rubric", "general", "dimension", "sample"):
+        row = column(tmp_path, key)["best"]
+        assert (rank(row), reasons(row)) == (((1, 2), {}) if hears else (None, {UNHEARD: 2})), key
+    for dimension in ("paralinguistic", "ambient"):
+        rows = [column(tmp_path, key, f"dimension={dimension}")["best"] for key in ("rubric", dimension)]
+        assert {rank(row) for row in rows} == {(1, 2) if hears else None}
+    board = read_table(tmp_path / BOARD)
+    assert board[board["rank_best"].isna() & (board["reasons"] == "{}")].empty
 
 
 def test_every_row_has_a_rank_or_a_reason(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What the cells say, and in what order the rows stand."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,14 +1,12 @@
 """A view shows one profile, one slice and one protocol per metric, and its address restores it."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
-from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.leaderboard.view import OVERVIEW, BoardView, resolve_view
+from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 
 def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_dimension(board: pd.DataFrame) -> None:
@@ -74,7 +72,7 @@ def test_address_restores_the_view(board: pd.DataFrame) -> None:
         columns=("dnsmos.ovrl", "dnsmos.bak"),
         protocols=(UPSTREAM,),
         sort="dnsmos.bak",
-        plot="dnsmos.bak",
+        plot="radar",
     )
     view = resolve_view(wish, board).view
     again = resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view

@@ -1,7 +1,5 @@
 """A pilot says how many listeners are needed, and a test may be looked at after each of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

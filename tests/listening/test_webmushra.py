@@ -7,9 +7,10 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import webmushra
-from podeval.listening.box_plots import draw_box_plots, draw_panels
 from podeval.listening.designs import read_design
 from podeval.listening.listener_pages import make_pages, validate_answer
+from podeval.listening.results import draw_listeners
+from podeval.plots.svg import stack_pictures
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import screen
 
@@ -238,13 +239,15 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     marks += [
         Mark("odd", str(page), name, value) for page in range(4) for name, value in (("HQ", 1), ("LQ", 9), ("x", 5))
     ]
-    picture = draw_box_plots(marks, screen(marks))
+    pictures = draw_listeners(marks, screen(marks))
+    picture = stack_pictures(pictures, "Marks", columns=2)
     root = ElementTree.fromstring(picture)
     said = "".join(root.itertext())
     assert "good <one>" in said
     assert "odd (left out)" in said
     assert "worst on 0.0%" in said
-    assert len([e for e in root.iter() if e.tag.endswith("rect")]) == 1 + 9
-    alone = [ElementTree.fromstring(panel) for panel in draw_panels(marks, screen(marks))]
+    assert picture.count('class="box"') == 9
+    assert root.attrib["width"] == "720", "two columns"
+    alone = [ElementTree.fromstring(panel) for panel in pictures]
     assert [int(panel.attrib["width"]) <= 360 for panel in alone] == [True] * 3, "each fits a phone"
     assert "odd (left out)" in "".join(alone[1].itertext()) + "".join(alone[0].itertext())

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from podeval.errors import BadInput
@@ -41,7 +43,7 @@ def test_a_rating_and_its_interval_come_from_all_votes() -> None:
     assert aria["rating"] + basso["rating"] == pytest.approx(2000)
     assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
     assert aria["notes"]["voters"] == 4
-    assert nobody["reason"] == "nobody was in no battle"
+    assert nobody["unscored"] == "nobody was in no battle"
     assert found["unscored"] == 1
 
 
@@ -76,7 +78,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
     miscounted = [*ANSWERS, {"item": "Arts", "system": "aria", "speakers": 5}]
     assert (
         "passed the checks"
-        in module("mos")().compute(predictions=["aria"], references=[miscounted])["items"][0]["reason"]
+        in module("mos")().compute(predictions=["aria"], references=[miscounted])["items"][0]["unscored"]
     )
 
 
@@ -90,7 +92,7 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.read_votes, [3], "is not an object"),
         (
             human_records.read_marks,
-            [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}],
+            [{"rater": "p", "page": "x", "stimulus": "y", "value": "seven"}],
             "its value is a number",
         ),
         (human_records.read_marks, [{"rater": "p", "value": 7}], "lacks page"),
@@ -112,3 +114,78 @@ def test_the_mark_of_music_does_not_move_the_mean_of_the_questionnaire() -> None
         for rows in (ANSWERS + clip, ANSWERS + clip + disliked)
     )
     assert without == bad
+
+
+OTHERS = [
+    {"model_a": "aria", "model_b": "basso", "winner": "model_a", "judge": "u1"},
+    {"model_a": "basso", "model_b": "aria", "winner": "tie", "judge": "u2"},
+]
+
+
+def write_forms(folder: Path) -> dict[str, Any]:
+    """The same two votes in files and as data."""
+    frame = pd.DataFrame(OTHERS)
+    tables = {"csv": ",", "semicolons": ";", "tabs": "\t"}
+    for name, sign in tables.items():
+        frame.to_csv(folder / f"{name}.csv", sep=sign, index=False)
+    frame.to_parquet(folder / "votes.parquet")
+    spaced = "Model_A, model_b , winner, judge\naria , basso, model_a, u1\nbasso,aria\u200b, tie, u2\n"
+    (folder / "spaced.csv").write_text(spaced, encoding="utf-8-sig")
+    numbers = [{**vote, "voter": np.int64(number)} for number, vote in enumerate(OTHERS)]
+    files = {name: str(folder / f"{name}.csv") for name in (*tables, "spaced")}
+    return {**files, "a DataFrame": frame, "numbers": numbers, "Parquet": str(folder / "votes.parquet")}
+
+
+@pytest.mark.parametrize("form", ["csv", "semicolons", "tabs", "spaced", "Parquet", "a DataFrame", "numbers"])
+def test_votes_are_the_same_in_every_form(tmp_path: Path, form: str) -> None:
+    found = module("arena")().compute(predictions=["aria "], references=[write_forms(tmp_path)[form]])
+    (aria,) = found["items"]
+    assert (aria["wins"], aria["battles"], aria["notes"]["voters"]) == (1, 2, 2)
+
+
+@pytest.mark.parametrize("name", ["voter", "judge", "judge_hash", "user_id", "rater"])
+@pytest.mark.parametrize("who", [0, "u"])
+def test_the_votes_of_one_person_belong_together_whatever_the_log_calls_him(name: str, who: Any) -> None:
+    votes = [{"model_a": "x", "model_b": "y", "winner": "model_a", name: who} for _ in range(3)]
+    assert len(human_records.read_votes(votes).voters) == 1
+
+
+def test_names_are_the_same_however_they_are_written() -> None:
+    votes = [{"model_a": name, "model_b": "y", "winner": name} for name in ("caf\u00e9", "cafe\u0301 ")]
+    assert human_records.read_votes(votes).systems == ("caf\u00e9", "y")
+
+
+MARK = {"rater": "p", "page": "A", "stimulus": "s", "value": 7}
+
+
+@pytest.mark.parametrize(
+    ("read", "source", "sentence"),
+    [
+        (human_records.read_votes, [OTHERS[0], {**OTHERS[0], "model_b": "aria"}], "^vote 2: aria is on both sides"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates are an object"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": {"d": "1"}}], "^vote 1: its covariates are an object"),
+        (human_records.read_marks, [MARK, {**MARK, "value": 1000}], "^mark 2: its value is a number from 0 to 100"),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark is a whole number"),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark is a whole number"),
+        (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the questions are"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music is true"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers is"),
+    ],
+)
+def test_what_would_be_counted_wrongly_is_refused_with_its_place(read: Any, source: Any, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        read(source)
+
+
+def test_marks_and_answers_are_the_same_in_a_table(tmp_path: Path) -> None:
+    facts = {"item": "Arts", "system": "aria", "speakers": 2, "music": False}
+    path = tmp_path / "answers.csv"
+    pd.DataFrame([*ANSWERS, facts]).to_csv(path, index=False)
+    assert human_records.read_answers(path) == human_records.read_answers([*ANSWERS, facts])
+    pd.DataFrame(MARKS).to_csv(path, index=False)
+    assert human_records.read_marks(path) == human_records.read_marks(MARKS)
+
+
+def test_a_missing_reason_is_none() -> None:
+    (answer,) = human_records.read_answers([{**ANSWERS[1], "reason": float("nan")}]).answers
+    assert answer.reason == ""

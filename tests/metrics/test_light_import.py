@@ -1,4 +1,4 @@
-"""`import podeval` is light; the figure it costs is printed by tests/performance/import_time.py."""
+"""`import podeval` is light; the figure it costs is printed by studies/speed/import_time.py."""
 
 import json
 from pathlib import Path

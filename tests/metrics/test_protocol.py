@@ -1,23 +1,14 @@
-import hashlib
-import json
 import os
 import random
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.models import registry
 from podeval.models.card import PROFILES
-from podeval.models.interfaces import Transcript, Word
 
 GENERATION = {"track": "voice", "strategy": "whole", "capture": "file"}
 ALL_INPUTS = ("recording", "script", "reference_text")
@@ -139,46 +130,3 @@ def test_the_protocol_as_data_holds_everything_the_id_is_made_of() -> None:
     data = protocol.to_json()
     assert data.pop("id") == protocol.id
     assert Protocol(**data | {"inputs": tuple(data["inputs"])}).id == protocol.id
-
-
-IN_8_BITS = "embedded,transcriber=openai/whisper-base-int8"
-
-
-def before_the_name_said_int8(identity: Any) -> Any:
-    return {**identity, "id": identity["id"].removesuffix("-int8")}
-
-
-def hash_as_it_stands(content: Mapping[str, Any]) -> str:
-    """The hash of a protocol's content as any version of podeval makes it."""
-    plain = json.dumps({name: content[name] for name in content if name != "id"}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(plain.encode()).hexdigest()[:12]
-
-
-def test_rows_of_a_model_that_was_renamed_have_the_same_protocol() -> None:
-    """Whisper in 8 bits was `openai/whisper-base`, with int8 in its options alone; the computation is the same."""
-    quantised = registry.describe_identities(catalogue.get("sptd").needs, IN_8_BITS)
-    protocol = sptd_protocol(models=quantised).to_json()
-    models = protocol["models"]
-    assert models["transcriber"]["id"] == "openai/whisper-base-int8"
-    earlier = {**protocol, "models": {**models, "transcriber": before_the_name_said_int8(models["transcriber"])}}
-    assert protocol["id"].endswith(hash_as_it_stands(earlier))
-    assert not protocol["id"].endswith(hash_as_it_stands(protocol))
-    # Read again from a folder of that time, it has that id too; another model by that name has not.
-    old = replace(sptd_protocol(), models=earlier["models"])
-    assert old.id == protocol["id"]
-    assert sptd_protocol().id != old.id, "the default is that name today, in 32 bits"
-    full = {**models, "transcriber": {**models["transcriber"], "options": {"num_beams": 1}}}
-    assert replace(old, models=full).id != protocol["id"]
-
-
-def test_facts_kept_under_the_former_name_are_read_and_not_computed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = Transcript("kept words", "en", (Word("kept", 0.0, 0.5), Word("words", 0.5, 1.0)))
-    kept = Cache(tmp_path)
-    recording = Recording.from_samples(np.zeros(16_000), 16_000, profile=IN_8_BITS, cache=Cache(tmp_path))
-    identity = before_the_name_said_int8(registry.get_card("transcriber", IN_8_BITS).identity)
-    key = Cache.key(recording.content, "transcriber", model=identity, upsampled=False, language="en")
-    kept.put(key, TypeAdapter(Transcript).dump_json(words))
-    monkeypatch.setattr(registry, "use", lambda job, profile: pytest.fail(f"{job} is asked again"))
-    assert recording.transcript("en") == words

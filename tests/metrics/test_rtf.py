@@ -93,3 +93,15 @@ def test_no_audio_is_the_system_s_fault() -> None:
 def test_what_is_no_log_is_refused_with_a_sentence(log: Any, reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
         GenerationLog.parse(log)
+
+
+@pytest.mark.parametrize("parts", [3, [1], {"a": 1}])
+def test_parts_that_are_no_list_of_objects_are_refused(parts: Any) -> None:
+    with pytest.raises(BadInput, match="parts of piece 1"):
+        GenerationLog.parse({"wall_seconds": 1.0, "audio_seconds": 2.0, "parts": parts})
+
+
+def test_parts_without_sound_leave_the_percentiles_out() -> None:
+    score = rtf({"wall_seconds": 1.0, "audio_seconds": 2.0, "parts": [{"wall_seconds": 1.0, "audio_seconds": 0.0}]})
+    assert isinstance(score, Score)
+    assert (score.values["rtf"], score.values["p50"], score.values["p95"]) == (0.5, None, None)

@@ -1,6 +1,5 @@
 import importlib.util
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pydantic
@@ -25,13 +24,9 @@ SHORT = Sampling(max_tokens=200)
 
 @pytest.fixture(scope="session")
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec = importlib.util.spec_from_file_location("tiny_gguf", Path(__file__).parents[1] / "tiny_gguf.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    write: Callable[[Path], Path] = module.write_tiny_gguf
-    return write(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+    from tests.fakes.tiny_gguf import write_tiny_gguf
+
+    return write_tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
 
 
 @pytest.fixture(scope="session")

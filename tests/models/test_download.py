@@ -1,9 +1,8 @@
 """A file from an address is kept when it is the pinned one; every other outcome is a sentence and leaves nothing."""
 
 import hashlib
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.models import weights
 from podeval.models.weights import WeightFile, Weights
+from tests.fakes.loopback_server import LoopbackServer
 
 CONTENT = bytes(range(256)) * 20_000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -44,13 +44,8 @@ class Publisher(BaseHTTPRequestHandler):
 @pytest.fixture
 def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with LoopbackServer(Publisher) as server:
+        yield server.url
 
 
 def install(monkeypatch: pytest.MonkeyPatch, url: str, digest: str = DIGEST) -> tuple[dict[str, str], list[str]]:

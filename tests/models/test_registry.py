@@ -203,7 +203,7 @@ def test_every_card_is_complete(card: ModelCard) -> None:
 def test_every_card_builds_what_is_checked_by_the_interface_of_its_job(card: ModelCard) -> None:
     if card.job == "speech_quality":
         return
-    scorers = ("naturalness", "pesq_estimator", "loss_quality", "utmos22", "utmosv2")
+    scorers = ("naturalness", "pesq_estimator", "loss_quality", "utmos22")
     shared = dict.fromkeys(scorers, "WindowScorer") | {"nisqa_tts": "RateAwareScorer"}
     interface = shared.get(card.job, card.job.title().replace("_", ""))
     module, _, name = card.build.partition(":")

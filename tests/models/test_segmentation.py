@@ -13,13 +13,13 @@ from podeval.models.networks.segmentation import PyannoteSegmentation
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu]
 
-TESTS = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[2]
 
 ORIGINAL = """
 import sys, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, {tests!r})
-import tiny_pyannote
+from tests.fakes import tiny_pyannote
 tiny_pyannote.make_importable({packages!r})
 import numpy as np, torch
 from podeval.models.pyannote_library import import_pyannote_audio
@@ -72,8 +72,8 @@ def test_every_frame_s_probabilities_are_those_of_the_library(
     chunks = np.stack([np.resize(speech_like, 160_000), noise])
     np.save(tmp_path / "samples.npy", chunks)
     places = {name: str(tmp_path / f"{name}.npy") for name in ("samples", "answer")}
-    program = ORIGINAL.format(tests=str(TESTS), packages=str(reference_packages), weights=str(weights), **places)
-    ours = (TESTS / "tiny_pyannote.py", Path(pyannote_library.__file__), Path(checkpoint.__file__))
+    program = ORIGINAL.format(tests=str(REPOSITORY), packages=str(reference_packages), weights=str(weights), **places)
+    ours = (REPOSITORY / "tests/fakes/tiny_pyannote.py", Path(pyannote_library.__file__), Path(checkpoint.__file__))
     ask_reference(program, tmp_path, weights, *ours)
     expected = np.load(tmp_path / "answer.npy")
     with torch.inference_mode():

@@ -8,9 +8,7 @@ import pytest
 import soundfile
 
 from podeval.audio.resample import mix_to_mono, resample
-from podeval.errors import ModelMissing
 from podeval.models import registry, shared_decoding, whisper_ct2
-from podeval.models.networks.whisper_encoder import open_encoder, read_weights
 from podeval.models.whisper_ct2 import WhisperCT2
 
 RATE = 16_000
@@ -73,41 +71,3 @@ def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
     assert model.transcribe(speech, "en") == together
     assert set(sizes) == {1}
     assert together.words
-
-
-@pytest.mark.models
-@pytest.mark.parametrize("weights", ["whisper-base", pytest.param("whisper-tiny.en", marks=pytest.mark.long)])
-def test_the_encoder_gives_what_ctranslate2_s_gives(weights_folder: Callable[[str], Path], weights: str) -> None:
-    from ctranslate2 import StorageView
-    from ctranslate2.models import Whisper
-
-    folder = weights_folder(weights)
-    features = np.random.default_rng(0).normal(0, 0.6, (1, 80, 3000)).astype(np.float32)
-    expected = np.asarray(Whisper(str(folder), compute_type="float32").encode(StorageView.from_array(features)))
-    encoded = open_encoder(folder / "model.bin").run(features)
-    assert np.abs(encoded - expected).mean() < 1e-5 * np.abs(expected).mean()
-    assert np.abs(encoded - expected).max() < 1e-3 * np.abs(expected).max()
-
-
-@pytest.mark.parametrize("content", [b"", b"\6\0\0\0\x05\0Other", b"\6\0\0\0\x0c\0WhisperSpec\0\3\0\0\0\7\0\0\0\1\0a"])
-def test_weights_of_another_form_are_said_to_be(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "model.bin"
-    path.write_bytes(content)
-    with pytest.raises(ModelMissing, match="is not a Whisper of CTranslate2"):
-        read_weights(path)
-    with pytest.raises(ModelMissing, match="weights are missing"):
-        open_encoder(tmp_path / "absent.bin")
-
-
-@pytest.mark.models
-@pytest.mark.parametrize(("compute", "opened"), [("float32", 1), ("int8", 0)])
-def test_only_weights_of_32_bits_are_encoded_by_onnx_runtime(
-    weights_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, compute: str, opened: int
-) -> None:
-    weights_folder("whisper-base")
-    encoders: list[Path] = []
-    monkeypatch.setattr(whisper_ct2, "open_encoder", lambda path: encoders.append(path) or open_encoder(path))
-    files = registry.get_card("transcriber", "embedded").verify_files()
-    transcriber = WhisperCT2(files, compute=compute, beam_size=1, temperature=0.0, condition_on_previous_text=False)
-    assert transcriber.transcribe(np.sin(np.arange(RATE, dtype=np.float32)), "en").language == "en"
-    assert len(encoders) == opened

@@ -2,7 +2,6 @@
 faster-whisper at the same times.
 """
 
-import importlib.util
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +23,7 @@ from podeval.metrics.compute import make_protocol_for
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.whisper_transformers import WhisperTransformers
+from tests.models import ct2_whisper
 
 LARGE = "openai/whisper-large-v3"
 BASE = "openai/whisper-base"
@@ -94,12 +94,7 @@ def test_real_weights_hear_what_faster_whisper_hears(
     shared_data: Path, weights_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Whisper base in both forms: 95 % of the words alike, half of them within 0.02 s, nine in ten within 0.06 s."""
-    spec = importlib.util.spec_from_file_location("ct2_whisper", Path(__file__).parent / "ct2_whisper.py")
-    assert spec
-    assert spec.loader
-    converter = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(converter)
-    converter.convert(weights_folder("whisper-base"), tmp_path)
+    ct2_whisper.convert(weights_folder("whisper-base"), tmp_path)
     samples, rate = soundfile.read(shared_data / "samples" / "dialogue_kokoro.flac", dtype="float32", always_2d=True)
     speech = resample(mix_to_mono(samples), rate, RATE)[: 15 * RATE]
 

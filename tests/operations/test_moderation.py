@@ -1,7 +1,5 @@
 """What operators decide: every decision with its reason on the trail, on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

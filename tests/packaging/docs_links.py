@@ -4,8 +4,6 @@ Tutorials are scripts (Jupytext's percent format), each also a page; the cards o
 A link out of docs/ goes to the repository, and decisions are listed by themselves.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

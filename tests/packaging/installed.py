@@ -7,8 +7,6 @@ for releases. `--beside` takes the packages of this environment and installs onl
 `--resolve 3.12 3.13` asks what the index has for Pythons that need not be here: wheels of every extra, as constrained.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
@@ -36,7 +34,7 @@ DATA = (
     "podeval/store/migrations/script.py.mako",
     "podeval/models/weights_lock.json",
     "podeval/text/data/stop_words_zh.txt",
-    "podeval/leaderboard/judge_reported.csv",
+    "podeval/validation/paper_tables/judges.csv",
 )
 PRIVATE = ("/.git/", "/.venv/", "/shared/", ".pyc", "/.demo/", ".db", ".secret", "/.hypothesis/")
 USED = """

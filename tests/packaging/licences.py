@@ -3,8 +3,6 @@
 Ends with 1 where a package that `pip install .` or the image brings is under a strong copyleft alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

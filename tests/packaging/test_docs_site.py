@@ -1,7 +1,5 @@
 """The pages of docs/ as a site: built without a warning, and nothing in it comes from another host."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What docs/hub.md tells people to type is what the installed client of the Hub takes."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

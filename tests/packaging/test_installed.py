@@ -1,10 +1,7 @@
 """The wheel and the source distribution: what is in them, and that podeval works from them without a checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +9,6 @@ from types import ModuleType
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
 
 for tool in ("build", "hatchling"):
     pytest.importorskip(tool, reason=f"{tool} is not installed; pip install 'podeval[dev]'")
@@ -20,7 +16,7 @@ for tool in ("build", "hatchling"):
 
 @pytest.fixture(scope="module")
 def packaging() -> ModuleType:
-    import installed
+    from tests.packaging import installed
 
     return installed
 

@@ -1,7 +1,5 @@
 """What a deployment installs: every package pinned by hash, as the tests have it, and all that podeval asks for."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

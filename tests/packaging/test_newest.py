@@ -1,7 +1,5 @@
 """The scheduled try of the newest releases: its workflow runs the target, and the target tests what is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The version is in the message, so that a failure says which release took the nam
 what it is used for; a name that is public elsewhere is better than one in this list.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +33,7 @@ IN_FILES = (
 
 def find_uses(word: str) -> bool:
     """Whether the code names it."""
-    folders = ("benchmark", "space", "tests")
+    folders = ("benchmark", "space", "studies", "tests")
     files = [path for folder in folders for path in (ENGINE / folder).rglob("*.py") if path != Path(__file__)]
     return any(word in path.read_text(encoding="utf-8") for path in files)
 

@@ -1,7 +1,5 @@
 """The card of the Space says what finders look for, and what whoever copies it must set."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,6 +1,5 @@
 """The tiny benchmark in this process, and the command line with it in another."""
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from podeval import benchmarks
 from podeval.metrics import catalogue, declaration
 from podeval.systems import registry as systems
 
-PROGRAM = Path(__file__).parent / "tiny_run.py"
+PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
 SUBMISSION = """\
 schema_version: 1
 system:
@@ -39,13 +38,9 @@ source:
 
 @pytest.fixture(scope="session")
 def tiny_module() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tiny_run", PROGRAM)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["tiny_run"] = module
-    spec.loader.exec_module(module)
-    return module
+    from tests.fakes import tiny_run
+
+    return tiny_run
 
 
 @pytest.fixture

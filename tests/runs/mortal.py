@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import select
 import time
 from pathlib import Path
 
@@ -44,23 +43,3 @@ def holders(folder: Path) -> dict[Path, str]:
         else:
             place.unlink(missing_ok=True)
     return held
-
-
-def prepare(task: tuple[Path, str]) -> None:
-    """Say through the folder's pipe what was prepared, in this process."""
-    folder, name = task
-    pipe = os.open(folder / "prepared", os.O_RDWR)
-    os.write(pipe, f"{os.getpid()} {name}".encode())
-
-
-def wait_for_preparation(task: tuple[Path, str]) -> str:
-    """Be at work on `first` until another was prepared by this process; which."""
-    folder, name = task
-    if name != "first":
-        return ""
-    pipe = os.open(folder / "prepared", os.O_RDWR)
-    if not select.select([pipe], [], [], 30)[0]:
-        return "nothing was prepared"
-    process, prepared = os.read(pipe, 100).decode().split()
-    assert int(process) == os.getpid()
-    return prepared

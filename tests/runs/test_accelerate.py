@@ -19,7 +19,7 @@ from podeval.runs.multi_gpu import ProcessGroup, Shares, group, speak_share
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunFolder
 
-PROGRAM = Path(__file__).parent / "tiny_run.py"
+PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
 Launch = Callable[..., "subprocess.Popen[str]"]
 Command = Callable[..., "subprocess.Popen[str]"]
 

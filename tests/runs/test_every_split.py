@@ -1,13 +1,10 @@
 """Each way to point at a system of one's own reaches every track of every split of every benchmark."""
 
 import functools
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +22,7 @@ from podeval.metrics.score import Score
 from podeval.runs.own_system import run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
+from tests.fakes import loopback_speech as loopback
 
 TRACKS = [
     (name, split.name, track)
@@ -71,19 +69,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def loopback() -> ModuleType:
-    path = Path(__file__).parents[1] / "systems" / "servers" / "loopback_speech.py"
-    spec = importlib.util.spec_from_file_location("loopback_speech", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["loopback_speech"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def server(loopback: ModuleType) -> Iterator[Any]:
+def server() -> Iterator[Any]:
     def plan(request: dict[str, Any]) -> Any:
         if request["path"].endswith("/audio/speech"):
             return loopback.Reply(((0.0, loopback.wav(0.2)),))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runs.test_board import build_own, rank, write_run
 
 from podeval import benchmarks
 from podeval.metrics.score import Score, Unscored, parse_result
@@ -14,6 +13,7 @@ from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.item_inputs import gather_inputs
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
+from tests.runs.test_board import build_own, rank, write_run
 
 REAL_POD = benchmarks.get("real_pod")
 HARD = REAL_POD.items("hard")

@@ -224,7 +224,7 @@ def test_one_line_leads_from_a_python_function_to_a_row(tmp_path: Path) -> None:
         "def speak(turns, voices, language):\n"
         "    return 0.2 * np.sin(np.arange(16000 * len(turns)) / 9), 16000\n"
     )
-    program = Path(__file__).parent / "tiny_run.py"
+    program = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
     words = ["run", "--python", "my_tts.py:speak", "--benchmark", "tiny", "--metrics", "loudness", "--name", "first"]
     done = subprocess.run(
         [sys.executable, str(program), *words],

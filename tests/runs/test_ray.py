@@ -21,8 +21,7 @@ from podeval.runs.ray_cluster import connect, count_workers
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed
-
-NODES = Path(__file__).parent / "ray_nodes.py"
+from tests.runs import ray_nodes
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +29,10 @@ def nodes() -> Iterator[Any]:
     """A cluster of a head and a node."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("Ray is not installed; `pip install 'podeval[ray]'`")
-    spec = importlib.util.spec_from_file_location("ray_nodes", NODES)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     try:
-        held = module.cluster(nodes=1)
+        held = ray_nodes.cluster(nodes=1)
         cluster = held.__enter__()
-    except module.TooBusy as reason:
+    except ray_nodes.TooBusy as reason:
         pytest.skip(str(reason))
     yield cluster
     held.__exit__(None, None, None)

@@ -1,12 +1,7 @@
 """A server is run on a benchmark, and what was measured of its stream reaches the metric."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.chosen_metrics import keep_metrics
@@ -16,21 +11,10 @@ from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.servers.connection import ServerConnection
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from tests.fakes import loopback_speech as loopback
 
 
-@pytest.fixture(scope="module")
-def loopback() -> Any:
-    path = Path(__file__).parents[1] / "systems" / "servers" / "loopback_speech.py"
-    spec = importlib.util.spec_from_file_location("loopback_speech", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["loopback_speech"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_what_was_measured_of_a_stream_is_the_metrics_log(loopback: Any, tmp_path: Path) -> None:
+def test_what_was_measured_of_a_stream_is_the_metrics_log(tmp_path: Path) -> None:
     lfs = keep_metrics(benchmarks.get("lfs_bench"), ["rtf"], "voice")
     sound = ((0.02, loopback.pcm(1.0)), (0.04, loopback.pcm(0.3)))
     with loopback.SpeechServer(lambda request: loopback.Reply(sound, kind="audio/pcm;rate=24000")) as server:

@@ -54,16 +54,6 @@ def test_written_outputs_are_scripts(tmp_path: Path) -> None:
     assert (tmp_path / "writer" / "outputs" / "real_pod" / "topics" / f"{items[0].id}.json").is_file()
 
 
-def test_a_split_that_was_replaced_is_no_entry(tmp_path: Path) -> None:
-    def write(run: RunFolder, item: Item) -> None:
-        keep_product(run, item, WrittenScript("1: Tea.", [{"speaker": "1", "text": "Tea."}], 0.1))
-
-    run, _ = finished(tmp_path / "runs", "topics_v1", "write", write)
-    (note,) = draft_submission(run.path, tmp_path / "writer", "writer").notes
-    assert "is entered with topics" in note
-    assert "this run is of topics_v1; run it too" in note
-
-
 def test_what_is_missing_for_an_entry_is_told(tmp_path: Path) -> None:
     def fail_once(run: RunFolder, item: Item) -> None:
         keep_failure(run, item, "no") if item.id == "ep_01" or not list(run.outputs.glob("*.json")) else speak(

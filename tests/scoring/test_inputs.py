@@ -1,5 +1,6 @@
 """A missing cell is one unscored item of no fault of the system, in every column and by every way into Python."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -158,12 +159,21 @@ def forms(samples: Any, rate: int) -> dict[str, Any]:
         "pipeline, (1, n)": {"audio": samples[None], "sampling_rate": rate},
         "pipeline, tensor": {"audio": tensor[None], "sampling_rate": torch.tensor(rate)},
         "memoryview": memoryview(samples_as_wav(samples, rate)),
+        "the rate first": (rate, samples),
+        "the rate as an array of one": (samples, np.array([rate])),
+        "pyannote": {"waveform": tensor[None], "sample_rate": rate},
+        "a file in memory that was just written": just_written(samples, rate),
+        "a sound file": soundfile.SoundFile(io.BytesIO(samples_as_wav(samples, rate))),
     }
 
 
-def samples_as_wav(samples: Any, rate: int) -> bytes:
-    import io
+def just_written(samples: Any, rate: int) -> Any:
+    file = io.BytesIO(samples_as_wav(samples, rate))
+    file.seek(0, io.SEEK_END)
+    return file
 
+
+def samples_as_wav(samples: Any, rate: int) -> bytes:
     content = io.BytesIO()
     soundfile.write(content, samples, rate, format="WAV", subtype="FLOAT")
     return content.getvalue()
@@ -176,6 +186,37 @@ def test_samples_of_every_library_have_the_values_of_the_file(voice: Path, speec
         assert podeval.score(form, metrics="loudness")["loudness.integrated"] == pytest.approx(expected, abs=0.01), name
     table = podeval.score(list(given.values()), metrics="loudness")
     assert (len(table), table.errors) == (len(given), {})
+
+
+def test_an_empty_text_is_no_folder_and_a_data_frame_is_its_rows(
+    voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(voice.parent)
+    (nothing,) = podeval.score("", metrics="loudness").unscored.values()
+    assert (nothing["unscored"], nothing["cause"]) == ("has no recording", "ours")
+    pandas = pytest.importorskip("pandas")
+    rows = [{"audio": {"bytes": voice.read_bytes(), "path": None}, "id": n} for n in range(2)]
+    assert len(podeval.score(pandas.DataFrame(rows), metrics="loudness").scores) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (lambda samples: (samples, 24.0), "needs its `sampling_rate` in Hz, not 24.0; 1000 to 768000 Hz are read"),
+        (lambda samples: (samples, 10**9), "not 1000000000; 1000 to 768000 Hz are read"),
+        (lambda samples: {"wav": samples, "sampling_rate": 16_000}, "it has wav, sampling_rate"),
+    ],
+)
+def test_rates_of_no_sound_and_keys_of_no_library_are_refused(given: Any, sentence: str, speech_like: Any) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        podeval.score(given(speech_like), metrics="loudness")
+
+
+@pytest.mark.parametrize("scale", [127, 32_767, 2**31])
+def test_integers_that_were_stored_as_floats_are_no_loud_sound(scale: int, speech_like: Any) -> None:
+    samples = np.float32(scale) * speech_like / np.abs(speech_like).max()
+    (found,) = podeval.score((samples, 16_000), metrics="loudness").unscored.values()
+    assert "as integers have that were stored as floats; full scale is ±1" in found["unscored"]
 
 
 def test_what_a_pipeline_of_transformers_returns_is_scored(tmp_path: Path) -> None:

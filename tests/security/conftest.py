@@ -1,9 +1,5 @@
 """The whole site, board and all, at a public address, over runs and a database in the same folder."""
 
-from __future__ import annotations
-
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,20 +13,14 @@ SPACE = REPOSITORY / "space"
 def board_app() -> ModuleType:
     """space/app.py, imported by path as `podeval serve` does."""
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    for folder in (SPACE, REPOSITORY / "tests" / "space"):
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
-    spec = importlib.util.spec_from_file_location("board_app", SPACE / "app.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    import app
+
+    return app
 
 
 @pytest.fixture(scope="session")
 def folder_of_runs(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from fixture_runs import write_runs
+    from tests.space.fixture_runs import write_runs
 
     return Path(write_runs(tmp_path_factory.mktemp("secure") / "runs"))
 

@@ -1,7 +1,5 @@
 """Text that strangers write to stop, slow down or mislead its readers: scripts, logs, answers, names, addresses."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess
@@ -22,7 +20,8 @@ from podeval.judges.prompt import break_control_words
 from podeval.metrics.judge_use import note_injections
 from podeval.metrics.score import Score
 from podeval.submissions.collect_outputs import LOG, Intake
-from podeval.text.script_format import read_any_script, strip_reasoning
+from podeval.text.reasoning import strip_reasoning
+from podeval.text.script_format import read_any_script
 from podeval.text.terminal_safe import Printable, make_printable
 
 

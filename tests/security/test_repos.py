@@ -1,13 +1,9 @@
 """What a repo on the Hub may do to who looks it over: names, cards, configs and headers are its owner's word."""
 
-from __future__ import annotations
-
-import importlib.util
 import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,27 +15,16 @@ from podeval.submissions.gate import Gate, GateLimits, check_repo
 from podeval.submissions.rules import SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Submission
-
-
-@pytest.fixture(scope="module")
-def making() -> ModuleType:
-    """Makers of repos and documents: tests/submissions/conftest.py."""
-    path = Path(__file__).parents[1] / "submissions" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("making_submissions", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.submissions.conftest import document, model_files
 
 
 @pytest.fixture
-def published(hub_client: Any, making: ModuleType) -> Callable[[dict[str, bytes]], Submission]:
+def published(hub_client: Any) -> Callable[[dict[str, bytes]], Submission]:
     """A model repo with some of its files changed, and the document that submits it."""
 
     def publish(changes: dict[str, bytes]) -> Submission:
-        repo = hub_client.repos.publish("models", "alice/tiny-voice", making.model_files(**changes))
-        return Submission.model_validate(making.document(revision=repo.refs["main"]))
+        repo = hub_client.repos.publish("models", "alice/tiny-voice", model_files(**changes))
+        return Submission.model_validate(document(revision=repo.refs["main"]))
 
     return publish
 
@@ -132,10 +117,8 @@ def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
 
 
 def test_what_the_site_asks_of_the_hub_carries_nobodys_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
 
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     from services import open_services
 
     monkeypatch.setenv("HF_TOKEN", "hf_secret")

@@ -1,12 +1,8 @@
 """What strangers send to the site: files they may not have, other sites' pages, false names, too much, too slowly."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
-import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +11,8 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+
+from tests.fakes.loopback_server import serve_app
 
 pytestmark = pytest.mark.space
 OURS = {"x-podeval": "1"}
@@ -251,7 +249,6 @@ def test_what_a_proxy_is_said_to_have_said_counts_only_where_one_is_trusted(
 def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
     """The real server with small patience, before an application that answers what it read."""
     import server
-    import uvicorn
 
     async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -270,16 +267,8 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
     patch = pytest.MonkeyPatch()
     patch.setattr("server.HEAD_SECONDS", 0.3)
     patch.setattr("request_guard.BODY_SECONDS", 0.3)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    running = uvicorn.Server(server.build_configuration(Guard(echo, ("/",)), "127.0.0.1", 0))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.02)
-    yield listening.getsockname()
-    running.should_exit = True
-    thread.join(timeout=10)
+    with serve_app(server.build_configuration(Guard(echo, ("/",)), "127.0.0.1", 0)) as address:
+        yield "127.0.0.1", int(address.rpartition(":")[2])
     patch.undo()
 
 
@@ -345,7 +334,7 @@ def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
     board_app: ModuleType, folder_of_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Session fixation: what a stranger put into the cookie before is gone afterwards."""
-    from loopback_provider import LoopbackProvider
+    from tests.fakes.loopback_provider import LoopbackProvider
 
     shutil.copytree(folder_of_runs, tmp_path / "runs")
     with LoopbackProvider() as provider:
@@ -382,7 +371,6 @@ def test_addresses_that_browsers_read_otherwise_are_not_gone_to_after_signing_in
 
 
 def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     from request_guard import Guard
     from starlette.responses import PlainTextResponse
     from starlette.testclient import TestClient
@@ -395,7 +383,6 @@ def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:
 
 
 def test_names_that_anybody_can_take_make_no_operator() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     from auth import SESSION, SignIn
     from starlette.requests import Request
 

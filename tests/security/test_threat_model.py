@@ -1,7 +1,5 @@
 """docs/security.md is true: every test that it names exists, and every threat has one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where links in feeds and lookups may not lead: this machine, its network, the metadata of a cloud."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What axe-core calls serious, checked in the page: names, roles, labels, ids, targets, headings, computed contrast."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An arena with real speech, served by the real program: made in a folder of runs, started, killed, started again."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time
@@ -120,7 +118,7 @@ def quick(times: float) -> str:
 class Site:
     """The program `space/app.py` in a process of its own, local mode, on a database that outlives it.
 
-    `python` starts it: see tests/warm_python.py.
+    `python` starts it: see tests/fakes/warm_python.py.
     """
 
     runs: Path
@@ -137,7 +135,7 @@ class Site:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> Site:
+    def start(self) -> "Site":
         """Start it, or start it again at the same address; it answers when this returns."""
         if not self.port:
             with socket.socket() as free:

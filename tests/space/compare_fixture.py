@@ -1,20 +1,14 @@
 """The pages that compare and report, served without the board, over runs whose recordings differ and can be heard."""
 
-from __future__ import annotations
-
 import importlib
 import json
-import socket
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile as sf
-from fixture_runs import write_runs
+
+from tests.space.fixture_runs import write_runs
 
 SPACE = Path(__file__).parents[2] / "space"
 HOSTILE = {
@@ -66,23 +60,6 @@ def own_pages(runs: Path, *more: str) -> Any:
     for name in more:
         app.include_router(importlib.import_module(f"pages.{name}").build_router(site))
     return app
-
-
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """The address at which an application answers while this lasts."""
-    import uvicorn
-
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=10)
 
 
 def filled(folder: Path, hostile: dict[str, str] | None = None) -> Path:

@@ -1,25 +1,18 @@
 """The board served on this machine over a written folder of runs, and a real browser to read it with."""
 
-from __future__ import annotations
-
-import importlib.util
 import shutil
-import socket
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-SPACE = Path(__file__).parents[2] / "space"
-sys.path.insert(0, str(SPACE))
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.fakes.loopback_server import serve_app
+from tests.space.fixture_runs import write_runs
 
-from fixture_runs import write_runs  # noqa: E402
+SPACE = Path(__file__).parents[2] / "space"
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
@@ -28,12 +21,9 @@ CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 def board_app() -> ModuleType:
     """space/app.py, imported by path as `podeval serve` does."""
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    spec = importlib.util.spec_from_file_location("board_app", SPACE / "app.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    import app
+
+    return app
 
 
 @pytest.fixture(scope="session")
@@ -44,30 +34,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def serving(board_app: ModuleType) -> Iterator[Callable[[Path], str]]:
     """Serve a folder of runs as `podeval serve` does; gives the address. Everything served ends with the session."""
-    import uvicorn
+    with ExitStack() as stack:
+        yield lambda runs: stack.enter_context(serve_app(board_app.build(runs))) + "/"
 
-    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
-    def serve(runs: Path) -> str:
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        # Gradio's clients keep a heartbeat open, which no server need wait for.
-        config = uvicorn.Config(
-            board_app.build(runs), log_level="warning", proxy_headers=False, timeout_graceful_shutdown=1
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.05)
-        servers.append((server, thread))
-        return f"http://127.0.0.1:{listening.getsockname()[1]}/"
+@pytest.fixture(scope="module")
+def local(board_app: ModuleType, runs: Path) -> Iterator[Any]:
+    """A client of the site over the fixture's runs, for the one person of this machine."""
+    from fastapi.testclient import TestClient
 
-    yield serve
-    for server, _ in servers:
-        server.should_exit = True
-    for _, thread in servers:
-        thread.join(timeout=10)
+    with TestClient(board_app.build(runs)) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """A folder of runs as the engine leaves it: small, realistic, and with what the board must not fall for."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

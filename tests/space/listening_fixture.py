@@ -1,14 +1,11 @@
 """Listening tests of every kind on short espeak clips, in the database of a folder of runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import soundfile as sf
-from arena_fixture import HOSTILE
 
 from podeval.listening import Listening
 from podeval.listening.designs import read_design
@@ -16,6 +13,7 @@ from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
+from tests.space.arena_fixture import HOSTILE
 
 SYSTEMS = ("aria", f"basso {HOSTILE[:40]}")
 LINES = (

@@ -1,48 +1,29 @@
 """What tests of submitting share: repos and documents to submit, a served site, tabs asked without a browser."""
 
-from __future__ import annotations
-
-import contextlib
-import importlib.util
 import io
-import socket
-import threading
-import time
 import wave
 import zipfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
-from accessibility import looks, picture, serious, violations
 from fastapi.testclient import TestClient
+
+from tests.space.accessibility import looks, picture, serious, violations
+from tests.submissions.conftest import document, model_files
 
 PART = {"x-podeval-part": "1"}
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
 CARD = b"---\nlicense: cc0-1.0\n---\n# Tones\n" + b"Ten tones of half a second each, made for a test by nobody. " * 5
 
 
-def _fixtures() -> ModuleType:
-    """What the tests of submissions make their repos and documents with."""
-    place = Path(__file__).parents[1] / "submissions/conftest.py"
-    spec = importlib.util.spec_from_file_location("fixtures_of_submissions", place)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-FIXTURES = _fixtures()
 People = Callable[..., TestClient]
 Build = Callable[..., Any]
 
 
 def model(hub: Any, **changes: bytes | None) -> dict[str, Any]:
     """A submission of a model that is on the Hub."""
-    repo = hub.repos.publish("models", "alice/tiny-voice", FIXTURES.model_files(**changes))
-    return dict(FIXTURES.document(revision=repo.refs["main"]))
+    repo = hub.repos.publish("models", "alice/tiny-voice", model_files(**changes))
+    return dict(document(revision=repo.refs["main"]))
 
 
 def sent(client: TestClient, document: dict[str, Any], where: str = "/submit") -> Any:
@@ -63,23 +44,6 @@ def zipped(names: list[str]) -> bytes:
         for number, name in enumerate(names):
             archive.writestr(name, tone(number))
     return content.getvalue()
-
-
-@contextlib.contextmanager
-def serving_app(app: Any) -> Iterator[str]:
-    """The address of an app while it is served."""
-    import uvicorn
-
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=10)
 
 
 def looked_at(page: Any, name: str) -> None:

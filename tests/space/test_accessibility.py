@@ -1,10 +1,7 @@
 """axe-core itself, over the board and every own page: phone and desktop, light and dark."""
 
-from __future__ import annotations
-
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,12 +13,11 @@ pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'po
 pytest.importorskip(
     "axe_playwright_python", reason="axe-playwright-python is not installed; pip install 'podeval[dev]'"
 )
-sys.path.insert(0, str(Path(__file__).parent))
 
-import listening_fixture
-from accessibility import serious
-from arena_fixture import fill
-from fixture_runs import write_runs
+from tests.space import listening_fixture
+from tests.space.accessibility import serious
+from tests.space.arena_fixture import fill
+from tests.space.fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -45,16 +41,14 @@ CHEAP = "/"
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], str]) -> str:
     """A site with runs, an arena, votes, decisions and an audit of a judge."""
-    from test_judges import document
-
     from podeval.arena import Arena, Ballot
     from podeval.store.database import Database
+    from tests.space.test_judges import write_records
 
     runs = write_runs(tmp_path_factory.mktemp("axe") / "runs")
     fill(runs / "podeval.db", runs / "arena", items=4)
     listening_fixture.fill(runs / "podeval.db", runs / "listening")
-    (runs / "judges").mkdir()
-    (runs / "judges/biased.json").write_text(json.dumps(document(True)))
+    write_records(runs / "judges/biased", prefers_first=True)
     with Database(runs / "podeval.db") as database:
         arena = Arena(database)
         view = arena.serve(arena.voter("hf:ann"))
@@ -72,11 +66,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory, filled: str) -> str:
     """The id of a submission that the site shows, refused for a reason that its page says."""
-    from test_database_away import DOCUMENT
-
     from podeval.sentences import write_sentence
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
+    from tests.space.test_database_away import DOCUMENT
 
     with Database(next(tmp_path_factory.getbasetemp().glob("axe*/runs/podeval.db"))) as database:
         queue = Queue(database)

@@ -1,10 +1,7 @@
 """The operators' page: who may see it, what its forms do, and what everybody then reads."""
 
-from __future__ import annotations
-
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
 

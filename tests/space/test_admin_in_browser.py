@@ -1,8 +1,5 @@
 """An operator decides on a phone, in a real browser, and everybody reads it."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +7,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-from fixture_runs import write_runs
+from tests.space.fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 

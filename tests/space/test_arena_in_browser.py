@@ -1,7 +1,5 @@
 """What a voter does at the arena, in a real browser against the real program, its database and real speech."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sqlite3
@@ -10,15 +8,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import picture, violations
-from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
+from tests.fakes.loopback_server import serve_app
+from tests.space.accessibility import picture, violations
+from tests.space.arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -200,31 +200,6 @@ def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter
 
 
 @pytest.mark.long
-def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callable[..., Voter]) -> None:
-    here = voter()
-    page = here.open(site.address)
-    token = kept(page)["token"]
-    hear(page)
-    page.fill("#comment", "half a thought")
-    picture(page, "arena-heard-1280-light")
-    page.reload()
-    state(page, "battle")
-    assert kept(page)["token"] == token
-    other = here.tab()
-    other.goto(f"{site.address}/arena")
-    other.wait_for_selector("#battle:not([hidden])")
-    assert kept(other)["token"] != token, "another tab has a battle of its own"
-    other.close()
-    assert page.input_value("#comment") == "half a thought"
-    page.wait_for_selector(".vote-a:enabled")
-    assert page.locator("#side-a progress").get_attribute("value") not in (None, "0")
-    page.click(".vote[data-outcome=tie]")
-    state(page, "revealed")
-    assert votes(site)[-1][1:] == ("tie", "half a thought")
-    assert here.wrong == []
-
-
-@pytest.mark.long
 def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     site: Site, voter: Callable[..., Voter]
 ) -> None:
@@ -369,31 +344,20 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """The pages without the board over one pair, under other circumstances; gives the address."""
-    import socket
-
-    import uvicorn
 
     fill(tmp_path / "podeval.db", tmp_path / "audio", items=1)
-    servers = []
-    with Database(tmp_path / "podeval.db") as database, Database(tmp_path / "empty.db") as nothing:
+    with (
+        Database(tmp_path / "podeval.db") as database,
+        Database(tmp_path / "empty.db") as nothing,
+        ExitStack() as stack,
+    ):
 
         def serve(mode: str = "local", closed: str | None = None, empty: bool = False, **settings: Any) -> str:
             arena = Arena(nothing if empty else database, ArenaSettings(**settings))
             app = site_without_board(tmp_path, arena, mode, closed, tabs=True)
-            listening = socket.socket()
-            listening.bind(("127.0.0.1", 0))
-            server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-            thread.start()
-            servers.append((server, thread))
-            while not server.started:
-                time.sleep(0.02)
-            return f"http://127.0.0.1:{listening.getsockname()[1]}"
+            return stack.enter_context(serve_app(app))
 
         yield serve
-        for server, thread in servers:
-            server.should_exit = True
-            thread.join(timeout=10)
 
 
 @pytest.mark.long
@@ -460,40 +424,3 @@ def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_afte
     page.wait_for_selector("#side-a .time:has-text('/ 0:05')")
     assert "Please hear 5 s of each side" in page.inner_text("#hint")
     assert here.wrong == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_first_vote_is_possible_within_25_seconds_of_landing(
-    small: Callable[..., str], chromium: Any, tmp_path: Path, width: int, scheme: str
-) -> None:
-    """At the speed at which people speak: ten seconds of A, ten of B, and what the page takes."""
-    fill_long(tmp_path / "podeval.db", tmp_path / "audio", seconds=90)
-    address = small()
-    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    # The first visitor of all also waits for what is loaded once.
-    page.goto(f"{address}/arena")
-    state(page, "battle")
-    page.select_option("#wish", label="Excerpts: long form")
-    page.wait_for_selector("#judged-on:text-is('long form')")
-    page.evaluate("sessionStorage.removeItem('podeval.arena')")
-    began = time.monotonic()
-    page.goto(f"{address}/arena")
-    state(page, "battle")
-    page.select_option("#wish", label="Excerpts: long form")
-    page.wait_for_selector("#judged-on:text-is('long form')")
-    page.click("#side-a .play")
-    page.wait_for_function("document.querySelector('#side-a progress').value === 100")
-    page.click("#side-b .play")
-    page.wait_for_selector(".vote-a:enabled")
-    took = time.monotonic() - began
-    print(f"first possible vote after {took:.1f} s at {width} px")
-    picture(page, f"arena-excerpt-{width}-{scheme}")
-    page.click(".vote-a")
-    state(page, "revealed")
-    page.wait_for_selector("#mine")
-    picture(page, f"arena-excerpt-revealed-{width}-{scheme}")
-    context.close()
-    assert took < 25

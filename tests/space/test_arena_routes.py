@@ -1,11 +1,8 @@
 """The arena's routes: what is told before a vote, how sound is sent, what is taken and what is refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -17,10 +14,7 @@ import pytest
 import soundfile as sf
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
-from arena_fixture import HOSTILE, SYSTEMS, fill, site_without_board
 from fastapi.testclient import TestClient
 
 from podeval.arena import Arena, ArenaSettings
@@ -28,6 +22,7 @@ from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, Battle
+from tests.space.arena_fixture import HOSTILE, SYSTEMS, fill, site_without_board
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "1"}
@@ -465,6 +460,6 @@ def test_a_new_board_says_how_its_arena_is_filled(tmp_path: Path, monkeypatch: p
         client = TestClient(site_without_board(tmp_path, Arena(empty)), base_url="http://localhost")
         page = client.get("/arena", headers=PART).text
         assert "There is nothing to compare yet" in page
-        assert "podeval arena add-runs" in page
+        assert "podeval arena add" in page
         assert 'id="battle"' not in page
         assert "目前还没有可比较的内容" in client.get("/arena?lang=zh", headers=PART).text

@@ -1,20 +1,14 @@
 """The widest boards: columns are shown by pages, the page scrolls and no box in it does."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
-
-from large_board import write_large_board
-
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
+from tests.leaderboard.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 

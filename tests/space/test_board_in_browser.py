@@ -1,7 +1,5 @@
 """What a reader can do with the board, in a real browser."""
 
-from __future__ import annotations
-
 import re
 import urllib.error
 import urllib.request
@@ -10,11 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pandas as pd
 import pytest
-from fixture_runs import write_runs
 
-from conftest import choose
+from tests.space.conftest import choose
+from tests.space.fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -96,15 +93,6 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(v
     assert visit.errors == []
 
 
-@pytest.mark.long
-def test_heads_sort_by_number_best_first_and_again_worst_first(visit: Any, address: str) -> None:
-    page = visit.open(f"{address}?dimension=speech.accuracy&controls=0&columns=wer.wer")
-    assert "Hibari" in visit.rows()[0]
-    page.get_by_role("columnheader", name="WER").get_by_role("link").click()
-    page.wait_for_selector("th[aria-sort=ascending]")
-    assert "Real-Pod episodes" in visit.rows()[0], "the worst WER of those that are ranked"
-
-
 def test_profile_paper_shows_printed_figures_without_interval_or_rank(visit: Any, address: str) -> None:
     page = visit.open(address)
     unfold(page)
@@ -128,46 +116,6 @@ def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
     assert "2/2" in before[0][0], "two items of the category Arts, and one metric"
 
 
-@pytest.mark.long
-def test_downloads_hold_the_numbers_shown(visit: Any, address: str, tmp_path: Path) -> None:
-    page = visit.open(f"{address}?dimension=speech.accuracy&columns=wer.wer&q=voices")
-    for name in ("Parquet", "CSV"):
-        with page.expect_download() as waiting:
-            page.get_by_role("link", name=name, exact=True).click()
-        waiting.value.save_as(tmp_path / waiting.value.suggested_filename)
-    files = {path.suffix: path for path in tmp_path.iterdir()}
-    for shown in (pd.read_parquet(files[".parquet"]), pd.read_csv(files[".csv"])):
-        assert set(shown["key"]) == {"wer"}
-        assert list(shown["system"]) == ["piper"]
-        assert shown["low"][0] < shown["value"][0] < shown["high"][0]
-        assert {"unscored_system", "unscored_ours", "rank_best", "protocol", "reasons", "licence"} <= set(shown.columns)
-
-
-@pytest.mark.parametrize(
-    "plot",
-    [
-        "radar",
-        pytest.param("size", marks=pytest.mark.long),
-        "rtf",
-        "distribution",
-        pytest.param("time", marks=pytest.mark.long),
-    ],
-)
-def test_every_plot_is_drawn_with_a_table_beside_or_is_not_offered(visit: Any, address: str, plot: str) -> None:
-    page = visit.open(f"{address}?plot={plot}&of=wer.wer")
-    if plot in ("size", "rtf", "time"):
-        offered = page.locator("#f-plot label").all_inner_texts()
-        assert [text.strip() for text in offered] == ["Values and intervals", "Radar", "Distribution"]
-        return
-    assert page.locator("figure.plot svg").bounding_box()["height"] > 150
-    if plot == "distribution":
-        choose(page, "Metric", "DNSMOS OVRL ↑ (MOS)")
-        becomes(page, "figcaption:has-text('DNSMOS')", 1)
-    page.get_by_text("Show as table").click()
-    assert "Hibari dialogue" in page.inner_text("#numbers table")
-    assert visit.errors == []
-
-
 def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(visit: Any, address: str) -> None:
     page = visit.open(address)
     page.get_by_role("link", name="Piper, two voices", exact=True).click()
@@ -181,16 +129,6 @@ def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(vis
         assert response.status == 200
         assert response.read(4) == b"fLaC"
     assert visit.errors == []
-
-
-@pytest.mark.long
-def test_an_address_of_before_opens_that_system_and_item(visit: Any, address: str) -> None:
-    page = visit.page
-    page.goto(f"{address}?tab=system&system=silence&where={quote('real_pod/voice/embedded')}&item=news-2")
-    assert page.inner_text("h1") == "Silence"
-    assert "item=news-2" in page.url
-    assert page.input_value("select[name=item]") == "news-2"
-    assert "the recording is silent" in page.inner_text("body")
 
 
 @pytest.mark.parametrize("query", ["", pytest.param("?lang=zh&plot=radar", marks=pytest.mark.long)])
@@ -213,23 +151,6 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
     assert min(sizes) >= 11, "letters of plots are read on a phone"
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(part) for part in re.findall(r"\d+", background)[:3]) < 60, "dark as asked"
-    page.context.close()
-
-
-@pytest.mark.long
-def test_the_board_speaks_chinese_to_who_asks_for_it_or_whose_browser_does(chromium: Any, address: str) -> None:
-    page = chromium.new_context(locale="zh-CN").new_page()
-    page.goto(address)
-    page.wait_for_selector("#view #table td")
-    assert page.inner_text("h1") == "机器长语音评测榜"
-    assert "词错误率 ↓" in page.inner_text("#table thead")
-    assert "由我们造成" in page.text_content("#table")
-    page.locator("#fold-choices").click()
-    page.get_by_label("搜索").press_sequentially("没有")
-    page.wait_for_selector("h2:has-text('没有符合条件的系统')")
-    page.goto(f"{address}?lang=en&q=piper")
-    page.wait_for_selector("#view table.board td")
-    assert page.inner_text("h1") == "Long-form machine speech, measured"
     page.context.close()
 
 
@@ -316,15 +237,6 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
     assert page.evaluate("window.hacked") is None
     assert page.locator("a[href*='203.0.113.1'], a[href^='javascript'], img[src='x']").count() == 0
     assert visit.abroad == []
-
-
-@pytest.mark.long
-def test_empty_folder_says_what_to_run(visit: Any, serving: Callable[[Path], str], tmp_path: Path) -> None:
-    visit.page.goto(serving(tmp_path / "none"))
-    visit.page.wait_for_selector("#nothing")
-    assert "No results yet" in visit.page.inner_text("body")
-    assert "podeval run" in visit.page.inner_text("body")
-    assert visit.page.locator("table.board").count() == 0
 
 
 @pytest.mark.long

@@ -1,13 +1,10 @@
 """The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
 
-from __future__ import annotations
-
 import html
 import io
 import os
 import re
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,20 +16,11 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-sys.path.append(str(Path(__file__).parents[1] / "leaderboard"))
-
-from large_board import write_large_board
-
 from podeval.runs.board_tables import BOARD, ITEMS
+from tests.leaderboard.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
-
-
-@pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    with TestClient(board_app.build(runs)) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +179,11 @@ def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestCli
     assert "1 of 6 systems" in part.text
 
 
-def test_a_system_of_the_old_addresses_is_still_answered_by_its_page(local: TestClient) -> None:
-    page = local.get("/?tab=system&system=piper").text
+def test_a_system_has_a_page_with_its_items(local: TestClient) -> None:
+    page = local.get("/system?system=piper").text
     assert "Piper, two voices" in page
     assert "gradio_config" not in page, "not the tabs"
-    of_item = local.get("/?tab=system&system=silence&where=real_pod/voice/embedded&item=news-2")
-    assert "item=news-2" in str(of_item.url)
+    of_item = local.get("/system?system=silence&where=real_pod/voice/embedded&item=news-2")
     assert '<option value="news-2" selected' in of_item.text
     assert "the recording is silent" in of_item.text
     moved = local.get("/board?q=piper", follow_redirects=False)

@@ -1,7 +1,5 @@
 """What a listener does on the page that compares, and what a printer makes of a report, in a real browser."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -12,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import picture, serious, violations
-from compare_fixture import HOSTILE, filled, own_pages, served
+
+from tests.fakes.loopback_server import serve_app
+from tests.space.accessibility import picture, serious, violations
+from tests.space.compare_fixture import HOSTILE, filled, own_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -27,7 +27,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     runs = filled(tmp_path_factory.mktemp("compare") / "runs", {"text": HOSTILE["text"], "topic": HOSTILE["topic"]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
-        with served(own_pages(runs)) as url:
+        with serve_app(own_pages(runs)) as url:
             yield url
 
 
@@ -70,48 +70,6 @@ def until(page: Any, expression: str) -> None:
     while not page.evaluate(expression):
         assert time.monotonic() < end, expression
         page.wait_for_timeout(40)
-
-
-def has_switched_without_gap(page: Any, key: str, heard: int) -> bool:
-    """Press a key after which the other recording is heard; whether that goes on from where the first one was."""
-    # Two starts lie apart on a busy machine; the silent one catches up.
-    end = time.monotonic() + PATIENCE / 1000
-    while apart(page) > 0.1:
-        assert time.monotonic() < end, "they stay apart"
-    before, began = page.evaluate(f"[{PLACES}, performance.now()]")
-    page.keyboard.press(key)
-    there, ended = page.evaluate(f"[{PLACES}, performance.now()]")
-    assert [muted for _, muted, _ in there] == [heard == 1, heard == 0], "one is heard"
-    assert not there[heard][2], "and it was running already"
-    # No leap back, and none ahead of the clock; 0.05 s apart where nothing else runs.
-    leap = there[heard][0] - before[1 - heard][0]
-    return -0.1 < leap < (ended - began) / 1000 + 0.15 and apart(page) <= 0.15
-
-
-@pytest.mark.parametrize(
-    "reader", [pytest.param((1280, "light"), marks=pytest.mark.long), (360, "dark")], indirect=True
-)
-def test_switching_goes_on_at_the_same_place_without_a_gap(reader: Reader, address: str) -> None:
-    page = reader.page
-    page.goto(f"{address}/compare?a=hibari&b=piper&item=arts-1")
-    page.wait_for_selector("#deck[data-state=ready]")
-    page.keyboard.press("Space")
-    until(page, "document.querySelector('.lane-a audio').currentTime > 0.5")
-    for key, back, heard in (("x", "x", 1), ("a", "b", 0), ("b", "a", 1)):
-        for _ in range(4):
-            if has_switched_without_gap(page, key, heard):
-                break
-            # Tests share two cores, on which a sound is held up now and then: back, and once more.
-            page.keyboard.press(back)
-        else:
-            raise AssertionError("four switches in a row have a gap")
-    assert page.locator(".turn[aria-current]:visible").count() >= 1
-    assert page.locator(".pick-b").get_attribute("aria-pressed") == "true"
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    picture(page, f"compare-{page.viewport_size['width']}")
-    assert violations(page) == []
-    assert reader.wrong == []
-    assert page.evaluate("window.hacked") is None
 
 
 def test_seeking_by_turn_bar_and_key_moves_both_and_what_is_over_is_said(reader: Reader, address: str) -> None:

@@ -1,7 +1,5 @@
 """The pages that compare and report, as programs and browsers ask for them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading
@@ -13,11 +11,12 @@ from urllib.parse import parse_qsl, urlencode
 
 import httpx
 import pytest
-from compare_fixture import HOSTILE, filled, own_pages, served
 from pages.compare import MOST_EACH
 from starlette.testclient import TestClient
 
 from podeval.analysis import playback
+from tests.fakes.loopback_server import serve_app
+from tests.space.compare_fixture import HOSTILE, filled, own_pages
 
 pytestmark = pytest.mark.space
 
@@ -123,7 +122,7 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
         for system in ("hibari", "piper")
     ] * 2
     many = httpx.Client(timeout=180, limits=httpx.Limits(max_connections=None))
-    with many, served(own_pages(runs)) as address:
+    with many, serve_app(own_pages(runs)) as address:
         answers: list[httpx.Response] = []
 
         def ask(path: str) -> None:

@@ -1,7 +1,5 @@
 """Components of ours in Gradio's page: nothing of what strangers wrote goes through a template that it evaluates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -78,7 +76,7 @@ def test_names_that_a_template_would_evaluate_stay_text(
     visit: Any, serving: Any, hub_client: Any, tmp_path: Path
 ) -> None:
     """`${…}` runs where a value goes through a template of Gradio's; `{{…}}` would be filled in."""
-    from fixture_runs import write_runs
+    from tests.space.fixture_runs import write_runs
 
     name = "${window.hacked=1}{{7*7}}`<img src=x onerror=window.hacked=1>"
     page = visit.open(serving(write_runs(tmp_path / "runs", dict.fromkeys(("title", "topic", "text", "reason"), name))))

@@ -3,9 +3,6 @@
 The addresses are those that the app itself answers, so that a new page is tried as soon as it is there.
 """
 
-from __future__ import annotations
-
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,16 +10,17 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from arena_fixture import fill
 from fastapi.testclient import TestClient
-from fixture_runs import write_runs
-from listening_fixture import fill as fill_listening
 from sqlalchemy import func, select
 
 from podeval.arena import ArenaSettings
 from podeval.store.database import Database
 from podeval.store.tables import ListeningRating, Vote
 from podeval.submissions.queue import Queue
+from tests.fakes import postgresql_server
+from tests.space.arena_fixture import fill
+from tests.space.fixture_runs import write_runs
+from tests.space.listening_fixture import fill as fill_listening
 
 pytestmark = pytest.mark.space
 
@@ -96,23 +94,17 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     if "file" in request.param:
         yield SqliteFile(tmp_path)
         return
-    place = Path(__file__).parents[1] / "postgresql_server.py"
-    spec = importlib.util.spec_from_file_location("postgresql_server", place)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if (binaries := module.programs()) is None:
+    if (binaries := postgresql_server.programs()) is None:
         pytest.skip("no PostgreSQL here (apt-get install postgresql)")
     monkeypatch.setenv("PODEVAL_SECRET", "a secret of the tests, and of none else")
-    with module.started(binaries) as server:
+    with postgresql_server.started(binaries) as server:
         yield PostgresqlServer(server)
 
 
 @pytest.fixture
 def board(
     board_app: ModuleType, store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hub_client: Any
-) -> Iterator[Board]:
+) -> Iterator["Board"]:
     made = Board(board_app, store, tmp_path, monkeypatch)
     with made.client:
         yield made
@@ -170,7 +162,7 @@ class Board:
     def addresses(self, method: str = "GET") -> list[str]:
         """Every address of a method, each parameter with a value that is there."""
         addresses = [self._filled(route.path) for route in routes(self.app.routes) if method in (route.methods or ())]
-        return [*dict.fromkeys(addresses), *(("/try/", f"/?tab=system&system={SYSTEM}") if method == "GET" else ())]
+        return [*dict.fromkeys(addresses), *(("/try/",) if method == "GET" else ())]
 
     def _filled(self, path: str) -> str:
         values = self.values | {"name": SYSTEM if path.startswith("/report") else self.battle["a"]["audio"]}

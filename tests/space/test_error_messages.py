@@ -1,13 +1,9 @@
 """Refusals in the reader's language are found by their code, however the engine words them."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -28,13 +24,6 @@ def texts() -> dict[str, Any]:
     """What Chinese pages say of refusals."""
     content: dict[str, Any] = read_texts(CHECKOUT / "space/locale", "zh", ("refused",))["refused"]
     return content
-
-
-@pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    """The site over the fixture's runs, for the one person of this machine."""
-    with TestClient(board_app.build(runs)) as client:
-        yield client
 
 
 @cache

@@ -1,20 +1,15 @@
 """A Space that evaluates what is submitted to it in its own process, shown end to end in a browser; and who says so."""
 
-from __future__ import annotations
-
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
-
-from walkthrough import REPO, SETTINGS, evaluating_space, walk
 
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
+from tests.space.walkthrough import REPO, SETTINGS, evaluating_space, walk
 
 pytestmark = pytest.mark.space
 
@@ -80,11 +75,10 @@ def test_a_site_leaves_claiming_to_a_worker_that_is_at_work_elsewhere(
     board_app: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from job_worker import Evaluation
-    from walkthrough import TESTS, module_at
 
     from podeval import benchmarks
+    from tests.fakes import tiny_worker as tiny
 
-    tiny = module_at(TESTS / "submissions/tiny_worker.py")
     monkeypatch.setitem(benchmarks.find_all(), "ten", tiny.BENCHMARK)
     with Database(tmp_path / "podeval.db") as database:
         queue = Queue(database)

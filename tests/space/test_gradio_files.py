@@ -4,8 +4,6 @@ The endpoints are found by asking the app, so that one that is added tomorrow is
 Every open and every connection of the process is watched by an audit hook, which also ends it: `/dev/zero` has no end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,53 +1,45 @@
-"""The audits of judges on the site: from records and from files, with the papers' figures beside."""
-
-from __future__ import annotations
+"""The audits of judges on the site, from their records, with the papers' figures in the same rows."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
 
-from podeval.judges.exchange_records import FILE
-from podeval.leaderboard.human_scores import Agreement
-from podeval.leaderboard.judge_audit import audit
-from podeval.leaderboard.judge_audit_page import convert_to_plain
+from podeval.judges.exchange_records import FILE, JudgeExchange, Records
 from podeval.metrics import dialogue_judge
-from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, list_leaves
-from podeval.stats.agreement import Estimate
+from podeval.models.chat import ChatAnswer
 
 pytestmark = pytest.mark.space
 
 HOSTILE = "<img src=x onerror=window.hacked=1>{{7*7}}"
 
 
-def compared(first: str, second: str, overall: int) -> JudgeReply:
-    value = dialogue_judge.Comparison(
-        analysis="x", coherence=0, engagingness=0, diversity=0, informativeness=0, speaker_difference=0, overall=overall
-    )
-    inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return JudgeReply("dialogue_compare@1.0#x", inputs, 0, value, dict(list_leaves(value)))
+SCORES = "".join(f'{{"file": "{name}.json", "script_quality": {number}}}\n' for number, name in enumerate("abcde"))
+HUMAN = "item,score\n" + "".join(f"{name},{score}\n" for name, score in zip("abcde", (1, 3, 2, 4, 5), strict=True))
 
 
-def document(prefers_first: bool) -> dict[str, Any]:
-    """What `podeval report judge --json` prints of a judge that prefers the first place, or the better text."""
-    given = []
-    for number in range(60):
-        good, bad = f"good {number}", f"worse {number}"
-        given += [compared(good, bad, -2), compared(bad, good, -2 if prefers_first else 2)]
+def write_records(folder: Path, prefers_first: bool) -> None:
+    """Records of a judge that prefers the first place, or the better text; people scored five items, as it did."""
+    folder.mkdir(parents=True)
+    records = Records(folder)
     described = {"id": "judge-1", "model": f"Judge {HOSTILE}", "backend": "endpoint", "revision": "2026-06",
                  "endpoint": "http://10.1.2.3/v1"}  # fmt: skip
-    answers = JudgeAnswers(described, given, asked=120, unusable=3)
-    people = Agreement({"SRCC": Estimate(0.61, 0.4, 0.77, 40)}, 40, 3, 0, 0)
-    return convert_to_plain([audit(answers)], [], people)
+    records.add_judge(described)
+    for number in range(60):
+        good, bad = f"good {number}", f"worse {number}"
+        for first, second, better in ((good, bad, -2), (bad, good, 2)):
+            ratings = dict.fromkeys(dialogue_judge.KEYS, 0) | {"overall": -2 if prefers_first else better}
+            answer = ChatAnswer(json.dumps({"analysis": "x"} | ratings), "stop")
+            shown = {name: {"text": text, "characters": 9} for name, text in (("first", first), ("second", second))}
+            place = (first, 0, 1, dialogue_judge.COMPARE.id, "judge-1", 0, shown)
+            records.add(JudgeExchange(*place, (), answer, "2026-06-01T00:00:00Z", 1.0, None))
+    (folder / "scores.jsonl").write_text(SCORES)
+    (folder / "human.csv").write_text(HUMAN)
 
 
 @pytest.fixture
@@ -61,7 +53,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
     from podeval.store.database import Database
 
-    monkeypatch.setenv("PODEVAL_JUDGES", str(tmp_path / "given.json"))
+    monkeypatch.setenv("PODEVAL_JUDGES", str(tmp_path / "given"))
     with Database(tmp_path / "store.db") as database:
         site = website.Site(Services(tmp_path, database, None, None), SignIn("local"))  # type: ignore[arg-type]
         app = FastAPI()
@@ -80,8 +72,7 @@ def test_without_records_the_page_says_how_they_come_and_shows_the_papers(client
 def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_beside(
     client: TestClient, tmp_path: Path
 ) -> None:
-    (tmp_path / "judges").mkdir()
-    (tmp_path / "judges/biased.json").write_text(json.dumps(document(True)))
+    write_records(tmp_path / "judges/biased", prefers_first=True)
     page = client.get("/judges").text
     assert "not fit for publication" in page
     assert "whose lower bound is not above 0.5" in page
@@ -90,7 +81,8 @@ def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_be
     assert "1.000" in page, "the first place, always"
     # MTalk-Bench, table 3, TPR of people: 49.12 % [46.35, 51.89].
     assert "Human 0.491 [0.464, 0.519]" in page
-    assert "0.610 [0.400, 0.770]" in page, "people"
+    # Spearman of 0 1 2 3 4 and 1 3 2 4 5: one swap, 1 - 6 * 2 / (5 * 24) = 0.9.
+    assert "0.900 [" in page, "people"
     # LFS-Bench, table 5, GPT-4o, SRCC: 0.1171; of another table than what stands before it.
     assert "LFS-Bench, table 5, expressive hierarchy: GPT-4o 0.117" in page
     assert "built-in method" not in page
@@ -98,25 +90,21 @@ def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_be
     assert "10.1.2.3" not in page
     told = client.get("/api/v1/judges").json()
     assert "10.1.2.3" not in json.dumps(told)
-    assert told[0]["judges"][0]["fit"] is False
+    assert told[0]["judges"][0]["unfit"]
     assert "不适合发布" in client.get("/judges", headers={"accept-language": "zh"}).text
 
 
-def test_an_audit_is_read_again_when_its_file_changes_and_a_wrong_one_is_told(
+def test_an_audit_is_made_again_when_its_files_change_and_damaged_records_are_told(
     client: TestClient, tmp_path: Path
 ) -> None:
-    (tmp_path / "given.json").write_text(json.dumps(document(False)))
+    write_records(tmp_path / "given", prefers_first=False)
     assert "state-published" in client.get("/judges").text
-    (tmp_path / "given.json").write_text(json.dumps({"judges": [{"judge": {}}]}))
+    (tmp_path / "given" / "human.csv").write_text("item,score\na,good\n")
     page = client.get("/judges").text
-    assert "is not what `podeval report judge --json` prints (judges.0.fit" in page
+    assert "This audit could not be read." in page
+    assert "human.csv, line 2: the score &#39;good&#39; is not a number" in page
     assert "state-published" not in page
-
-
-def test_records_are_audited_by_the_functions_of_the_command(client: TestClient, tmp_path: Path) -> None:
-    folder = tmp_path / "judges/broken"
-    folder.mkdir(parents=True)
-    (folder / FILE).write_text("this is no record\n")
+    (tmp_path / "given" / FILE).write_text("this is no record\n")
     page = client.get("/judges").text
     assert "This audit could not be read." in page
     assert str(tmp_path) not in page, "no folders of ours"

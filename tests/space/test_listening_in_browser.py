@@ -1,7 +1,5 @@
 """A listener goes through tests in a real browser: reload, a killed program, hostile texts, keys only, a phone."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import io
@@ -10,13 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from accessibility import looks, picture, violations
-from arena_fixture import HOSTILE, Site, quick
-from listening_fixture import SYSTEMS, fill, saved
 
 from podeval.listening import session_results
-from podeval.listening.headphones import find_right_answers
 from podeval.store.database import Database
+from tests.space.accessibility import looks, picture, violations
+from tests.space.arena_fixture import HOSTILE, Site, quick
+from tests.space.listening_fixture import SYSTEMS, fill, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 WIDTHS = (360, 768, 1280)
@@ -226,72 +223,6 @@ def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(si
         assert [m.comment for m in session_results.read_session_marks(database, "rubric")] == [HOSTILE, HOSTILE]
     _operator(page, site)
     assert page.evaluate(HACKED) is None
-    assert wrong == []
-
-
-@pytest.mark.long
-def test_headphones_are_checked_x_is_named_and_the_panel_gets_its_listener_back(site: Site, context: Any) -> None:
-    context.add_init_script(quick(4))
-    page = context.new_page()
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    gone: list[str] = []
-    context.route(
-        "https://app.prolific.com/**",
-        lambda route: (gone.append(route.request.url), route.fulfill(body="<title>panel</title>"))[1],
-    )
-    page.goto(f"{site.address}/listen/abx?PROLIFIC_PID=ears")
-    begin(page)
-    title(page, "Page 1 of 2: Headphones")
-    page.click("#next")
-    assert "A, B, C, D, E, F" in page.inner_text("#problem")
-    shot(page, "headphones")
-    session = next(each for each in saved(site.database, "abx") if each.finished_at is None)
-    for letter, right in zip("ABCDEF", find_right_answers(session.seed), strict=True):
-        hear(page, letter.lower(), letter, 10, at_once=True)
-        page.locator(f'article[aria-label="{letter}"] input[type=radio]').nth(right - 1).check()
-    page.click("#next")
-    title(page, "Page 2 of 2")
-    lengths = "[...document.querySelectorAll('article .time')].map((time) => time.textContent.split('·')[0].trim())"
-    page.wait_for_function(f"() => new Set({lengths}).size === 1 && !{lengths}[0].endsWith('0:00')")
-    for letter in "ABX":
-        hear(page, letter.lower(), letter, 10, at_once=True)
-    shot(page, "abx")
-    page.get_by_label("X is B").check()
-    page.click("#next")
-    state(page, "complete")
-    site.kill()
-    page.click("#finish")
-    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('No connection')")
-    assert not page.is_visible("#done"), "nobody goes back before the server has the answers"
-    site.start()
-    state(page, "done")
-    assert page.inner_text("#code") == "C1A2B3C4"
-    assert "seconds" in page.inner_text("#countdown")
-    page.click("#stay")
-    page.wait_for_function("() => document.getElementById('countdown').textContent.startsWith('Your answers are safe')")
-    shot(page, "return", widths=(360,))
-    assert gone == []
-    page.click("#go")
-    page.wait_for_function("() => document.title === 'panel'")
-    page.go_back()
-    state(page, "done")
-    page.wait_for_selector("#stay", state="hidden")
-    other = context.new_page()
-    other.goto(f"{site.address}/listen/abx?PROLIFIC_PID=ears")
-    other.wait_for_function("() => document.title === 'panel'", timeout=60_000)
-    assert gone == ["https://app.prolific.com/submissions/complete?cc=C1A2B3C4"] * 2
-    page.goto(f"{site.address}/listening/abx")
-    assert "p (against chance)" in page.inner_text("#results")
-    assert page.locator("#results tbody tr").count() == 1
-    assert "6 / 6" in page.inner_text("#sessions")
-    page.click("details summary")
-    assert "https://app.prolific.com/submissions/complete?cc=C9Z8Y7X6" in page.inner_text("details")
-    shot(page, "abx-results", widths=(360,))
-    choices = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/abx/webmushra.csv"))))
-    assert [choice["choice_answer"] in ("correct", "incorrect") for choice in choices] == [True]
-    tidy = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/abx/tidy.csv"))))
-    assert [(row["headphones"], row["counted"], row["scale"]) for row in tidy] == [("6", "True", "abx")]
     assert wrong == []
 
 

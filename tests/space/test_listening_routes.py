@@ -1,18 +1,16 @@
 """What a listener's requests may do: by invitation, with consent; nothing tells the systems; results for operators."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from listening_fixture import SYSTEMS, fill
 
 from podeval.listening.headphones import TRIAL_NAMES, find_right_answers
 from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
 from podeval.text.message_catalogue import read_texts
+from tests.space.listening_fixture import SYSTEMS, fill
 
 pytestmark = pytest.mark.space
 SENT = {"X-Podeval": "1"}

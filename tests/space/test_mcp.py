@@ -1,21 +1,16 @@
 """The site's tools for language models, asked by the real client over HTTP on loopback."""
 
-from __future__ import annotations
-
 import json
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import pytest
 
 pytest.importorskip("mcp", reason="mcp is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
 pytestmark = pytest.mark.space
 

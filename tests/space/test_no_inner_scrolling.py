@@ -1,29 +1,24 @@
 """The page scrolls, no box does: measured in a real browser on documents with wide tables, on a phone and a desktop."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from arena_fixture import fill
-from compare_fixture import filled, own_pages, served
-from fixture_runs import write_runs
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
-
-import listening_fixture
-from large_board import write_large_board
-from test_database_away import DOCUMENT
 
 from podeval.arena import Arena, Ballot
 from podeval.store.database import Database
 from podeval.store.tables import Battle
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
+from tests.fakes.loopback_server import serve_app
+from tests.leaderboard.large_board import write_large_board
+from tests.space import listening_fixture
+from tests.space.arena_fixture import fill
+from tests.space.compare_fixture import filled, own_pages
+from tests.space.fixture_runs import write_runs
+from tests.space.test_database_away import DOCUMENT
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
@@ -54,7 +49,7 @@ def wide_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     runs = write_large_board(tmp_path_factory.mktemp("wide") / "runs", systems=4, keys=40, slices=12)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
-        with served(own_pages(runs)) as url:
+        with serve_app(own_pages(runs)) as url:
             yield url
 
 
@@ -87,7 +82,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     listening_fixture.fill(runs / "podeval.db", runs / "listening")
     vote_and_leave_out(runs / "podeval.db")
     submission = receive_with_items(runs / "podeval.db", 40)
-    with served(own_pages(runs, "admin", "arena", "listening", "listening_results", "submit")) as url:
+    with serve_app(own_pages(runs, "admin", "arena", "listening", "listening_results", "submit")) as url:
         yield url, submission
 
 

@@ -1,8 +1,5 @@
 """Programs that see nothing but descriptions, of named endpoints or of tools, do what people come for."""
 
-from __future__ import annotations
-
-import sys
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -11,17 +8,17 @@ from typing import Any
 import pandas as pd
 import pytest
 
-pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.submissions.conftest import model_files
 
-from arena_fixture import fill
-from fixture_runs import write_runs
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
 from podeval.arena import Arena, Ballot
 from podeval.arena.ranking import Rankings
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.tables import Battle
+from tests.space.arena_fixture import fill
+from tests.space.fixture_runs import write_runs
 
 pytestmark = pytest.mark.space
 
@@ -110,7 +107,7 @@ def battles_of(document: dict[str, Any], system: str) -> int:
 def test_the_best_system_for_wer_in_english_a_check_of_a_repo_and_the_battles_of_a_system(
     program: Program, hub_client: Any, met: set[str]
 ) -> None:
-    from walkthrough import REPO, TESTS, module_at
+    from tests.space.walkthrough import REPO
 
     metrics = program.ask("every metric", "direction")
     wer = next(metric for metric in metrics if metric["title"] == "WER")
@@ -121,7 +118,7 @@ def test_the_best_system_for_wer_in_english_a_check_of_a_repo_and_the_battles_of
     overall = program.ask("numbers of one benchmark", "best first", **wanted)
     assert next(row for row in overall if row["key"] == "wer")["system"] == RIVAL, "English is asked for"
 
-    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    hub_client.repos.publish("models", REPO, model_files())
     checked = program.ask("model repo", "queue nothing", repo=REPO)
     assert checked["passed"] is True
     assert checked["document"]["system"]["licence"] == "apache-2.0"
@@ -137,8 +134,8 @@ def test_the_best_system_for_wer_in_english_a_check_of_a_repo_and_the_battles_of
 def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
     address: str, hub_client: Any, met: set[str]
 ) -> None:
-    from test_mcp import asked, called
-    from walkthrough import REPO, TESTS, module_at
+    from tests.space.test_mcp import asked, called
+    from tests.space.walkthrough import REPO
 
     async def work(client: Any) -> Any:
         return await client.list_tools()
@@ -154,7 +151,7 @@ def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
     )
     best = next(row for row in numbers["numbers"] if row["key"] == "wer" and row["rank_best"] == 1)
     assert (best["system"], best["better"]) == (BEST_IN_ENGLISH, "lower")
-    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    hub_client.repos.publish("models", REPO, model_files())
     checked = called(address, tool("model repo", "queue nothing"), repo=REPO)
     assert (checked["passed"], checked["refusals"]) == (True, [])
     refused = called(address, tool("model repo", "queue nothing"), repo=REPO, task="podcast", track="write")
@@ -180,10 +177,11 @@ def test_who_is_not_signed_in_has_a_model_repo_looked_over_as_anybody_sees_it_an
     from auth import SignIn
     from services import open_services
     from submission_check import SubmissionCheck
-    from walkthrough import REPO, TESTS, module_at
     from website import Site, TooMany
 
-    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    from tests.space.walkthrough import REPO
+
+    hub_client.repos.publish("models", REPO, model_files())
     monkeypatch.setenv("HF_TOKEN", "hf_of_this_board")
     asked: list[str | None] = []
     answer = hub_client.repos.answer

@@ -1,7 +1,5 @@
 """The report of `podeval score` in a browser: it plays from where a word or a plot is clicked, and prints."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Score tab: what visitors measure there and when they may; what of Gradio is answered, and what programs call."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -19,7 +17,6 @@ import soundfile
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 pytestmark = pytest.mark.space
@@ -261,7 +258,6 @@ def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the
 
 
 def test_the_tab_of_an_address_is_in_front_in_the_language_of_its_reader(client: TestClient) -> None:
-    import json
 
     for address, language, tab in (("/", "en", "leaderboard"), ("/queue", "zh", "queue")):
         page = client.get(address, headers={"accept-language": language}).text
@@ -397,36 +393,3 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     assert not abroad
     assert not failed
     context.close()
-
-
-def read_score_tab(client: TestClient, query: str) -> tuple[dict[str, Any], dict[str, list[str]], dict[str, list[str]]]:
-    """The parts of the tab as the page has them: their tabs, what each offers, and what is chosen."""
-    page = client.get(f"/score{query}").text
-    config = json.loads(page.partition("window.gradio_config = ")[2].partition(";</script>")[0])
-    parts = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
-    metrics = {name: parts[f"score-{name}-metrics"] for name in ("recording", "script")}
-    offered = {name: [value for _, value in props["choices"]] for name, props in metrics.items()}
-    return parts["score-tabs"], offered, {name: props["value"] for name, props in metrics.items()}
-
-
-@pytest.mark.long
-def test_metric_spaces_link_to_the_tab_with_their_metric_chosen(board_app: ModuleType, runs: Path) -> None:
-    spaces = Path(__file__).parents[2] / "hf_metrics"
-    with TestClient(board_app.build(runs)) as client:
-        tabs, offered, chosen = read_score_tab(client, "")
-        assert tabs.get("selected") is None
-        assert {"loudness", "dnsmos", "sptd"} <= set(chosen["recording"]), "without a link, not one alone"
-        assert chosen["script"] == offered["script"]
-        links = {}
-        for name in catalogue.NAMES:
-            for file in ("README.md", "index.html"):
-                text = (spaces / name / file).read_text(encoding="utf-8")
-                links[name, file] = re.findall(r"https://podeval-leaderboard\.hf\.space/score(\?metric=\w+)", text)
-        everything = {*offered["recording"], *offered["script"]}
-        assert {name for (name, _), found in links.items() if found} == everything
-        assert all(found in ([], [f"?metric={name}"]) for (name, _), found in links.items())
-        for part, name in (("recording", "sptd"), ("script", "mattr")):
-            tabs, _, now = read_score_tab(client, links[name, "index.html"][0])
-            assert tabs["selected"] == part
-            assert now == chosen | {part: [name]}
-        assert read_score_tab(client, "?metric=<script>")[2] == chosen

@@ -1,11 +1,7 @@
 """What visitors send to the Score tab: bounded while it comes, refused in our words, and recorded by a microphone."""
 
-from __future__ import annotations
-
-import contextlib
 import os
 import socket
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,9 +15,7 @@ import soundfile
 from starlette.testclient import TestClient
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-from accessibility import picture
 
 pytestmark = pytest.mark.space
 
@@ -93,86 +87,6 @@ def test_gradios_page_asks_after_an_upload_that_was_refused_and_is_answered(clie
         answer = client.get(f"{prefix}/gradio_api/upload_progress?upload_id=never{prefix[1:]}")
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
         assert answer.text == 'data: {"msg": "done"}\n\n'
-
-
-@pytest.mark.long
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("language", "width", "sentence"),
-    [("en-US", 1280, "This file is larger than 20 MB"), ("zh-CN", 390, "此文件超过 20 MB")],
-)
-def test_a_strangers_too_large_file_is_not_sent_and_the_sentence_stays_until_the_next(
-    serving: Any, chromium: Any, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    language: str, width: int, sentence: str,
-) -> None:  # fmt: skip
-    import site_app
-    import tabs_frame
-
-    for module in (site_app, tabs_frame):
-        monkeypatch.setattr(module, "find_recordings_sender", lambda site, request: "")
-    address = serving(tmp_path / "runs")
-    context = chromium.new_context(viewport={"width": width, "height": 800}, locale=language)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    uploads: list[str] = []
-    page.on("request", lambda r: uploads.append(r.url) if "/upload?" in r.url else None)
-    page.goto(f"{address}score")
-    page.wait_for_selector("#score-audio input[type=file]", state="attached")
-    large = tmp_path / "large.wav"
-    with large.open("wb") as file:
-        file.truncate(21 * 2**20)
-    place = page.locator("#score-problem [role=alert]").filter(has_text=sentence)
-    for _ in range(20):
-        page.set_input_files("#score-audio input[type=file]", str(large))
-        with contextlib.suppress(Exception):
-            place.wait_for(timeout=3_000)
-            break
-    assert uploads == []
-    page.locator(".toast-body").first.wait_for()
-    assert "File(s)" not in page.inner_text("body"), "in our words alone"
-    page.locator(".toast-body button").first.click()
-    page.wait_for_selector(".toast-body", state="detached")
-    assert place.is_visible(), "what passes is said where it stays"
-    picture(page, f"score-too-large-{width}")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.set_input_files("#score-audio input[type=file]", str(tone))
-    page.wait_for_function("document.body.innerText.includes('0:06')")
-    assert place.count() == 0
-    context.close()
-
-
-@pytest.mark.long
-@pytest.mark.browser
-@pytest.mark.parametrize(("language", "width"), [("en-US", 1280), ("zh-CN", 390)])
-def test_a_microphone_is_recorded_and_measured_without_an_error_in_the_console(
-    serving: Any, chromium: Any, tmp_path: Path, language: str, width: int
-) -> None:
-    address = serving(tmp_path / "runs")
-    heard = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--no-sandbox"]
-    browser = chromium.browser_type.launch(executable_path="/usr/bin/chromium", args=heard)
-    context = browser.new_context(viewport={"width": width, "height": 900}, permissions=["microphone"], locale=language)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    wrong: list[str] = []
-    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("response", lambda r: wrong.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    page.goto(f"{address}score")
-    page.locator("#score-audio button.icon").nth(1).click()
-    page.locator("#score-audio button.record-button").click()
-    page.wait_for_function("document.querySelector('#score-audio').innerText.includes('0:03')")
-    page.locator("#score-audio button.stop-button").click()
-    page.wait_for_selector("#score-audio button.play-pause-button")
-    page.locator("#score-choices button").first.click()
-    page.wait_for_selector("#score-recording-metrics input >> visible=true")
-    for box in page.locator("#score-recording-metrics").get_by_role("checkbox").all():
-        box.set_checked(False)
-    page.locator("#score-recording-metrics input[name=loudness]").check()
-    page.click("#score-measure")
-    page.wait_for_selector("#score-values a[download]", timeout=300_000)
-    picture(page, f"score-microphone-{width}")
-    assert wrong == []
-    browser.close()
 
 
 def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(

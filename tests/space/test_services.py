@@ -1,7 +1,5 @@
 """What a Space takes that loses its disk at every restart."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,9 +1,6 @@
 """The tabs as a reader goes through them: back button, keyboard alone, and a server that is away in between."""
 
-from __future__ import annotations
-
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,13 +10,13 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parent))
+from tests.submissions.conftest import model_files
 
-from walkthrough import REPO, TESTS, module_at
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
+from tests.space.walkthrough import REPO
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 NAME = "A voice, typed <b>by hand</b>"
@@ -59,7 +56,7 @@ class RestartedSite:
 
 @pytest.fixture
 def restarted(board_app: ModuleType, hub_client: Any, tmp_path: Path) -> Iterator[RestartedSite]:
-    hub_client.repos.publish("models", REPO, module_at(TESTS / "submissions/conftest.py").model_files())
+    hub_client.repos.publish("models", REPO, model_files())
     site = RestartedSite(board_app, tmp_path / "runs")
     site.start()
     yield site
@@ -276,8 +273,3 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
     assert [name for name, _ in walk_through(page, "about")] == links
     assert len(links) > 5
     assert visit.errors == []
-
-
-def test_what_is_left_of_scripts_stays_within_what_was_set() -> None:
-    lines = sum(len(path.read_text("utf-8").splitlines()) for path in (TESTS.parent / "space/static").glob("*.js"))
-    assert lines <= 1_600, "what Gradio's components do is not written by us"

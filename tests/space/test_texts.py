@@ -1,12 +1,8 @@
 """What pages say: words of the field, the same in both languages, and nothing that only its authors would say."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 from podeval.text.message_catalogue import read_messages, read_texts
 
@@ -36,15 +32,6 @@ OF_THE_ENGINE = (
 NAMES = frozenset({"podeval", "Parquet", "English", "Home", "Krippendorff's α"})
 """Texts that are names, which Chinese pages say as they are."""
 PLACEHOLDER = re.compile(r"\{\w*\}")
-QUOTED = (
-    *("before they are kept", "Not kept yet", "Every rule is kept", "The same as a table", "Play again and again"),
-    *("Leave it to chance", "Who was who", "Your share", "This could not be done", "For programs", "Against it"),
-    *("How the numbers come about", "The other system", "Why not", "Who runs this board", "They are taken"),
-    *("Give it again for new runs", "larger always better", "errors errors", "Nothing has been measured here yet"),
-    *("are not told", "are told", "is told", "stands on the trail", "USD are gone", "What was seen", "Do this?"),
-    *("than which nothing", "What it made is kept", "what became of the rest", "is worked on", "Who came"),
-)
-"""What reviewers quoted as a dialect of ours."""
 CHINESE = (
     *("对数少于", "中间值为 1000", "十比一的胜率", "都需要一个人", "谜底", "已经相遇", "尚未相遇", "从未相遇"),
     *("若干嗓音", "你自己", "数字从何而来", "听众的度量", "您已听完全部"),
@@ -65,22 +52,6 @@ def messages(language: str) -> dict[str, str]:
     """Every text of a language by its id, its page before it."""
     files = sorted((SPACE / "locale" / language / "LC_MESSAGES").glob("*.po"))
     return {f"{file.stem}/{id}": text for file in files for id, text in read_messages(file).items()}
-
-
-def test_nothing_that_was_quoted_is_said_any_more() -> None:
-    said = {f"en/{id}": text for id, text in messages("en").items()}
-    said |= {str(path.name): path.read_text("utf-8") for path in (SPACE / "templates").glob("*.html")}
-    said |= {str(path.name): '"Why not"' for path in (SPACE / "tabs").glob("*.py") if '"Why not"' in path.read_text()}
-    wrong = [f"{place}: {quoted}" for place, text in said.items() for quoted in QUOTED if quoted in text]
-    wrong += [f"zh/{id}: {quoted}" for id, text in messages("zh").items() for quoted in CHINESE if quoted in text]
-    assert not wrong
-
-
-@pytest.mark.parametrize("page", sorted(EXPECTED))
-def test_pages_are_called_as_the_field_calls_them(page: str) -> None:
-    own = read_texts(SPACE / "locale", "en", (page,))[page]
-    for name, word in EXPECTED[page].items():
-        assert word == own.get(name, next((part[name] for part in own.values() if name in (part or ())), None))
 
 
 def test_both_languages_say_the_same_things_with_the_same_places_for_values() -> None:

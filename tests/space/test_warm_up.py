@@ -1,7 +1,5 @@
 """The first reader of a language waits for nothing that is put together once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 from typing import Any

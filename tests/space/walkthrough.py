@@ -5,25 +5,20 @@ and publishing are the real ones, without a sandbox, as on a Space. `python test
 pictures of docs/walkthrough.md anew.
 """
 
-from __future__ import annotations
-
-import importlib
-import importlib.util
 import io
 import json
-import socket
-import sys
 import tempfile
-import threading
-import time
 import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.fakes.loopback_hub import LoopbackHub, point_client_to
+from tests.fakes.loopback_server import serve_app
+from tests.submissions.conftest import model_files
 
 TESTS = Path(__file__).parents[1]
 REPO = "alice/tiny-voice"
@@ -35,20 +30,6 @@ SETTINGS = {
     "PODEVAL_JOBS_TIMEOUT": "1h",
     "HF_TOKEN": "hf_abcdefghijklmnopqrstuv",
 }
-
-
-def module_at(path: Path) -> ModuleType:
-    """A module by its path, loaded once."""
-    name = path.stem
-    if name in sys.modules and sys.modules[name].__file__ == str(path):
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def tone(seconds: float = 0.5) -> bytes:
@@ -81,38 +62,25 @@ def evaluating_space(folder: Path, hub: Any, patch: pytest.MonkeyPatch) -> Itera
         hub: the loopback Hub, to which the client is turned already.
         patch: undoes what is set here.
     """
-    import uvicorn
-
     from podeval import benchmarks
     from podeval.metrics import catalogue
     from podeval.submissions import sandbox
+    from tests.fakes import tiny_worker as tiny
 
-    sys.path[:0] = [str(TESTS.parent / "space")]
-    tiny, fixtures = module_at(TESTS / "submissions/tiny_worker.py"), module_at(TESTS / "submissions/conftest.py")
     patch.setattr(catalogue, "NAMES", tuple(dict.fromkeys((*catalogue.NAMES, "tally"))))
     patch.setitem(benchmarks.find_all(), "ten", tiny.BENCHMARK)
     patch.setattr(sandbox, "explain_missing_isolation", lambda: "a Space has no bubblewrap")
     for name, value in {**SETTINGS, "PODEVAL_WORK": str(folder / "work")}.items():
         patch.setenv(name, value)
+    import app
     import job_worker
 
     patch.setattr(job_worker, "PAUSE", 0.3)
     patch.setattr(job_worker, "JOB_PAUSE", 0.1)
-    hub.repos.publish("models", REPO, fixtures.model_files())
+    hub.repos.publish("models", REPO, model_files())
     hub.repos.jobs.plays = speak
-    app = module_at(TESTS.parent / "space/app.py").build(folder / "runs")
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(timeout=20)
+    with serve_app(app.build(folder / "runs")) as address:
+        yield address
 
 
 def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: None) -> None:
@@ -158,24 +126,17 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
 
 def main() -> None:
     """Make the pictures."""
-    from huggingface_hub import constants
     from playwright.sync_api import sync_playwright
 
-    hubs = module_at(TESTS / "loopback_hub.py")
     pictures = TESTS.parent / "docs/walkthrough"
     pictures.mkdir(exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="podeval-walk-") as scratch,
         pytest.MonkeyPatch.context() as patch,
-        hubs.LoopbackHub(Path(scratch) / "spaces") as hub,
+        LoopbackHub(Path(scratch) / "spaces") as hub,
         sync_playwright() as playwright,
     ):
-        patch.setattr(constants, "ENDPOINT", hub.url)
-        template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-        for place in (constants, importlib.import_module("huggingface_hub.file_download")):
-            patch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-        patch.setattr(constants, "HF_HUB_CACHE", f"{scratch}/cache")
-        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        point_client_to(hub, patch, Path(scratch) / "cache")
         with evaluating_space(Path(scratch), hub, patch) as address:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
             page = browser.new_context(viewport={"width": 1100, "height": 800}, reduced_motion="reduce").new_page()

@@ -4,16 +4,13 @@
 """
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.leaderboard import papers
 from podeval.stats.bias import length_bias, position_bias, preference, wilson
-
-TABLES = Path(papers.__file__).parent / "paper_tables"
+from podeval.validation.published import TABLES
 
 
 def mtalk_table_3() -> dict[str, dict[str, tuple[float, float, float]]]:

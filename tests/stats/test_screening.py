@@ -4,18 +4,14 @@
 """
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from podeval.errors import BadInput
-from podeval.leaderboard import papers
-from podeval.stats.agreement import inter_rater
 from podeval.stats.mushra_scores import Mark, reliability, standings, tabulate_marks
 from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, screen, screen_by_shares, screen_pam
-
-TABLES = Path(papers.__file__).parent / "paper_tables"
+from podeval.validation.published import TABLES
 
 
 def page(rater: str, name: str, **values: float) -> list[Mark]:
@@ -103,9 +99,7 @@ def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> N
     assert by_name["HQ"].best is None
     assert by_name["x"].mean.clusters == 8
     assert reliability(marks).value > 0.8
-    raters, table = tabulate_marks(marks)
-    assert raters == [f"r{n}" for n in range(8)]
-    assert inter_rater(table)[0][1].value > 0.9
+    assert tabulate_marks(marks)[0] == [f"r{n}" for n in range(8)]
     with pytest.raises(BadInput, match="twice"):
         standings([*marks, marks[0]])
     # A third system that one listener heard on one page takes nobody's rank away.

@@ -1,10 +1,6 @@
 """Evidence that may be looked at after each pair: exact under symmetry, and strong where all pairs agree."""
 
-import importlib.util
-import sys
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +12,7 @@ from podeval.stats.sequential import (
     permutation_p,
     sequential_interval,
 )
+from studies import regression_gate as study
 
 
 def test_who_bets_on_equal_systems_keeps_their_capital_on_average() -> None:
@@ -81,18 +78,6 @@ def test_repeats_are_compared_by_all_their_rearrangements() -> None:
     assert many == pytest.approx(1 / 20_001), "drawn, with the one at hand among them"
 
 
-@pytest.fixture(scope="module")
-def study() -> Any:
-    path = Path(__file__).parents[1] / "studies" / "regression_gate.py"
-    spec = importlib.util.spec_from_file_location("regression_gate_study", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["regression_gate_study"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("values", ["like WER", "like DNSMOS"])
 @pytest.mark.parametrize(
     ("items", "seeds", "comparisons"),
@@ -103,7 +88,7 @@ def study() -> Any:
     ],
 )
 def test_at_most_five_percent_of_equal_systems_fail_however_often_one_looks(
-    study: Any, values: str, items: int, seeds: int, comparisons: int, capsys: pytest.CaptureFixture[str]
+    values: str, items: int, seeds: int, comparisons: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     once, often, any_way = study.share_failed(study.DRAWS[values], items, seeds, 0.0, comparisons)
     step = {"like WER": 0.05, "like DNSMOS": 0.1}[values]

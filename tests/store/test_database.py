@@ -36,7 +36,7 @@ def test_migrations_can_be_taken_back_and_made_again(database_place: str) -> Non
     with Database(database_place) as database:
         with database.engine.execution_options(writes=True).begin() as connection:
             command.downgrade(build_configuration(connection), "base")
-        with pytest.raises(StoreUnusable, match="podeval arena init"):
+        with pytest.raises(StoreUnusable, match="podeval arena status"):
             Database(database_place, migrate=False)
         upgrade(database.engine, database.name)
         with database.writing() as session:

@@ -1,8 +1,6 @@
 """An acknowledged vote is on the disk: after a kill, and after a loss of power that takes everything not synced."""
 
-import importlib.util
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,28 +11,25 @@ from sqlalchemy import event, select
 
 from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
+from tests.store import crashing_disk
 
 Make = Callable[..., Any]
 
 VOTES_UNTIL_KILLED = """
-import importlib.util, itertools, sys
-spec = importlib.util.spec_from_file_location("small_arena", sys.argv[1])
-small = importlib.util.module_from_spec(spec)
-sys.modules["small_arena"] = small
-spec.loader.exec_module(small)
-arena = small.SmallArena(sys.argv[2], systems=12, items=4, most_an_hour=10_000)
-arena.vote(f"warm{sys.argv[3]}", id=f"warm-up-{sys.argv[3]}")
+import itertools, sys
+from tests.fakes.small_arena import SmallArena
+arena = SmallArena(sys.argv[1], systems=12, items=4, most_an_hour=10_000)
+arena.vote(f"warm{sys.argv[2]}", id=f"warm-up-{sys.argv[2]}")
 print("ready", flush=True)
 for number in itertools.count():
-    done = arena.vote(f"p{sys.argv[3]}x{number % 40}", id=f"vote-{sys.argv[3]}-{number:06}")
+    done = arena.vote(f"p{sys.argv[2]}x{number % 40}", id=f"vote-{sys.argv[2]}-{number:06}")
     print(done.vote, flush=True)
 """
 
 
 def acknowledged_until_killed(python: Any, output: Path, place: str, round_: int, after: float) -> list[str]:
     """Votes that a process acknowledged before it was killed, so many seconds after the third."""
-    small = Path(__file__).parents[1] / "small_arena.py"
-    process = python.start(VOTES_UNTIL_KILLED, output, str(small), place, str(round_))
+    process = python.start(VOTES_UNTIL_KILLED, output, place, str(round_))
     while not (output.exists() and output.read_text().count("\n") > 3):
         assert process.poll() is None, output.read_text()
         time.sleep(0.005)
@@ -63,15 +58,9 @@ def test_acknowledged_votes_survive_kills_at_random_moments(
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("crashing_disk", Path(__file__).parent / "crashing_disk.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules["crashing_disk"] = module
-    if module.library() is None:
+    if crashing_disk.library() is None:
         pytest.skip("this Python has SQLite built in, so its writes cannot be watched")
-    made = module.CrashingDisk(tmp_path)
+    made = crashing_disk.CrashingDisk(tmp_path)
     made.start()
     yield made
     made.stop()

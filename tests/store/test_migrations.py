@@ -1,7 +1,5 @@
 """From every earlier schema, with rows in every table, to this one: nothing is lost and nothing is changed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,6 @@
 """The service and the backup find the same secret."""
 
 import string
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,7 +149,6 @@ def test_what_needs_no_secret_goes_on_without_it(database: Database, tmp_path: P
 
 
 def test_a_site_does_not_start_without_the_secret_of_its_people(database: Database, tmp_path: Path) -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
     from services import open_services
 

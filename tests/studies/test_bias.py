@@ -2,7 +2,6 @@
 
 import csv
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.analysis import recording as analysis_recording
 from podeval.analysis.cache import Cache

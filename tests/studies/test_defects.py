@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-STUDIES = Path(__file__).parent
+STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,8 @@
 """Repos on the loopback Hub that pass the gate, to be spoilt one way at a time."""
 
-import importlib.util
 import json
 import shutil
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -101,23 +99,11 @@ def outputs_document() -> Callable[..., Submission]:
     return make
 
 
-def beside(name: str) -> ModuleType:
-    """A module of this folder, or by a path from it."""
-    path = Path(__file__).parent / f"{name}.py"
-    if path.stem in sys.modules:
-        return sys.modules[path.stem]
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def tiny_module() -> ModuleType:
-    return beside("tiny_worker")
+    from tests.fakes import tiny_worker
+
+    return tiny_worker
 
 
 @pytest.fixture
@@ -170,10 +156,6 @@ def queue(store: Path, request: pytest.FixtureRequest) -> Iterator[Queue]:
 
 @pytest.fixture
 def ordeal() -> Any:
-    return beside("ordeal")
+    from tests.submissions import ordeal
 
-
-@pytest.fixture(scope="session", name="beside")
-def beside_fixture() -> Any:
-    """A module of this folder, by name or by a path from it."""
-    return beside
+    return ordeal

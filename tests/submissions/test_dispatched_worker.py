@@ -19,14 +19,13 @@ pytest.importorskip("procrastinate")
 
 COMMAND = """
 import sys
-sys.path.insert(0, {folder!r})
-import tiny_worker as tiny
+from tests.fakes import tiny_worker as tiny
 tiny.settle_in()
 from podeval.cli import main
 from podeval.leaderboard import build
 build.build = lambda board: None
 sys.argv = ["podeval", "worker", "--watch", "--dispatch", "--trust-models", "--pause", "0.5",
-    "--database", {database!r}, "--board", {place!r} + "/board", "--work", {place!r} + "/work"]
+    "--database", {database!r}, "--runs", {place!r} + "/board", "--work", {place!r} + "/work"]
 main()
 """
 
@@ -48,8 +47,7 @@ def start(database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[
     running: list[Any] = []
 
     def begin() -> Any:
-        folder = str(Path(__file__).parent)
-        program = COMMAND.format(folder=folder, place=str(tmp_path), database=database)
+        program = COMMAND.format(place=str(tmp_path), database=database)
         log = tmp_path / f"worker-{len(running)}.log"
         running.append(warm_python.start(program, log, environment={"TALLY_HOLD": str(tmp_path / "hold")}))
         return running[-1]

@@ -13,6 +13,7 @@ from podeval.hub.retry import HubUnavailable
 from podeval.submissions.gate import Gate, GateLimits
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.systems.submission import Submission
+from tests.submissions.conftest import model_files, safetensors
 
 Submitted = Callable[..., Submission]
 
@@ -151,20 +152,14 @@ def test_a_task_that_does_not_do_the_track_is_refused_with_one_that_does(submitt
 @pytest.fixture
 def adapter(submitted: Submitted, hub_client: Any) -> Callable[..., Submission]:
     """An adapter repo on bob/base."""
-    from importlib import util
 
     def make(stated: Any = "bob/base", base: dict[str, bytes | None] | None = None, **source: Any) -> Submission:
-        conftest = util.spec_from_file_location("gate_conftest", Path(__file__).parent / "conftest.py")
-        assert conftest
-        assert conftest.loader
-        module = util.module_from_spec(conftest)
-        conftest.loader.exec_module(module)
         if base is not None:
-            hub_client.repos.publish("models", "bob/base", module.model_files(**base))
+            hub_client.repos.publish("models", "bob/base", model_files(**base))
         changes = {
             "config.json": None,
             "model.safetensors": None,
-            "adapter_model.safetensors": module.safetensors((4,)),
+            "adapter_model.safetensors": safetensors((4,)),
             "adapter_config.json": json.dumps({"base_model_name_or_path": stated, "revision": None}).encode(),
         }
         return submitted(changes=changes, **source)

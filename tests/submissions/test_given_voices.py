@@ -71,4 +71,4 @@ def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[.
     submission = Submission.model_validate(make_document(revision="0" * 40))
     assert list_entries(submission) == (ENTRY,)
     places = {entry.split for entry in list_possible_runs(submission)}
-    assert places >= {"demo", "topics", "spontaneous", "topics_v1"}, "what was published before is still found"
+    assert places >= {"demo", "topics", "spontaneous"}, "what was published before is still found"

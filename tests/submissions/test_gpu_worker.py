@@ -1,6 +1,5 @@
 """`podeval worker --gpu`: what its sandbox hands in, what it refuses, and from queue to board, with a GPU or as if."""
 
-import importlib.util
 import json
 import sys
 from dataclasses import replace
@@ -123,7 +122,7 @@ def submit_and_work(makers: Path, name: str, tiny: ModuleType, hub: Any, store: 
     document = folder / "submission.yaml"
     document.write_text(yaml.safe_dump(plain))
     trust = ["--trust-models"] if sandbox.explain_missing_isolation() else []
-    places = ["--database", str(store), "--board", str(folder / "board")]
+    places = ["--database", str(store), "--runs", str(folder / "board")]
     for words in (
         ["submit", str(document), "--database", str(store)],
         ["worker", "--once", "--gpu", *trust, *places, "--work", str(folder / "work")],
@@ -132,16 +131,6 @@ def submit_and_work(makers: Path, name: str, tiny: ModuleType, hub: Any, store: 
         assert done.exit_code == 0, done.output
     assert "published" in done.output
     return RunFolder(folder / "board", "ten", "demo", name)
-
-
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def explain_no_gpu() -> str:
@@ -164,7 +153,8 @@ def test_a_full_size_random_model_goes_from_queue_to_board_on_a_real_gpu(
     if why := explain_no_gpu():
         pytest.skip(why)
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
-    models = load(TESTS / "performance/full_size_models.py")
+    from studies.speed import full_size_models as models
+
     mms = next(one for one in models.MODELS if one.published == "facebook/mms-tts-eng")
     voices = {"vocab_size": 38, "num_speakers": 109, "speaker_embedding_size": 256}
     model = replace(mms, parts=(models.Part("", "VitsModel", voices),))

@@ -96,9 +96,11 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
 )
 @pytest.mark.usefixtures("tiny")
-def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], beside: Any, hub_client: Any) -> None:
+def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], hub_client: Any) -> None:
     pytest.importorskip("transformers")
-    folder = beside("../systems/adapters/tiny_submissions").vits(Path.cwd().parent / "vits", speakers=2)
+    from tests.fakes import tiny_submissions
+
+    folder = tiny_submissions.vits(Path.cwd().parent / "vits", speakers=2)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     commit = hub_client.repos.publish("models", "alice/vits", {**files, "README.md": CARD}).refs["main"]
     write_document({"kind": "model", "repo": "alice/vits", "revision": commit, "task": "text-to-speech"}, "ten")

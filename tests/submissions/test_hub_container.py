@@ -15,6 +15,7 @@ from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
+from tests.submissions.conftest import safetensors
 
 ENGINE = Path(__file__).parents[2] / "benchmark"
 
@@ -76,10 +77,11 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_what_a_job_is_told_is_read_in_its_container_and_what_it_answers_is_heard(
-    tiny: ModuleType, beside: Any, hub_client: Any, store: Path, tmp_path: Path
+    tiny: ModuleType, hub_client: Any, store: Path, tmp_path: Path
 ) -> None:
     """By a model of no class that there is: it is refused where it would be opened, before anything heavy is."""
-    hub, safetensors = beside("test_hub_jobs"), beside("conftest").safetensors
+    from tests.submissions import test_hub_jobs as hub
+
     files = {"config.json": b'{"model_type": "unheard_of"}', "model.safetensors": safetensors()}
     hub_client.repos.publish("models", "x/singer", files, sha="a" * 40)
     hub_client.repos.jobs.plays = Container(tmp_path / "container")
@@ -98,11 +100,12 @@ def test_what_a_job_is_told_is_read_in_its_container_and_what_it_answers_is_hear
 
 @pytest.mark.long
 def test_what_a_job_is_told_makes_a_real_model_speak(
-    tiny: ModuleType, beside: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
-    hub = beside("test_hub_jobs")
-    makers = beside_adapters("tiny_submissions")
+    from tests.fakes import tiny_submissions as makers
+    from tests.submissions import test_hub_jobs as hub
+
     folder = makers.vits(tmp_path / "made", speakers=2)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     hub_client.repos.publish("models", "x/singer", files, sha="a" * 40)
@@ -124,16 +127,3 @@ def test_what_a_job_is_told_makes_a_real_model_speak(
     assert output.details["versions"]["transformers"]
     assert run.summaries()[0].metrics[0].scored == 10
     hub.wait_for(lambda: any("item_3: made" in line for line in log))
-
-
-def beside_adapters(name: str) -> ModuleType:
-    """A module of the adapters' tests."""
-    import importlib.util
-
-    path = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -110,7 +110,7 @@ def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(
 
 def test_an_operator_does_it_afterwards(tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path) -> None:
     row = enqueue(tiny, queue)
-    place = ["--database", str(tmp_path / "store.db"), "--board", str(tmp_path / "board")]
+    place = ["--database", str(tmp_path / "store.db"), "--runs", str(tmp_path / "board")]
 
     def publish(*options: str) -> str:
         done = CliRunner().invoke(app, ["submissions", "publish", row.id, *place, *options], catch_exceptions=False)

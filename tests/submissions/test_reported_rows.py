@@ -1,13 +1,10 @@
 """What LFS-Bench, PodBench and MTalk-Bench print of systems: all of it is here, to the digit, and on the board."""
 
 import csv
-import importlib.util
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -19,6 +16,7 @@ from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all
+from studies import reported_rows as script
 
 REPOSITORY = Path(__file__).parents[2]
 TREE = REPOSITORY / "submissions"
@@ -42,20 +40,6 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("runs")
     build(folder)
     return pd.read_parquet(folder / "board.parquet")
-
-
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location(
-        "reported_rows", REPOSITORY / "tests" / "studies" / "reported_rows.py"
-    )
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["reported_rows"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["reported_rows"]
 
 
 def printed(paper: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -105,7 +89,7 @@ def test_printed_spreads_and_counts_stand_beside_their_values(paper: str) -> Non
 
 
 @needs_tables
-def test_the_folders_are_what_the_script_makes_of_the_tables(script: ModuleType, tmp_path: Path) -> None:
+def test_the_folders_are_what_the_script_makes_of_the_tables(tmp_path: Path) -> None:
     assert script.write(TABLES, tmp_path) == len(FIGURES)
     assert (tmp_path / "left_out.csv").read_text() == (TREE / "left_out.csv").read_text()
     for table in tmp_path.glob("*/results.csv"):
@@ -239,7 +223,7 @@ def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     assert len(set(settled.choices.protocols)) == len(settled.choices.protocols)
 
 
-def test_a_reported_system_links_to_itself_and_not_to_the_benchmark_that_measured_it(script: ModuleType) -> None:
+def test_a_reported_system_links_to_itself_and_not_to_the_benchmark_that_measured_it() -> None:
     measuring = {*script.PAPERS.values(), "2510.00485"}
     with script.SYSTEMS.open(encoding="utf-8", newline="") as table:
         systems = list(csv.DictReader(table))
@@ -256,7 +240,7 @@ def test_a_licence_is_named_or_it_is_said_why_it_is_not() -> None:
             assert system.licence != "proprietary" or not system.open, system.id
 
 
-def test_what_a_licence_was_read_from_is_kept(script: ModuleType) -> None:
+def test_what_a_licence_was_read_from_is_kept() -> None:
     rows = list(csv.DictReader(script.SYSTEMS.read_text(encoding="utf-8").splitlines()))
     assert sum(bool(row["licence_from"]) for row in rows) == 11
     assert sorted(row["id"] for row in rows if row["unknown_because"]) == [

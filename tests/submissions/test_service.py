@@ -243,7 +243,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
     assert "cancelled" in podeval("submissions", "cancel", id_)
     assert "queued" in podeval("submissions", "retry", id_)
     trust = ["--trust-models"] if sandbox.explain_missing_isolation() else []
-    options = ["--once", *trust, "--board", str(tmp_path / "board"), "--work", str(tmp_path / "work")]
+    options = ["--once", *trust, "--runs", str(tmp_path / "board"), "--work", str(tmp_path / "work")]
     assert podeval("worker", *options) == f"{id_}: published\n"
     assert podeval("worker", *options) == "nothing to do\n"
     shown_document = json.loads(podeval("submissions", "show", id_, "--json"))

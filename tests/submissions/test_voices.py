@@ -17,6 +17,8 @@ from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import Generation, GenerationSettings, SandboxRunner
 from podeval.submissions.sandbox import SandboxLimits
+from tests.fakes import tiny_submissions
+from tests.fakes.tiny_worker import FAKE
 
 SCRIPT = [{"speaker": "Ann", "text": "Salt."}, {"speaker": "Ben", "text": "Water."}]
 ITEM = Item.model_validate(
@@ -36,9 +38,9 @@ def voices(tmp_path: Path, tiny_models: Any) -> Path:
 
 
 @pytest.mark.long
-def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path, beside: Any) -> None:
+def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path) -> None:
     pytest.importorskip("transformers")
-    model = beside("../systems/adapters/tiny_submissions").dia(tmp_path / "dia", steps=24)
+    model = tiny_submissions.dia(tmp_path / "dia", steps=24)
     for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
         path.chmod(0o755 if path.is_dir() else 0o644)
     limits = SandboxLimits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
@@ -58,9 +60,9 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     assert soundfile.info(folder.outputs / output.audio).samplerate == 24_000
 
 
-def test_what_generates_can_read_the_voices_and_nothing_beside_them(tmp_path: Path, voices: Path, beside: Any) -> None:
+def test_what_generates_can_read_the_voices_and_nothing_beside_them(tmp_path: Path, voices: Path) -> None:
     """In the sandbox, where there is one; by a stand-in for a model."""
-    fake = beside("tiny_worker").FAKE
+    fake = FAKE
     (tmp_path / "model").mkdir()
     behaviour = """
 from pathlib import Path

@@ -20,8 +20,8 @@ IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
 
 
 @pytest.fixture
-def hub_jobs(hub_client: Any, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    speak = beside("test_hub_jobs").speak
+def hub_jobs(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    from tests.submissions.test_hub_jobs import speak
 
     for name in ("IMAGE", "FLAVOR", "TIMEOUT", "NAMESPACE", "BUDGET"):
         monkeypatch.delenv(f"PODEVAL_JOBS_{name}", raising=False)
@@ -57,7 +57,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "lab")
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
-    places = ("--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     out = said("worker", "--once", *trusted(), *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
     assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
     assert f"{row.id}: published" in out
@@ -82,7 +82,7 @@ def test_every_setting_of_jobs_is_read_from_the_environment(
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
-    places = ("--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     said("worker", "--once", *trusted(), *places)
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)

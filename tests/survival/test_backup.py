@@ -393,7 +393,7 @@ def test_wrong_places_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no database"):
         backups.make_backup(tmp_path / "b.tar", tmp_path / "none.db", None)
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
-    with pytest.raises(StoreUnusable, match="podeval arena verify"):
+    with pytest.raises(StoreUnusable, match="podeval arena status"):
         backups.make_backup(tmp_path / "b.tar", tmp_path / "broken.db", None)
     (tmp_path / "full.tgz").touch()
     with pytest.raises(BadInput, match="a name of its own"):

@@ -24,14 +24,11 @@ Make = Callable[..., Any]
 VOTES = 20
 FRAME = 24 + 4096
 KILLED_AFTER_VOTES = f"""
-import importlib.util, os, signal, sys
+import os, signal, sys
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("small_arena", sys.argv[1])
-small = importlib.util.module_from_spec(spec)
-sys.modules["small_arena"] = small
-spec.loader.exec_module(small)
+from tests.fakes.small_arena import SmallArena
 from podeval.arena.vote_objects import VoteObjects
-arena = small.SmallArena(sys.argv[2], systems=12, items=4, gold_share=0.0, objects=VoteObjects(Path(sys.argv[3])))
+arena = SmallArena(sys.argv[1], systems=12, items=4, gold_share=0.0, objects=VoteObjects(Path(sys.argv[2])))
 for number in range({VOTES}):
     arena.vote(f"voter{{number % 5}}", id=f"vote-{{number:06}}")
 os.kill(os.getpid(), signal.SIGKILL)
@@ -43,9 +40,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
     """A folder with a database, its log and index as a killed program left them, and the bucket beside it."""
     folder = tmp_path_factory.mktemp("killed")
     shutil.copy(empty_store, folder / "podeval.db")
-    small = Path(__file__).parents[1] / "small_arena.py"
-    program = [sys.executable, "-c", KILLED_AFTER_VOTES, str(small), str(folder / "podeval.db"), str(folder / "bucket")]
-    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    program = [sys.executable, "-c", KILLED_AFTER_VOTES, str(folder / "podeval.db"), str(folder / "bucket")]
+    assert subprocess.run(program, check=False, cwd=Path(__file__).parents[2]).returncode == -signal.SIGKILL
     assert (folder / "podeval.db-wal").stat().st_size > 50 * FRAME
     return folder
 
@@ -106,7 +102,6 @@ def settled(left: Path) -> Path:
 def test_a_page_of_the_database_that_was_changed_is_told_before_anything_is_taken(
     left: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     pytest.importorskip("fastapi")
     from services import open_services
 
@@ -126,7 +121,6 @@ def test_a_page_of_the_database_that_was_changed_is_told_before_anything_is_take
 def test_a_site_that_starts_takes_in_what_the_bucket_has_and_says_so(
     left: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     pytest.importorskip("fastapi")
     from services import open_services
 

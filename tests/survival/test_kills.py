@@ -1,6 +1,6 @@
 """The site and the database server are killed at random moments while people vote; what was told them is there, once.
 
-Workers are killed in tests/submissions/test_worker.py (and 50 times in tests/studies/queue_kills.py), runs at each of
+Workers are killed in tests/submissions/test_worker.py (and 50 times in studies/queue_kills.py), runs at each of
 their writes in tests/runs/test_resume.py, voting programs in tests/store/test_durability.py.
 """
 
@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -28,15 +27,16 @@ from sqlalchemy import select
 from podeval.errors import StoreUnusable
 from podeval.store.database import Database, find_damage
 from podeval.store.tables import Battle, Vote
+from tests.fakes import postgresql_server
 
 Make = Callable[..., Any]
 TESTS = Path(__file__).parents[1]
 SITE = """
 import os, sys
 from pathlib import Path
-sys.path[:0] = [{space!r}, {space_tests!r}, {tests!r}]
+sys.path[:0] = [{space!r}, {repository!r}]
 import uvicorn
-from arena_fixture import site_without_board
+from tests.space.arena_fixture import site_without_board
 from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
 arena = Arena(Database({database!r}), ArenaSettings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000))
@@ -119,7 +119,7 @@ def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_t
     small_arena(systems=12, items=8).close()
     chance, port = random.Random(4), free_port()
     program = SITE.format(
-        space=str(TESTS.parent / "space"), space_tests=str(TESTS / "space"), tests=str(TESTS),
+        space=str(TESTS.parent / "space"), repository=str(TESTS.parent),
         database=database_place, runs=str(tmp_path), port=port,
     )  # fmt: skip
     voters = Voters(f"http://127.0.0.1:{port}")
@@ -157,9 +157,6 @@ class Server:
     """A PostgreSQL that can be killed and started again on the same folder."""
 
     def __init__(self, folder: Path) -> None:
-        sys.path.insert(0, str(TESTS))
-        import postgresql_server
-
         self._programs = postgresql_server.programs()
         if self._programs is None:
             pytest.skip("no PostgreSQL here (apt-get install postgresql)")

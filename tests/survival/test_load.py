@@ -1,14 +1,13 @@
-"""The load test in small: counts, no times. The measurement is `python tests/performance/load.py`."""
+"""The load test in small: counts, no times. The measurement is `python studies/speed/load.py`."""
 
 import importlib.util
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "performance" / "load.py"
+SCRIPT = Path(__file__).parents[2] / "studies" / "speed" / "load.py"
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +15,9 @@ def script() -> Any:
     for package in ("gradio", "aiohttp", "authlib"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed; pip install 'podeval[space]'")
-    spec = importlib.util.spec_from_file_location("load", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["load"] = module
-    spec.loader.exec_module(module)
-    return module
+    from studies.speed import load
+
+    return load
 
 
 @pytest.fixture
@@ -60,17 +55,3 @@ def test_votes_of_many_who_signed_in_are_all_there_once(
     for kind in ("POST /arena/votes", "POST /arena/battles", "GET audio", "GET peaks", "GET /", "GET /api/v1/board"):
         assert found["at_server"][kind]["count"] > 0
     assert 0 < found["generator_cpu_share"] < 1
-
-
-@pytest.mark.long
-def test_the_script_sees_a_vote_that_is_missing(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compared at the end is what the database holds, not what the site says."""
-    import sqlite3
-
-    place = tmp_path / "votes.db"
-    with sqlite3.connect(place) as opened:
-        opened.execute("CREATE TABLE votes (id, battle, outcome)")
-        opened.executemany("INSERT INTO votes VALUES (?, ?, ?)", [("a", "x", "a"), ("b", "x", "a"), ("c", "y", "b")])
-    there = script.votes_in(str(place))
-    compared = script.compare(there, {"a": "a", "c": "a", "d": "tie"})
-    assert compared == {"lost": ["c", "d"], "doubled": 1, "not_told": 1}

@@ -1,30 +1,16 @@
-"""A run's store with many items, in small; `python tests/performance/store_size.py` measures 100,000."""
+"""A run's store with many items, in small; `python studies/speed/store_size.py` measures 100,000."""
 
-import importlib.util
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def script() -> Any:
-    path = Path(__file__).parents[1] / "performance" / "store_size.py"
-    spec = importlib.util.spec_from_file_location("store_size", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["store_size"] = module
-    spec.loader.exec_module(module)
-    return module
+from studies.speed import store_size as script
 
 
 @pytest.mark.long
-def test_each_item_costs_the_same_however_many_there_are(
-    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_item_costs_the_same_however_many_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, not timed: syncs to the disk, and bytes read, while a run is written, resumed and shown."""
     synced, opened = [0], [0]
     sync, open_ = os.fsync, Path.open

@@ -1,12 +1,10 @@
-"""Dialogues of chance, and what meeteval 0.4.3 counts in them: `python tests/text/meeteval_cases.py [SAMPLES]` writes
+"""Dialogues of chance, and what meeteval 0.4.3 counts in them: `python studies/meeteval_counts.py [SAMPLES]` writes
 the counts; with the folder of the excerpts of AMI also those of real meetings.
 
 Needs meeteval and kaldialign on PYTHONPATH; the tests need neither. Run from the checkout with `benchmark` on it too.
 """
 
-import json
 import random
-import sys
 from pathlib import Path
 
 from podeval.text.alignment import HeardWord
@@ -88,34 +86,3 @@ def _garble(chance: random.Random, reference: Talk, words: list[str]) -> Talk:
                     HeardWord(text, word.start, word.end)
                 )
     return {name: sorted(said, key=lambda word: word.start) for name, said in heard.items() if said}
-
-
-def main() -> None:
-    """Count by meeteval and write the counts: errors of cpWER, words of the reference, errors of tcpWER."""
-    import meeteval
-    from meeteval.io.seglst import SegLST
-
-    def segments(talk: Talk) -> SegLST:
-        return SegLST(
-            [
-                {"session_id": "x", "speaker": name, "words": word.text, "start_time": word.start, "end_time": word.end}
-                for name, said in talk.items()
-                for word in said
-            ]
-        )
-
-    def count(cases: list[tuple[Talk, Talk, float]], path: Path) -> None:
-        counts = []
-        for reference, heard, collar in cases:
-            cp = meeteval.wer.cpwer(segments(reference), segments(heard))["x"]
-            tcp = meeteval.wer.tcpwer(segments(reference), segments(heard), collar=collar)["x"]
-            counts.append([cp.errors, cp.length, tcp.errors])
-        path.write_text(json.dumps(counts) + "\n", encoding="utf-8")
-
-    count(make_cases(), COUNTS)
-    if len(sys.argv) > 1:
-        count(make_meetings(Path(sys.argv[1])), COUNTS_OF_MEETINGS)
-
-
-if __name__ == "__main__":
-    main()

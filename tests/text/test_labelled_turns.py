@@ -262,7 +262,7 @@ def test_segments_without_speakers_are_one_text_and_some_without_are_noted() -> 
     assert read_any_script({"text": "Hello. Thanks.", "segments": segments}).text == "Hello. Thanks."
     script = read_any_script({"segments": [segments[0] | {"speaker": "SPEAKER_00"}, segments[1]]})
     assert script.speakers == ("SPEAKER_00", "unknown speaker")
-    assert script.notes == ("1 segments name no speaker and are read as turns of “unknown speaker”",)
+    assert script.notes == ("1 of the turns name no speaker and are read as turns of “unknown speaker”",)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What no script of ten hours comes near is refused in a sentence; what comes near is read."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

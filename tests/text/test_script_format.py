@@ -3,12 +3,12 @@
 import pytest
 
 from podeval.errors import BadInput
+from podeval.text.reasoning import strip_reasoning
 from podeval.text.script_format import (
     Minutes,
     count_length,
     find_script_problems,
     read_script,
-    strip_reasoning,
 )
 
 ENGLISH = "Host 1: Welcome back to the show.\n\nHost 2:\nThank you, it is good to be here.\nHost 1: Let us begin.\n"

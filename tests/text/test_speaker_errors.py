@@ -1,30 +1,18 @@
 """cpWER and tcpWER: equal to meeteval's on dialogues of chance, and by hand on small ones."""
 
-import importlib.util
 import json
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rapidfuzz.distance import Levenshtein
 
 from podeval.text.alignment import HeardWord
 from podeval.text.speaker_errors import count_cp_errors, count_tcp_errors
+from tests.text import meeteval_cases as cases
 
 
-@pytest.fixture(scope="module")
-def cases() -> Any:
-    """The module beside this file, whose folder is on no path."""
-    spec = importlib.util.spec_from_file_location("meeteval_cases", Path(__file__).parent / "meeteval_cases.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_both_rates_are_meetevals_on_240_dialogues_of_two_to_six_speakers(cases: Any) -> None:
+def test_both_rates_are_meetevals_on_240_dialogues_of_two_to_six_speakers() -> None:
     """`meeteval` 0.4.3 with kaldialign 0.9, counts written by meeteval_cases.py; half English, half Chinese."""
     counted = []
     for reference, heard, collar in cases.make_cases():
@@ -36,7 +24,7 @@ def test_both_rates_are_meetevals_on_240_dialogues_of_two_to_six_speakers(cases:
 
 @pytest.mark.long
 @pytest.mark.models
-def test_both_rates_are_meetevals_on_real_meetings(cases: Any, shared_data: Path) -> None:
+def test_both_rates_are_meetevals_on_real_meetings(shared_data: Path) -> None:
     """Three excerpts of AMI, transcribed and diarised twice; counts by meeteval, words not kept."""
     counted = []
     for reference, heard, collar in cases.make_meetings(shared_data / "samples"):
@@ -46,7 +34,7 @@ def test_both_rates_are_meetevals_on_real_meetings(cases: Any, shared_data: Path
     assert counted == json.loads(cases.COUNTS_OF_MEETINGS.read_text(encoding="utf-8"))
 
 
-def test_the_assignment_is_the_best_of_all(cases: Any) -> None:
+def test_the_assignment_is_the_best_of_all() -> None:
     for reference, heard, _ in cases.make_cases()[:40]:
         meant = [[word.text for word in said] for said in reference.values()]
         said = [[word.text for word in words] for words in heard.values()]

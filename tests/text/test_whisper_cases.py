@@ -49,6 +49,19 @@ def test_the_cases_of_whispers_own_test_are_normalised_as_whisper_does(text: str
         ),
         ("Kleenex™ at 5 p.m.", "Kleenex at five PM"),
         ("rock ’n’ roll it′s", "rock 'n' roll it's"),
+        ("it&#39;s &ldquo;fine&rdquo;&nbsp;&mdash; R&amp;amp;B caf&eacute;", "it's fine R and B café"),
+        ("see [the site](https://x.org/a_b) or ![a map](map.png) <!-- not this --> now", "see the site or now"),
+        ("[laughs](softly) *sighs* __chuckles softly__ it is *really* good", "it is really good"),
+        ("if a<b and c>d then <clear throat> go", "if a b and c d then go"),
+        (
+            "1½ cups, ½ cup, 2¼ miles, 20º C",
+            "one and a half cups, half cup, two and a quarter miles, 20 degrees Celsius",
+        ),
+        ("x² and 10³ but a footnote² or two¹²", "x squared and ten cubed but a footnote or two"),
+        ("C++ and C# at № 5 or #6", "C plus plus and C sharp at number five or number six"),
+        ("3 × 4 = 12 ≥ 2", "three times four equals twelve greater than or equal to two"),
+        ("at 10:30 in the U.S.A. by J.R.R. Tolkien", "at ten thirty in the USA by J. R. R. Tolkien"),
+        ("1\u202f000 people and 2\u00a0000\u00a0000 more", "1000 people and 2000000 more"),
     ],
 )
 def test_what_is_said_in_words_is_equal_to_its_signs(written: str, spoken: str) -> None:

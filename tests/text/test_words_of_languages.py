@@ -42,6 +42,13 @@ ALIKE = [
     ("Korean, decomposed", unicodedata.normalize("NFD", "안녕하세요 여러분"), "안녕하세요 여러분"),
     ("Vietnamese, decomposed", unicodedata.normalize("NFD", "Tôi học tiếng Việt ở Huế"), "tôi học tiếng việt ở huế"),
     ("Yoruba, marks in another order", "o\u0301\u0323dun", "\u1ecd\u0301dun"),
+    ("Persian, percent", "۵٪ مردم", "5% مردم"),
+    ("Ukrainian, a double quote", 'п"ять комп"ютерів', "п'ять комп'ютерів"),
+    ("Hindi, a nasal of the next consonant", "हिन्दी का अङ्क", "हिंदी का अंक"),
+    ("Vietnamese, two places of a tone", "Hoà và thuỷ quý, hoàn", "hòa và thủy quý hoàn"),
+    ("Armenian, tones inside of words", "Ինչպե՞ս ես, բարև՜", "ինչպես ես բարև"),
+    ("French, a space in thousands", "1\u202f000\u202f000 km", "1000000 km"),
+    ("HTML", "l&rsquo;&eacute;t&eacute; &amp;amp; la for&ecirc;t&nbsp;!", "l'été & la forêt"),
     ("soft hyphens and marks of direction", "exam\u00adple \u200fof a\u2060b\ufeff", "example of ab"),
     ("full width", "ＡＢＣ １２３", "abc 123"),
     ("emoji and trade marks", "Bon❤️jour™ ➡️ merci", "bon jour merci"),
@@ -54,6 +61,25 @@ def test_what_is_read_alike_has_no_errors(written: str, heard: str) -> None:
         errors = count_word_errors(unicodedata.normalize(form, written), heard, "en", "basic")
         assert (errors.wer or 0, errors.cer) == (0, 0), (errors.chunks,)
     assert split_words(written) == split_words(heard)
+
+
+def test_thousands_and_initials_are_read_alike_however_a_language_parts_them() -> None:
+    for written in ("1.000.000", "1,000,000", "1 000 000", "1'000'000", "1\u00a0000\u00a0000"):
+        assert count_word_errors(f"rund {written} Leute", "rund 1000000 Leute", "en", "basic").wer == 0
+    assert count_word_errors("1.000,5", "1000,5", "en", "basic").wer == 0
+    assert count_word_errors("z. B. das", "z.B. das", "en", "basic").wer == 0
+    assert count_word_errors("3.1415 und 12.12.2024", "3 1415 und 12 12 2024", "en", "basic").wer == 0
+
+
+def test_the_parts_of_a_persian_word_may_be_joined_or_have_a_space_or_a_joiner_between_them() -> None:
+    forms = ("می\u200cخواهم کتاب\u200cهای خوب", "می خواهم کتاب های خوب", "میخواهم کتابهای خوب")
+    for written in forms[:1]:
+        for heard in forms:
+            for pair in ((written, heard), (heard, written)):
+                errors = count_word_errors(*pair, "en", "basic")
+                assert (errors.wer, errors.cer) == (0, 0)
+    assert count_word_errors(forms[0], "می خواهم کتاب های بد", "en", "basic").wer == pytest.approx(1 / 3)
+    assert count_word_errors(forms[0], forms[0]).reference_length == 3
 
 
 APART = [

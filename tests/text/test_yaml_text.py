@@ -1,7 +1,5 @@
 """YAML of strangers is read as the standard loader reads it, and refused before it costs more than it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,6 @@ import pytest
 import yaml
 
 from podeval.arena.manifest import read_manifest
-from podeval.construction.mtalk_sound import read_voices
 from podeval.errors import BadInput
 from podeval.hub.repo_info import read_card
 from podeval.judges.judge import Judge, find_judge
@@ -123,7 +120,6 @@ def find_judge_in(path: Path) -> Judge:
         (read_manifest, "systems: []\nitems:\n  - id: 5\n", r"line 3, column 5: items\.0\.id"),
         (find_judge_in, "backend: endpoint\nmodel: m\ntries: 99\n", r"line 3, column 1: tries"),
         (load_review, "judge: x\nkind: rubrics\nprompt: p\nitems: 3\n", r"line 4, column 1: items"),
-        (read_voices, "anna:\n  command: 7\n", r"line 2, column 3: anna\.command"),
     ],
 )
 def test_a_wrong_field_of_a_file_is_told_by_line_and_column(

@@ -23,7 +23,6 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from podeval import progress
 from podeval.errors import BadInput
 
 T = TypeVar("T")
@@ -209,15 +208,7 @@ class DerivedFacts:
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a name: one thread at a time is inside, as often as it likes; who waits reports it."""
+        """Hold the lock of a name: one thread at a time is inside, as often as it likes."""
         # `setdefault` is one step to all threads.
-        lock = self._locks.setdefault(name, RLock())
-        if not lock.acquire(blocking=False):
-            # Imported here, as most recordings have one thread.
-            from podeval.models.threads import wait_for
-
-            progress.report_wait(wait_for(lock))
-        try:
+        with self._locks.setdefault(name, RLock()):
             yield
-        finally:
-            lock.release()

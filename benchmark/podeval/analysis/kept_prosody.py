@@ -20,8 +20,8 @@ def load_or_measure_prosody(cache: Cache, content: str, upsampled: bool, read: C
     """Return pitch and level from the cache, or measure and keep them.
 
     Args:
-        cache: where they are kept.
-        content: of the recording.
+        cache: the place where they are kept.
+        content: the content hash of the recording.
         upsampled: whether the recording itself has a lower rate than 16 kHz.
         read: returns its samples, mono at 16 kHz.
 

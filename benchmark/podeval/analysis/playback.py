@@ -83,7 +83,7 @@ class Playback:
     """Copies in a folder; usable by any number of threads and processes.
 
     Args:
-        folder: where they are stored; safe to delete at any time.
+        folder: the folder of the copies; safe to delete at any time.
         room: maximum size in bytes.
     """
 

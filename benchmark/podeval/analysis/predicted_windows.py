@@ -1,9 +1,9 @@
 """What predictors of listeners' opinions hear of a recording: one rule for all of them.
 
 They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech. So a
-constant offset is removed (`podeval.audio.faults.remove_offset`), what comes before the first speech and after the last
-is left out if it is longer than a second, and so are windows with more than 60 % of silence or music alone. Music under
-speech counts as what it is. Variants that reproduce public code hear everything.
+constant offset is removed (`Recording.mono`, for all models), digital silence at the ends is left out, and so is what
+comes before the first speech and after the last if it is longer than a second, and windows with more than 60 % of
+silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
-from podeval.audio.faults import find_sound, remove_offset
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.faults import find_sound
 from podeval.audio.windows import Span
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
@@ -80,27 +79,36 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
     samples, speech = track.mono(rate), track.speech()
-    centred = remove_offset(samples, rate)
-    if centred is not samples:
-        # At the recording's own rate digital silence becomes silence again; resampled, it has traces of the offset.
-        centred = resample(remove_offset(mix_to_mono(track.samples), track.rate), track.rate, rate)
-    first, last = 0, len(samples)
-    sound = np.flatnonzero(centred) if speech else samples[:0]
-    if len(sound) and speech[0].start > LONGEST_END:
-        first = max(int(sound[0]), round((speech[0].start - KEPT_END) * rate))
-    if len(sound) and track.duration - speech[-1].end > LONGEST_END:
-        last = min(int(sound[-1]) + 1, round((speech[-1].end + KEPT_END) * rate))
-    changed = (first, last) != (0, len(samples)) or centred is not samples
-    options = {"span": [first, last], "centred": centred is not samples} if changed else {}
-    return SpokenPart(centred[first:last], first / rate, options)
+    first, last = _find_ends(track, rate) if speech else (0, len(samples))
+    if speech and speech[0].start - first / rate > LONGEST_END:
+        first = round((speech[0].start - KEPT_END) * rate)
+    if speech and last / rate - speech[-1].end > LONGEST_END:
+        last = round((speech[-1].end + KEPT_END) * rate)
+    centred = samples is not track.mono(rate, offset=True)
+    changed = centred or (first, last) != (0, len(samples))
+    options = {"span": [first, last], "centred": centred} if changed else {}
+    return SpokenPart(samples[first:last], first / rate, options)
 
 
-def cut_to_sound(samples: Samples, rate: int) -> tuple[Samples, int]:
-    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample."""
-    centred = remove_offset(samples, rate)
-    first, last = find_sound(centred, rate)
-    begin = first if first > LONGEST_END * rate else 0
-    return centred[begin : last if 0 < last < len(centred) - LONGEST_END * rate else None], begin
+def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
+    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    samples, (begin, end) = track.mono(rate), _find_ends(track, rate)
+    first, last = find_sound(samples[begin:end], rate)
+    end = begin + last if 0 < last < end - begin - LONGEST_END * rate else end
+    begin += first if first > LONGEST_END * rate else 0
+    return samples[begin:end], begin
+
+
+def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
+    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only."""
+    sound = track.mono(track.rate) != 0
+    ends = int(sound.argmax()), len(sound) - int(sound[::-1].argmax())
+    first, last = (round(end * rate / track.rate) for end in ends)
+    return first, last
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
@@ -153,7 +161,7 @@ def predict_windows(
     Raises:
         CannotScore: the recording's rate is too low, or its channels cancel each other.
     """
-    part = SpokenPart(track.mono(rate), 0.0, {}) if everything else cut_to_speech(track, rate)
+    part = SpokenPart(track.mono(rate, offset=True), 0.0, {}) if everything else cut_to_speech(track, rate)
     samples, size = part.samples, round(seconds * rate)
     starts = list_starts(len(samples), size)
     moments = part.begin + np.array(starts, dtype=np.float64) / rate

@@ -36,6 +36,9 @@ MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
 _BLOCK = 1 << 20
+_LOUDEST = 32.0
+"""Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
+
 _SPANS = TypeAdapter(tuple[Span, ...])
 
 
@@ -119,13 +122,15 @@ class Recording:
     @cached_property
     def defect(self) -> str | None:
         """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
-        sounding = False
+        reach = 0.0
         for start in range(0, len(self.samples), _BLOCK):
             block = self.samples[start : start + _BLOCK]
             if not np.isfinite(block).all():
                 return "holds samples that are not numbers (NaN or infinity); export it again"
-            sounding = sounding or bool(np.any(block))
-        return None if sounding else "is digital silence from beginning to end; check how it was exported"
+            reach = max(reach, float(np.abs(block).max()))
+        if reach > _LOUDEST:
+            return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
+        return None if reach else "is digital silence from beginning to end; check how it was exported"
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
@@ -153,17 +158,22 @@ class Recording:
         if self.duration < shortest:
             raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
-    def mono(self, rate: int = MODEL_RATE) -> Samples:
+    def mono(self, rate: int = MODEL_RATE, *, offset: bool = False) -> Samples:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
+
+        A constant offset, which nobody hears, is removed at the recording's own rate, where digital silence becomes
+        silence again; with `offset` it is left in, as by public code.
 
         Raises:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
         from podeval.analysis.samples import mix_channels
+        from podeval.audio.faults import remove_offset
 
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
-        return self._compute_once(f"mono {rate}", lambda: resample(mix, self.rate, rate))
+        heard = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
+        return self._compute_once(f"mono {rate} {heard is mix}", lambda: resample(heard, self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks frequencies which a model at `rate` relies on.
@@ -371,7 +381,7 @@ class Recording:
         ask: Callable[[Any], T],
         parameters: dict[str, Any],
     ) -> T:
-        identity = registry.restore_former_id(registry.get_card(job, self.profile).identity)
+        identity = registry.get_card(job, self.profile).identity
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
         key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 

@@ -4,6 +4,7 @@ Those are floats of full scale ±1, shape (frames, channels).
 """
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,14 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.decode import DEFAULT_LIMITS
 from podeval.audio.resample import mix_to_mono
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models.interfaces import Samples
 from podeval.text.missing_value import is_missing
 
-FORMS = "a path, the bytes of a file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets audio column"
+FORMS = (
+    "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
+    "audio column"
+)
 _RATES = ("sampling_rate", "sample_rate")
-OBJECT_KEYS = frozenset({"bytes", "path", "array", "audio", *_RATES})
+_VALUES = ("bytes", "array", "waveform", "audio", "path")
+OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
 """Keys of which an audio object has some, as a mapping of recordings by speaker has not."""
 
 CANCELLED = 1e6
@@ -49,12 +55,19 @@ def read_audio(source: Any) -> "Path | bytes | tuple[NDArray[Any], float] | None
     """
     if is_missing(source):
         return None
-    if isinstance(source, str | Path):
+    if isinstance(source, str | os.PathLike):
         return Path(source)
+    if hasattr(source, "read"):
+        # A file that is open, or was just written in memory; one of soundfile's gives samples.
+        if hasattr(source, "seek"):
+            source.seek(0)
+        content = source.read()
+        source = content if isinstance(content, bytes) else (content, getattr(source, "samplerate", None))
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source)
     if is_samples(source):
-        return _orient(source[0]), _read_rate(source[1])
+        samples, rate = source if _is_array(source[0]) else reversed(source)
+        return _orient(samples), _read_rate(rate)
     # A decoder of torchcodec, or what it decodes to, whose channels come first.
     decoded = source.get_all_samples() if hasattr(source, "get_all_samples") else source
     if hasattr(decoded, "sample_rate") and hasattr(decoded, "data"):
@@ -66,7 +79,7 @@ def read_audio(source: Any) -> "Path | bytes | tuple[NDArray[Any], float] | None
         raise BadInput(
             f"audio is {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
         ) from None
-    for name in ("bytes", "array", "audio", "path"):
+    for name in _VALUES:
         value = audio.get(name)
         if name == "audio" and isinstance(value, list | tuple) and len(value) > 1 and _is_array(value[0]):
             raise BadInput(f"`audio` has {len(value)} arrays; give each as a recording of its own, with its rate")
@@ -74,14 +87,17 @@ def read_audio(source: Any) -> "Path | bytes | tuple[NDArray[Any], float] | None
             return _orient(value), _read_rate(next((audio[rate] for rate in _RATES if rate in audio), None))
         if not is_missing(value) and name != "array":
             return read_audio(value)
-    if OBJECT_KEYS.isdisjoint(audio) or not is_missing(audio.get("array")):
-        raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
+    if set(_VALUES).isdisjoint(audio) or not is_missing(audio.get("array")):
+        given = ", ".join(map(str, audio))
+        raise BadInput(f"an audio object needs `bytes`, `path`, or `array` with `sampling_rate`; it has {given}")
     return None
 
 
 def is_samples(source: Any) -> bool:
-    """Return whether it is samples with their rate, `(samples, rate)`, and not two recordings."""
-    return isinstance(source, list | tuple) and len(source) == 2 and _is_array(source[0]) and _is_number(source[1])
+    """Return whether it is samples with their rate in either order, as Gradio and SciPy have it, not two recordings."""
+    if not isinstance(source, list | tuple) or len(source) != 2:
+        return False
+    return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))
 
 
 def list_rows(source: Any, column: str = "") -> Any:
@@ -92,6 +108,8 @@ def list_rows(source: Any, column: str = "") -> Any:
     """
     if hasattr(source, "column_name") and hasattr(source.source, "cast_column"):
         return list_rows(source.source, source.column_name)
+    if hasattr(source, "iterrows"):
+        return source.to_dict("records")
     if not hasattr(source, "cast_column"):
         return source
     from datasets import Audio
@@ -127,7 +145,8 @@ def _orient(samples: Any) -> NDArray[Any]:
 
 
 def _is_number(value: Any) -> bool:
-    number = isinstance(value, Real) or getattr(value, "ndim", None) == 0
+    # A data loader gives rates as arrays of one.
+    number = isinstance(value, Real) or getattr(value, "shape", None) in ((), (1,))
     return number and not isinstance(value, str | bytes | bool | np.bool_)
 
 
@@ -136,9 +155,13 @@ def _is_array(value: Any) -> bool:
 
 
 def _read_rate(rate: Any) -> float:
-    if not _is_number(rate) or not 0 < float(rate) < np.inf:
-        raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
-    return float(rate)
+    limits, value = DEFAULT_LIMITS, getattr(rate, "item", lambda: rate)() if _is_number(rate) else 0
+    if not limits.min_rate <= value <= limits.max_rate:
+        raise BadInput(
+            f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}; "
+            f"{limits.min_rate} to {limits.max_rate} Hz are read"
+        )
+    return float(value)
 
 
 @contextmanager

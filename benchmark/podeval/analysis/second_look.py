@@ -58,8 +58,8 @@ def confirm_differences(
     Args:
         recording: what was transcribed.
         alignment: its script beside the transcript.
-        differences: of the alignment.
-        language: that was transcribed.
+        differences: the differences of the alignment.
+        language: the language that was transcribed.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]

@@ -33,7 +33,7 @@ def find_speaker_turns(
     decides.
 
     Args:
-        recording: who speaks in it.
+        recording: the recording of the speakers.
         script: the words with their speakers.
         speakers: how many people speak, where there is no script; 0 if nobody knows.
 

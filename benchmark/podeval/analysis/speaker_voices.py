@@ -50,8 +50,8 @@ def find_voices(
     A speaker's speech is joined and looked at in windows of 3 s every 2 s, or whole where it is shorter.
 
     Args:
-        turns: who speaks when.
-        duration: of the recording, seconds; what lies beyond is left out.
+        turns: the turns of all speakers.
+        duration: length of the recording, seconds; what lies beyond is left out.
         embed: gives an embedding of each clip, shape (clips, dimensions).
     """
     spans: dict[str, list[Span]] = {}

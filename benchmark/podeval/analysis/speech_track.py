@@ -63,6 +63,9 @@ class MixedRecording(Protocol):
     def duration(self) -> float:
         """Duration in seconds."""
 
+    def mono(self) -> Samples:
+        """Return the mean of the channels at the rate of the speech models."""
+
     def music(self) -> tuple[Span, ...]:
         """Return the spans of music, under speech or alone."""
 
@@ -96,13 +99,20 @@ def separate_stems(recording: MixedRecording) -> Stems:
 
 def find_lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
     """Return the spans of music that are long enough to count."""
-    shortest = min(SHORTEST_MUSIC, recording.duration / 2)
+    shortest = min(SHORTEST_MUSIC, _measure_heard(recording) / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
 
 
 def has_music(recording: MixedRecording) -> bool:
     """Return whether there is enough music that the speech stem is scored instead of the mix."""
-    return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * recording.duration
+    return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * _measure_heard(recording)
+
+
+def _measure_heard(recording: MixedRecording) -> float:
+    """Return the seconds between the zeros at the ends, so that what is appended changes nothing."""
+    samples = recording.mono()
+    sound = samples != 0
+    return recording.duration * (1 - (int(sound.argmax()) + int(sound[::-1].argmax())) / max(1, len(samples)))
 
 
 def separate_speech_stem(recording: R) -> R:

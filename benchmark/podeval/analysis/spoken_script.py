@@ -54,7 +54,7 @@ def time_transcript(recording: Recording, language: str | None = None) -> Transc
         words = model.align(recording.mono(), transcript.words, transcript.language)
         return np.array([(word.start, word.end) for word in words])
 
-    transcriber = registry.restore_former_id(registry.get_card("transcriber", recording.profile).identity)
+    transcriber = registry.get_card("transcriber", recording.profile).identity
     times = recording.array_from("aligner", ask, transcriber=transcriber, language=language)
     words = zip(transcript.words, times.tolist(), strict=True)
     return replace(transcript, words=tuple(Word(word.text, start, end) for word, (start, end) in words))

@@ -16,11 +16,11 @@ def transcribe_stretches(
     """Transcribe stretches without what lies around them; words in the recording's time, in order.
 
     Args:
-        model: that listens.
-        samples: of the recording, shape (frames,).
-        rate: of the samples, Hz.
+        model: the transcriber.
+        samples: samples of the recording, shape (frames,).
+        rate: sample rate, Hz.
         bounds: first frame of each stretch, and the one after its last.
-        language: of the speech; None where the model detects it.
+        language: language of the speech; None if the model detects it.
     """
     pause = np.zeros(round(_PAUSE * rate), np.float32)
     parts = [part for start, end in bounds for part in (samples[start:end], pause)]

@@ -87,7 +87,7 @@ def find_voices(
 
     Args:
         recording: speech, 16 kHz.
-        alignment: of its script.
+        alignment: the alignment of its script.
         references: embeddings of the voices that speakers should have, by the script's names; may be empty.
     """
     stretches = cut_stretches(alignment)
@@ -112,18 +112,18 @@ def find_voices(
 
 def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
     """Cut what is heard into stretches of a turn; words that the script lacks go with those before them."""
-    heard, turns = alignment.heard, _turns_of_words(alignment)
+    spoken, turns = alignment.heard, _turns_of_words(alignment)
     stretches: list[VoicedStretch] = []
     first = 0
-    for at in range(1, len(heard) + 1):
-        if at < len(heard) and turns[at] == turns[first]:
-            length = heard[at - 1].end - heard[first].start
-            paused = heard[at].start - heard[at - 1].end >= PAUSE and length >= SURE
+    for at in range(1, len(spoken) + 1):
+        if at < len(spoken) and turns[at] == turns[first]:
+            length = spoken[at - 1].end - spoken[first].start
+            paused = spoken[at].start - spoken[at - 1].end >= PAUSE and length >= SURE
             if length < STRETCH and not paused:
                 continue
         turn = turns[first]
         speaker = alignment.script.turns[turn].speaker
-        stretches.append(VoicedStretch(first, at, float(heard[first].start), float(heard[at - 1].end), turn, speaker))
+        stretches.append(VoicedStretch(first, at, float(spoken[first].start), float(spoken[at - 1].end), turn, speaker))
         first = at
     return stretches
 

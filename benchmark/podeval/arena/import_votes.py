@@ -1,18 +1,29 @@
-"""Import records from an export, a bucket, or the public log, each exactly once."""
+"""Import records from an export, another arena's log, a bucket, or the public log, each exactly once."""
 
 import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.arena.protocols import get_protocol_of_rule
-from podeval.arena.vote_records import ErasureRecord, Record, StandingRecord, VoteRecord
+from podeval.arena.vote_records import (
+    ErasureRecord,
+    Record,
+    StandingRecord,
+    VoteRecord,
+    convert_log_record,
+    make_battle,
+    make_vote,
+    read_record,
+)
 from podeval.errors import BadInput
+from podeval.metrics.human_records import list_records
+from podeval.metrics.inputs import MissingInput
 from podeval.store import pseudonyms
+from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
 
 
@@ -31,6 +42,38 @@ class TakenIn:
 
     def __add__(self, other: "TakenIn") -> "TakenIn":
         return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))
+
+
+def import_files(database: Database, path: Path) -> TakenIn:
+    """Import votes, standings and erasures, all or nothing; existing records stay as they are.
+
+    Args:
+        database: the database to write.
+        path: a folder that `podeval arena export` made, one of its files, or the log of another arena as JSON lines
+            or CSV.
+
+    Raises:
+        BadInput: a file cannot be read, or holds something that is not a record; the message names the row.
+    """
+    files = [path]
+    if path.is_dir():
+        tables = (path / f"{name}.parquet" for name in ("votes", "standings", "erasures"))
+        files = [file for file in tables if file.is_file()]
+    if not files:
+        raise BadInput(f"{path} contains no votes.parquet; give a folder that `podeval arena export` made")
+    records = [record for file in files for record in read_file(file)]
+    return database.write(lambda session: take_in(session, records))
+
+
+def read_file(file: Path) -> Iterator[Record]:
+    """Read the records of one file of an export, or of another log of battles.
+
+    Raises:
+        BadInput: it cannot be read, or contains something that is not a record; the message names the row.
+    """
+    for number, row in _rows_of_parquet(file) if file.suffix == ".parquet" else _rows_of_lines(file):
+        where = f"{file}, row {number}"
+        yield read_record(convert_log_record(row, where), where)
 
 
 def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
@@ -90,38 +133,20 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
         return
     _surroundings(session, record, here)
     if session.get(Battle, record.battle) is None:
-        session.add(_battle(record))
+        session.add(make_battle(record, *(make_output_id(system, record.item) for system in _systems(record))))
         session.flush()
-    heard_a, heard_b = _read_heard(record)
-    session.add(
-        Vote(
-            id=record.id,
-            battle=record.battle,
-            voter=record.voter,
-            outcome=record.outcome,
-            comment=record.comment,
-            comment_cut=record.comment_cut,
-            heard_a=record.heard_a,
-            heard_b=record.heard_b,
-            seconds_a=record.seconds_a,
-            seconds_b=record.seconds_b,
-            heard_seconds_a=heard_a,
-            heard_seconds_b=heard_b,
-            preference=record.preference,
-            elapsed=record.elapsed,
-            recorded_at=record.recorded_at,
-            standing=record.standing,
-            standing_reason=record.standing_reason,
-            standing_by=record.standing_by,
-        )
-    )
+    session.add(make_vote(record))
     session.flush()
     done.votes += 1
 
 
+def _systems(record: VoteRecord) -> tuple[str, str]:
+    return record.system_a, record.system_b
+
+
 def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
     moment = record.recorded_at
-    for system in (record.system_a, record.system_b):
+    for system in _systems(record):
         here.make_sure(session, ArenaSystem, system, {"title": system[:300], "active": False, "added_at": moment})
     item = {
         "benchmark": record.benchmark, "dimension": record.dimension, "capability": record.capability,
@@ -136,38 +161,6 @@ def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
             "sha256": getattr(record, f"output_sha256_{side}"),
         }  # fmt: skip
         here.make_sure(session, ArenaOutput, make_output_id(system, record.item), values)
-
-
-def _battle(record: VoteRecord) -> Battle:
-    low, high = sorted((record.system_a, record.system_b))
-    return Battle(
-        id=record.battle,
-        voter=record.voter,
-        item=record.item,
-        output_a=make_output_id(record.system_a, record.item),
-        output_b=make_output_id(record.system_b, record.item),
-        low=low,
-        high=high,
-        dimension=record.dimension,
-        capability=record.capability,
-        purpose=record.purpose,
-        repeats=record.repeats,
-        seed=record.seed,
-        pairing=record.pairing,
-        excerpt=(excerpt := json.loads(record.excerpt)),
-        protocol=record.protocol or get_protocol_of_rule(str(excerpt.get("rule"))),
-        served_at=record.served_at,
-        expires_at=record.expires_at,
-    )
-
-
-def _read_heard(record: VoteRecord) -> tuple[float, float]:
-    """Return how many seconds of each side were heard; where a record of before does not say, by the share."""
-    if record.heard_seconds_a is not None and record.heard_seconds_b is not None:
-        return record.heard_seconds_a, record.heard_seconds_b
-    excerpt = json.loads(record.excerpt)
-    (begin_a, end_a), (begin_b, end_b) = excerpt.get("a", (0, 0)), excerpt.get("b", (0, 0))
-    return record.heard_a * (end_a - begin_a), record.heard_b * (end_b - begin_b)
 
 
 def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
@@ -203,3 +196,27 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
 def make_output_id(system: str, item: str) -> str:
     """Return the id of a system's output for an item; it is the same in every database."""
     return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]
+
+
+def _rows_of_parquet(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return [(str(number), row) for number, row in enumerate(pq.read_table(file).to_pylist(), 1)]
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadInput(f"cannot read {file} as Parquet: {str(error).partition(chr(10))[0]}") from None
+
+
+def _rows_of_lines(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    try:
+        records = list_records(file.read_text(encoding="utf-8"), "vote")
+    except MissingInput:
+        return []
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}; name a folder or a file of an export") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not text; name a .jsonl or .parquet file of an export") from None
+    except BadInput as refusal:
+        raise BadInput(f"{file}: {refusal}") from None
+    return [(location.split()[-1], record) for location, record in records]

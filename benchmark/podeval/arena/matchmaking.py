@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole
 from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, pick_dimension
 from podeval.arena.protocols import EXCERPTS, PROTOCOLS, list_protocols
-from podeval.arena.quick_ratings import rate_quickly
+from podeval.arena.ratings import rate_quickly
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_table import list_open_dimensions

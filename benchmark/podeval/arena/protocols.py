@@ -26,8 +26,3 @@ def list_protocols(benchmark: str) -> tuple[str, ...]:
         benchmark: its name; empty, or of none of ours, for recordings from elsewhere.
     """
     return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
-
-
-def get_protocol_of_rule(rule: str) -> str:
-    """Return the protocol of a battle of before there were two, by the rule that chose what was heard."""
-    return WHOLE if rule == "whole" else EXCERPTS

@@ -17,9 +17,16 @@ from typing import Any
 from sqlalchemy import literal, select
 from sqlalchemy.orm import Session
 
-from podeval.arena.export import read_lines, write_lines
 from podeval.arena.import_votes import TakenIn, take_in
-from podeval.arena.vote_records import Record, name_of, read_erasure_records, read_standing_records, read_vote_records
+from podeval.arena.vote_records import (
+    Record,
+    name_of,
+    read_erasure_records,
+    read_lines,
+    read_standing_records,
+    read_vote_records,
+    write_lines,
+)
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly, Conflict
 from podeval.store.database import Database

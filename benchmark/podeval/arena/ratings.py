@@ -4,18 +4,33 @@ The arithmetic is in `podeval.stats`: Elo as the papers print it, and Bradley–
 intervals as the ranking.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+from podeval.arena.protocols import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
 from podeval.stats.battles import Battles, Tally, tally
-from podeval.stats.bradley_terry import Intervals, Ratings, rate, votes_needed
+from podeval.stats.bradley_terry import Intervals, Ratings, SystemRating, rate, votes_needed
 from podeval.stats.elo import Elo, elo
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
+
+_WINNERS = {"a": "X", "b": "Y", "tie": "Draw", "both_bad": "Draw"}
+_INVISIBLE = "\x00"
+_PRIOR = 2.0
+
+Bounds = tuple[tuple[float, float], ...]
+
+SECONDS: Bounds = ((0.0, 15.0), (15.0, 25.0), (25.0, float("inf")))
+"""Groups of votes on excerpts, by seconds heard."""
+
+SHARES: Bounds = ((0.0, 0.95), (0.95, float("inf")))
+"""Groups of votes on whole recordings, by the share heard."""
 
 
 @dataclass(frozen=True)
@@ -123,3 +138,83 @@ def _without_absent(battles: Battles) -> Battles:
         battles.covariates,
         battles.slight,
     )
+
+
+def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
+    """Estimate each system's strength, for choosing pairs and checking voters: Elo's scale, centred at 0, no intervals.
+
+    Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an
+    invisible one, so that the estimate of a system that never lost stays finite.
+
+    Args:
+        systems: the systems to rate, also those without a battle.
+        battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
+    """
+    import evalica
+
+    names, met = sorted(set(systems)), list(battles)
+    if not names:
+        return {}
+    fitted = evalica.bradley_terry(
+        [a for a, *_ in met] + names,
+        [b for _, b, *_ in met] + [_INVISIBLE] * len(names),
+        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
+        weights=[float(count) for *_, count in met] + [_PRIOR] * len(names),
+    )
+    scale = {system: 400 * math.log10(score) for system, score in fitted.scores.items()}
+    middle = sum(scale[system] for system in names) / len(names)
+    return {system: scale[system] - middle for system in names}
+
+
+@dataclass(frozen=True)
+class HeardGroup:
+    """The votes for which `least` to below `most` was heard: seconds of an excerpt, or shares of a whole."""
+
+    least: float
+    most: float
+    votes: int
+    ratings: Mapping[str, SystemRating]
+
+
+@dataclass(frozen=True)
+class HeardRatings:
+    """The groups of one protocol; `systems` in the order of the ratings by all of its votes, best first."""
+
+    protocol: str
+    systems: tuple[str, ...]
+    groups: tuple[HeardGroup, ...]
+
+
+def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
+    """Rate the systems by the votes of each protocol, grouped by how much was heard; one without votes is left out.
+
+    A vote belongs to the group of the side of which less was heard: in seconds of an excerpt, in shares of a whole.
+
+    Args:
+        votes: with the columns of `vote_table`.
+    """
+    rated = []
+    for protocol in PROTOCOLS:
+        part = votes[votes["protocol"] == protocol]
+        if part.empty:
+            continue
+        bounds: Bounds
+        seconds = part[["heard_seconds_a", "heard_seconds_b"]]
+        if protocol == EXCERPTS:
+            measure, bounds = seconds.min(axis=1), SECONDS
+        else:
+            lengths = part[["seconds_a", "seconds_b"]].clip(lower=1e-9).to_numpy()
+            measure, bounds = (seconds / lengths).min(axis=1), SHARES
+        groups = []
+        for least, most in bounds:
+            group = part[(measure >= least) & (measure < most)]
+            ratings = {} if group.empty else {row.system: row for row in rate(_make_battles(group)).systems}
+            groups.append(HeardGroup(least, most, len(group), ratings))
+        order = tuple(row.system for row in rate(_make_battles(part)).systems)
+        rated.append(HeardRatings(protocol, order, tuple(groups)))
+    return rated
+
+
+def _make_battles(votes: pd.DataFrame) -> Battles:
+    a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+    return Battles.of(a, b, outcome, voter)

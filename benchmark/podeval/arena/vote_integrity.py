@@ -5,19 +5,25 @@ count in the public rating. It is kept, with the reasons, and can be restored. N
 battle: taste is not an offence. Rules about people look at many votes, and ask whether a person who listens could have
 voted so.
 
+Voters who push a system give votes that are not explained by what everyone's votes imply: the expectation of each
+battle comes from a Bradley-Terry model of the trusted votes (a tie, or both bad, is half a win). A voter's surplus for
+a system is the sum over their battles of result minus expectation, in standard deviations of it; taste moves it by one
+or two, a ring by many.
+
 An arena that excludes many votes is either attacked or broken (one board excluded every vote for three months, because
 its bot check did not answer): a share above `IntegrityLimits.alarm_share` always raises an alarm.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from podeval.arena.comments import find_off_topic, find_repeated_comments, find_thin_comments
-from podeval.arena.rule_sentences import format_details
-from podeval.arena.vote_campaigns import find_bursts, find_partisans, find_rings
+from podeval.arena.ratings import rate_quickly
 
 COLUMNS = (
     "vote", "voter", "origin", "at", "elapsed", "needed", "heard", "outcome", "a", "b", "dimension", "comment",
@@ -31,6 +37,11 @@ be heard, of the side of which less was. `gold`: 1 where the
 answer is known and was given, 0 where it is known and the opposite was given, NaN where nothing is known. `counts`:
 whether it would count in the rating at all (no repeated battle). Skipped battles are not looked at.
 """
+
+_SURE = 0.05
+"""No result is expected with more than 95 %: a person's taste is not that predictable."""
+
+_RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
@@ -59,8 +70,8 @@ class IntegrityLimits:
     comment_votes: int = 4
     """Votes with one comment from which it counts as copied."""
     comment_letters: int = 12
-    """Letters below which a comment is common and does not count as copied."""
-    thin_votes: int = 10
+    """Letters below which a comment ("A is better") is common and does not count as copied; a Chinese character counts
+    as three, and comments shared by voters must be three times as long."""
     origin_voters: int = 4
     """Most voters from one origin within a day."""
     partisan_battles: int = 8
@@ -93,12 +104,12 @@ class VoteRule:
 def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
     needed = votes["needed"].clip(lower=limits.fastest_seconds)
     fast = votes["elapsed"] < needed
-    return format_details("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
+    return _format_details("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
 
 
 def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
-    return format_details(
+    return _format_details(
         f"heard {{:.0%}} of the required part of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"]
     )
 
@@ -126,7 +137,7 @@ def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
     table = votes[votes["gold"].notna()].groupby("voter")["gold"].agg(["size", "sum"])
     wrong = table["size"] - table["sum"]
     bad = binom.sf(wrong - 1, table["size"], limits.gold_error) < limits.gold_chance
-    text = format_details("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
+    text = _format_details("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
     return _of_voters(votes, {str(voter): detail for voter, detail in text.items()})
 
 
@@ -136,7 +147,124 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
     many = voters[voters > limits.origin_voters]
-    return format_details("{} voters from one place in a day", many)
+    return _format_details("{} voters from one place in a day", many)
+
+
+_NOT_SAID = re.compile(r"[\W_]+")
+_WIDE = "[\u2e80-\uffff]"
+
+
+def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find votes whose comment is copied: by one voter again and again, or by voters from each other."""
+    texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
+    size = (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
+    texts, size = texts[size >= limits.comment_letters], size[size >= limits.comment_letters]
+    voter = votes.loc[texts.index, "voter"]
+    by_voter = texts.groupby([voter, texts]).transform("size")
+    others = voter.groupby(texts).transform("nunique")
+    by_one = by_voter >= limits.comment_votes
+    by_many = (others >= limits.comment_votes) & (size >= 3 * limits.comment_letters) & ~by_one
+    copied: Seen = pd.concat([
+        _format_details("the same comment in {} votes", by_voter[by_one]),
+        _format_details("the same comment by {} voters", others[by_many]),
+    ])  # fmt: skip
+    return copied
+
+
+def _find_partisans(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find the votes about a system by voters who favour it beyond belief."""
+    sides = _split_sides(votes)
+    table = _measure_surplus(sides, limits.partisan_battles)
+    table = table[table["z"] >= limits.partisan_z]
+    return _spread_to_votes(sides, _format_details("favours {}", _describe_favourite(table)))
+
+
+def _find_rings(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find the votes about a system by voters who all favour it, and are more than chance explains."""
+    from scipy.stats import norm, poisson
+
+    sides = _split_sides(votes)
+    table = _measure_surplus(sides, limits.ally_battles)
+    voters = table.groupby("system")["z"].transform("size")
+    table = table[table["z"] >= limits.ally_z].assign(asked=voters)
+    table["allies"] = table.groupby("system")["z"].transform("size")
+    # A Poisson count with the share of a normal distribution, twice it for tastes that differ.
+    by_chance = poisson.sf(table["allies"] - 1, 2 * norm.sf(limits.ally_z) * table["asked"])
+    table = table[by_chance < limits.ally_chance]
+    ring = _format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
+    return _spread_to_votes(sides, ring + _describe_favourite(table))
+
+
+def _measure_surplus(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
+    """Return each voter's surplus for each system with at least this many battles; indexed by voter and system."""
+    table = sides.groupby(["voter", "system"]).agg(
+        count=("surplus", "size"), surplus=("surplus", "sum"), spread=("variance", "sum"), wins=("result", "sum")
+    )
+    table = table[table["count"] >= battles]
+    return table.assign(z=table["surplus"] / np.sqrt(table["spread"]))
+
+
+def _describe_favourite(table: pd.DataFrame) -> Seen:
+    system = pd.Series(table.index.get_level_values("system"), index=table.index)
+    text = "{} (won {:g} of {} battles, {:.1f} standard deviations above what all votes imply)"
+    return _format_details(text, system, table["wins"], table["count"], table["z"])
+
+
+def _spread_to_votes(sides: pd.DataFrame, text: Seen) -> Seen:
+    """Spread sentences about a voter and a system to each of their votes."""
+    seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
+    return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
+
+
+def _find_bursts(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find the votes about a system by voters without a record, in a period in which they all favour it."""
+    seconds, sides = limits.burst_seconds, _split_sides(votes)
+    counts = votes["voter"].map(votes["voter"].value_counts())
+    sides = sides[counts.loc[sides["row"]].to_numpy() <= limits.newcomer_votes]
+    details = []
+    # Periods overlap by half.
+    for offset in (0.0, seconds / 2):
+        stretch = ((sides["at"] + offset) // seconds).astype("int64")
+        groups = sides.groupby([sides["system"], stretch])
+        table = groups[["surplus", "variance", "result"]].transform("sum").assign(count=groups["row"].transform("size"))
+        bad = (table["count"] >= limits.burst_votes) & (table["surplus"] / np.sqrt(table["variance"]) >= limits.burst_z)
+        text = _format_details(
+            f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
+            sides.loc[bad, "system"],
+            table.loc[bad, "result"],
+            table.loc[bad, "count"],
+        )
+        details.append(pd.Series(text.to_numpy(), index=sides.loc[bad, "row"], dtype=str))
+    return pd.concat(details).groupby(level=0).first()
+
+
+def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
+    """Return each counted vote once for each of its systems: result, surplus over the expectation, and its variance."""
+    counted = votes[votes["counts"]]
+    expected = _expected(votes[votes["trusted"]], counted)
+    result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
+    variance = expected * (1 - expected)
+    columns: dict[str, Any] = {
+        "row": counted.index,
+        "voter": counted["voter"].to_numpy(),
+        "at": counted["at"].to_numpy(),
+    }
+    left = pd.DataFrame({**columns, "system": counted["a"].to_numpy(), "result": result, "surplus": result - expected})
+    right = pd.DataFrame(
+        {**columns, "system": counted["b"].to_numpy(), "result": 1 - result, "surplus": expected - result}
+    )
+    return pd.concat([left.assign(variance=variance), right.assign(variance=variance)], ignore_index=True)
+
+
+def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the probability that A wins each battle, by everyone's votes."""
+    table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
+    rating = pd.Series(
+        rate_quickly(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
+        dtype=float,
+    )
+    gap = rating[counted["a"]].to_numpy() - rating[counted["b"]].to_numpy()
+    return np.asarray(np.clip(1 / (1 + 10 ** (-gap / 400)), _SURE, 1 - _SURE), dtype=np.float64)
 
 
 RULES: tuple[VoteRule, ...] = (
@@ -145,11 +273,7 @@ RULES: tuple[VoteRule, ...] = (
     VoteRule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _find_same_choice),
     VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
-        lambda votes, limits: find_repeated_comments(votes, limits.comment_votes, limits.comment_letters),
-    ),
-    VoteRule(
-        "thin comment", 1.0, "Gives the same few letters as a reason most of the time.",
-        lambda votes, limits: find_thin_comments(votes, limits.thin_votes, limits.comment_letters),
+        _find_repeated_comments,
     ),
     VoteRule(
         "contradiction", 3.0, "Contradicts known answers far more often than an attentive listener.",
@@ -158,23 +282,18 @@ RULES: tuple[VoteRule, ...] = (
     VoteRule("same origin", 1.5, "Many voters from one place in a day.", _find_same_origin),
     VoteRule(
         "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
-        lambda votes, limits: find_partisans(votes, limits.partisan_battles, limits.partisan_z),
+        _find_partisans,
         compares=True,
     ),
     VoteRule(
         "campaign", 3.0, "Too many voters favour the same system more than what everyone's votes imply.",
-        lambda votes, limits: find_rings(votes, limits.ally_battles, limits.ally_z, limits.ally_chance),
+        _find_rings,
         compares=True,
     ),
     VoteRule(
         "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
-        lambda votes, limits: find_bursts(
-            votes, limits.burst_seconds, limits.burst_votes, limits.burst_z, limits.newcomer_votes
-        ),
+        _find_bursts,
         compares=True,
-    ),
-    VoteRule(
-        "not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: find_off_topic(votes),
     ),
 )  # fmt: skip
 
@@ -209,7 +328,7 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
     signals = pd.concat([alone, second], ignore_index=True)
     points = _points(signals)
-    reasons = format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
+    reasons = _format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
     excluded = {str(vote): str(reasons[vote]) for vote in guilty}
     return RuleFindings(signals, excluded, list_alarms(votes, set(excluded), limits))
@@ -259,3 +378,9 @@ def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
     """Spread sentences about voters to each of their votes."""
     theirs = votes["voter"].isin(list(details))
     return votes.loc[theirs, "voter"].map(details)
+
+
+def _format_details(template: str, *columns: pd.Series) -> Seen:
+    """Fill the template row by row, by the index of the first column; the columns may be empty."""
+    rows = zip(*columns, strict=True)
+    return pd.Series([template.format(*row) for row in rows], index=columns[0].index, dtype=str)

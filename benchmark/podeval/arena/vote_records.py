@@ -30,9 +30,9 @@ class _Record(BaseModel):
 
 
 class VoteRecord(_Record):
-    """One vote with its battle; records of the first schema say nothing of protocol, preference and seconds heard."""
+    """One vote with its battle."""
 
-    schema_version: Literal[1, 2] = Field(2, alias="schema")  # type: ignore[assignment]
+    schema_version: Literal[2] = Field(2, alias="schema")  # type: ignore[assignment]
     record: Literal["vote"] = "vote"
     id: _Key
     number: Annotated[int, Field(ge=0)]
@@ -54,7 +54,7 @@ class VoteRecord(_Record):
     output_sha256_b: Annotated[str, Field(max_length=64)] = ""
     excerpt: str
     """JSON."""
-    protocol: Literal["", "excerpts", "whole"] = ""
+    protocol: Literal["excerpts", "whole"]
     purpose: Literal["rating", "gold"] = "rating"
     repeats: Annotated[str, Field(max_length=32)] | None = None
     seed: int
@@ -67,8 +67,8 @@ class VoteRecord(_Record):
     heard_b: _Share
     seconds_a: _Seconds
     seconds_b: _Seconds
-    heard_seconds_a: _Seconds | None = None
-    heard_seconds_b: _Seconds | None = None
+    heard_seconds_a: _Seconds = 0.0
+    heard_seconds_b: _Seconds = 0.0
     preference: Literal["", "clear", "slight"] = ""
     comment: Annotated[str, Field(max_length=2000)] = ""
     comment_cut: bool = False
@@ -144,50 +144,35 @@ def read_vote_records(
         yield _make_record(vote, battle, item, left, right, private)
 
 
+_OF_VOTE = (
+    "id", "number", "voter", "outcome", "recorded_at", "elapsed", "heard_a", "heard_b", "seconds_a", "seconds_b",
+    "heard_seconds_a", "heard_seconds_b", "preference", "comment_cut", "standing", "standing_reason",
+)  # fmt: skip
+_OF_BATTLE = (
+    "dimension", "capability", "protocol", "purpose", "repeats", "seed", "pairing", "served_at", "expires_at",
+)  # fmt: skip
+"""Fields that a row of the database has by the same name."""
+
+
 def _make_record(
     vote: Vote, battle: Battle, item: ArenaItem, left: ArenaOutput, right: ArenaOutput, private: bool
 ) -> VoteRecord:
     """Return the record of one vote."""
+    outputs = {
+        f"{'' if name == 'system' else 'output_'}{name}_{side}": getattr(output, name)
+        for side, output in (("a", left), ("b", right))
+        for name in ("system", "seconds", "loudness", "sha256")
+    }
     return VoteRecord.model_validate({
-        "id": vote.id,
-        "number": vote.number,
+        **{name: getattr(vote, name) for name in _OF_VOTE},
+        **{name: getattr(battle, name) for name in _OF_BATTLE},
+        **outputs,
         "battle": battle.id,
-        "voter": vote.voter,
-        "outcome": vote.outcome,
-        "system_a": left.system,
-        "system_b": right.system,
         "item": item.id,
         "benchmark": item.benchmark,
-        "dimension": battle.dimension,
-        "capability": battle.capability,
         "language": item.language,
-        "output_seconds_a": left.seconds,
-        "output_seconds_b": right.seconds,
-        "output_loudness_a": left.loudness,
-        "output_loudness_b": right.loudness,
-        "output_sha256_a": left.sha256,
-        "output_sha256_b": right.sha256,
         "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
-        "protocol": battle.protocol,
-        "purpose": battle.purpose,
-        "repeats": battle.repeats,
-        "seed": battle.seed,
-        "pairing": battle.pairing,
-        "served_at": battle.served_at,
-        "expires_at": battle.expires_at,
-        "recorded_at": vote.recorded_at,
-        "elapsed": vote.elapsed,
-        "heard_a": vote.heard_a,
-        "heard_b": vote.heard_b,
-        "seconds_a": vote.seconds_a,
-        "seconds_b": vote.seconds_b,
-        "heard_seconds_a": vote.heard_seconds_a,
-        "heard_seconds_b": vote.heard_seconds_b,
-        "preference": vote.preference,
         "comment": vote.comment if private else "",
-        "comment_cut": vote.comment_cut,
-        "standing": vote.standing,
-        "standing_reason": vote.standing_reason,
         "standing_by": describe_decider(vote.standing_by),
     })  # fmt: skip
 
@@ -230,6 +215,47 @@ def to_line(record: Record) -> str:
     return json.dumps(
         record.model_dump(by_alias=True, mode="python"), ensure_ascii=False, default=_iso, allow_nan=False
     )
+
+
+def make_vote(record: VoteRecord) -> Vote:
+    """Return the row of a vote; the database numbers it anew."""
+    values = {name: getattr(record, name) for name in (*_OF_VOTE, "battle", "comment", "standing_by")}
+    return Vote(**{name: value for name, value in values.items() if name != "number"})
+
+
+def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:
+    """Return the row of a vote's battle."""
+    low, high = sorted((record.system_a, record.system_b))
+    return Battle(
+        id=record.battle,
+        voter=record.voter,
+        item=record.item,
+        output_a=output_a,
+        output_b=output_b,
+        low=low,
+        high=high,
+        excerpt=json.loads(record.excerpt),
+        **{name: getattr(record, name) for name in _OF_BATTLE},
+    )
+
+
+def write_lines(records: Iterable[Record]) -> str:
+    """Write records as lines of JSON."""
+    return "".join(to_line(record) + "\n" for record in records)
+
+
+def read_lines(text: str, name: str) -> Iterator[Record]:
+    """Read records from lines of JSON; only a line feed ends a line, because a comment may hold other separators.
+
+    Raises:
+        BadInput: a line is not a record; the message names it.
+    """
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{name}, row {number} is not JSON: {error}") from None
+        yield read_record(data, f"{name}, row {number}")
 
 
 def read_record(data: Any, where: str) -> Record:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
-from podeval.arena.quick_ratings import rate_quickly
+from podeval.arena.ratings import rate_quickly
 from podeval.arena.service import Arena
 from podeval.stats.bias import wilson
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote

@@ -6,16 +6,18 @@ depends on the file's own bytes (`podeval.audio.formats.container`), never on it
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.formats.container import identify, open_regular
-from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, open_with_ffmpeg
+from podeval.audio.formats.mpeg import read_at, skip_id3
+from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, measure_rest, open_with_ffmpeg
 from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadAudio
 
@@ -32,6 +34,7 @@ _TIMED = ("ogg", "matroska", "mp4")
 _NOTED_GAP = 0.03
 _LONG = 60.0
 _READ_AHEAD = 8192
+_TAG = re.compile(rb"ID3[\x02-\x04]\0|APETAGEX")
 _REMEDY = "export or download the file again"
 
 
@@ -139,7 +142,7 @@ class _Sink:
     """Collects decoded blocks, enforces the limits, and finally checks that the file was complete."""
 
     def __init__(self, path: Path, limits: DecodeLimits, container: Container) -> None:
-        self._name = repr(str(path))
+        self.path = path
         self._limits = limits
         self._buffer: SampleBuffer | None = None
         self._span: float | None = None
@@ -162,7 +165,7 @@ class _Sink:
         return self.frames / max(1, self.rate)
 
     def refuse(self, what: str) -> BadAudio:
-        return BadAudio(f"{self._name} {what}.")
+        return BadAudio(f"{str(self.path)!r} {what}.")
 
     def open(self, rate: int, channels: int, expected: float) -> None:
         """Begin a part.
@@ -215,9 +218,10 @@ class _Sink:
             raise self.refuse(f"is damaged after {self.seconds:.2f} s ({self.damage}): {_REMEDY}")
         # The bytes of the parts include those that libsndfile did not read.
         per_byte = self.seconds / max(1, container.nbytes - self.unread + container.unread)
-        surplus, left_out = container.surplus * per_byte, self.unread * per_byte
+        surplus, left_out, lacking = (n * per_byte for n in (container.surplus, self.unread, container.lacking))
         remarks = {
             f"{container.joined} {container.name} files joined, all of which are read": container.joined > 1,
+            f"{lacking:.3f} s less audio than the headers of the joined files state": lacking >= 0.001,
             f"{surplus:.2f} s after the stated end are read too": surplus > 0,
             f"about {left_out:.3f} s after the end of the audio were left out": left_out >= 0.001,
         }
@@ -296,11 +300,13 @@ def _read_sndfile(file: PartReader, sink: _Sink) -> bool:
             sink.damage = str(error).strip() or "the decoder lost track"
     if container == "flac":
         # libsndfile stops at the length that the header states; what it read ahead may be a tag.
-        at = file.tell()
-        file.seek(max(0, at - _READ_AHEAD))
-        near, rest = file.read(min(at, _READ_AHEAD)), file.read(BLOCK_FRAMES)
-        if rest.strip(b"\0") and b"ID3" not in near and b"APETAGEX" not in near:
-            sink.unread += file.seek(0, os.SEEK_END) - at
+        part, at, size = cast("BinaryIO", file), file.tell(), file.seek(0, os.SEEK_END)
+        near = max(skip_id3(part), at - _READ_AHEAD)
+        tag = _TAG.search(read_at(part, near, 2 * _READ_AHEAD))
+        if tag is not None:
+            sink.unread += measure_rest(part, near + tag.start(), size, "flac", sink.path)
+        elif read_at(part, at, BLOCK_FRAMES).strip(b"\0"):
+            sink.unread += size - at
     return True
 
 

@@ -46,6 +46,10 @@ FLAT_RUN, FLAT_TIMES, FLAT_SPREAD, FLAT, FLAT_VALUES = 5, 12, 0.1, 0.65, 8
 heights, the share of those samples above 0.85 of the height in the mean, and different values. Sines have a share of
 0.53; what was clipped stays flat when it is resampled or coded."""
 
+ALIKE, ALIKE_RUN = 1.1, 8
+"""Ratio of the lengths of flat peaks up to which they are alike, as those of a tone are (a square wave of an instrument
+or a synthesiser) and those of clipped speech are not; and the fewest samples of a peak whose length says so."""
+
 CLIPPED_TOGETHER, CLIPPED_AROUND, CLIPPED_LEVEL = 0.25, 0.05, 0.5
 """Seconds between two clipped peaks at most, seconds before and after a peak in which it has to be nearly the highest,
 and its least height by the recording's level."""
@@ -241,9 +245,12 @@ def _describe_peaks(samples: Samples, rate: int, floor: float) -> NDArray[np.flo
         inside = side[np.repeat(starts - first, lengths) + np.arange(lengths.sum())]
         heights = np.maximum.reduceat(inside, first)
         share = inside / np.repeat(heights, lengths)
-        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85, 1 - 1e-5)]
+        above = [np.add.reduceat(share > limit, first, dtype=np.float64) for limit in (0.5, 0.85)]
+        # Held samples are neighbours: waves of a tone reach one height again and again.
+        top = share > 1 - 1e-5
+        held = np.add.reduceat(top & (np.roll(top, 1) | np.roll(top, -1)), first, dtype=np.float64)
         beside = np.maximum.reduceat(np.where(share > 1 - 1e-5, 0, share), first)
-        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], above[2], beside))
+        table = np.column_stack((starts, ends, sign * heights, above[1] / above[0], held, beside))
         tables.append(table[(heights >= 0.9 * highest[starts]) & (heights >= floor)])
     peaks = np.concatenate(tables)
     return peaks[peaks[:, _START].argsort()]
@@ -267,6 +274,8 @@ def _find_peaks_together(
     likely = (spread <= HELD_SPREAD) & (drop >= HELD_DROP) if held else (spread <= FLAT_SPREAD) & (flat >= FLAT)
     reach = round(CLIPPED_TOGETHER * rate)
     for number in np.flatnonzero(together & likely):
+        if not held and _are_alike(rows[number]):
+            continue
         # What is rounded to few values is held and flat by that alone.
         first, last, height = int(rows[number, _START, 0]), int(rows[number, _END, -1]), rows[number, _HEIGHT, 0]
         around = slice(max(0, first - reach), last + reach)
@@ -276,13 +285,22 @@ def _find_peaks_together(
             yield first, last
 
 
+def _are_alike(peaks: NDArray[np.float64]) -> bool:
+    """Whether the peaks of each side, columns of a table, are equally long; one longer and one shorter may begin or end
+    a tone.
+    """
+    lengths = peaks[_END] - peaks[_START]
+    sides = (np.sort(lengths[side])[1:-1] for side in (peaks[_HEIGHT] > 0, peaks[_HEIGHT] < 0))
+    return all(not len(side) or ALIKE_RUN <= side[0] >= min(side[-1] / ALIKE, side[-1] - 1) for side in sides)
+
+
 def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Span]:
     """Find where speech becomes much louder or softer and stays so: the moment between 3 s of speech and the next 3 s.
 
     Args:
         samples: shape (frames,).
         rate: Hz.
-        speech: where somebody speaks.
+        speech: the spans in which somebody speaks.
     """
     frame = round(_FRAME * rate)
     powers = _frame_powers(samples, rate)

@@ -133,7 +133,7 @@ def filter_sections(sections: Floats, rows: Floats, states: Floats) -> tuple[Flo
     Args:
         sections: shape (sections, 6).
         rows: samples, shape (rows, samples).
-        states: of the filter before the first sample, shape (sections, rows, 2).
+        states: states of the filter before the first sample, shape (sections, rows, 2).
 
     Returns:
         The filtered rows, and the states after the last sample.

@@ -50,12 +50,12 @@ def find_pitch(
 
     Args:
         samples: mono.
-        rate: of the samples, Hz.
+        rate: sample rate, Hz.
         lowest: frequency that is looked for, Hz.
         highest: frequency that is looked for, Hz.
         frame: length of a frame, samples.
         hop: from frame to frame, samples.
-        steps: of frequency in a semitone.
+        steps: steps of frequency in a semitone.
     """
     padded = np.pad(samples, frame // 2)
     frames = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(padded, frame)[::hop])
@@ -175,11 +175,11 @@ def _observe(
         differences: (frames, periods).
         thresholds: below which a trough counts.
         weights: probability of each threshold.
-        priors: of so many troughs (row) that of each (column).
+        priors: prior of each trough (column) among so many (row).
         shortest: period, samples.
         periods: length of the longest period, of the lowest level, samples.
         octave: levels in an octave.
-        levels: of frequency.
+        levels: levels of frequency.
     """
     observed = np.zeros((len(differences), levels))
     voiced = np.zeros(len(differences))

@@ -16,7 +16,6 @@ from podeval.errors import BadInput
 
 __all__ = [
     "Benchmark",
-    "anchors",
     "benchmark",
     "chosen_metrics",
     "find_item_maker",

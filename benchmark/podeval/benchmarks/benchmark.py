@@ -83,10 +83,8 @@ class Split(FactSheet):
     for rows that could not be looked up here, in which case every protocol names their content instead.
 
     Items of a file may come with `scripts` to be spoken, in one of their versions, and `voices` to speak them with,
-    each from a pinned file. The spontaneous version is for listening tests and not open to entries. A split that
-    another has replaced (`superseded_by`) can still be run and compared; it is not open to entries either. With
-    `readings`, its items say how their lines may be read, and protocols of metrics that compare with the text name
-    that.
+    each from a pinned file. The spontaneous version is for listening tests and not open to entries. With `readings`,
+    its items say how their lines may be read, and protocols of metrics that compare with the text name that.
     """
 
     name: Name
@@ -101,7 +99,6 @@ class Split(FactSheet):
     scripts: PinnedFile | None = None
     voices: PinnedFile | None = None
     version: Version = "written"
-    superseded_by: Name | None = None
     readings: bool = False
 
     @model_validator(mode="after")
@@ -130,8 +127,8 @@ class Split(FactSheet):
 
     @property
     def open_to_entries(self) -> bool:
-        """Whether a system can be entered with it: it is neither for listening tests nor replaced by another."""
-        return not self.for_listening and self.superseded_by is None
+        """Whether a system can be entered with it: it is not for listening tests."""
+        return not self.for_listening
 
 
 class Dataset(FactSheet):
@@ -193,7 +190,7 @@ class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
     `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
-    `anchors`: items of planted quality by which its judges are tested (`podeval.benchmarks.anchors`).
+    `anchors`: items of planted quality by which its judges are tested (`podeval.validation.judge_check`).
     """
 
     name: Name
@@ -231,10 +228,9 @@ class Benchmark(FactSheet):
         splits = {split.name for split in self.splits}
         parts_with_splits: tuple[Dimension | Breakdown, ...] = (*self.dimensions, *self.breakdowns)
         references = {name for part in parts_with_splits for name in part.splits}
-        references |= {split.superseded_by for split in self.splits if split.superseded_by}
         if unknown := references - splits:
             names = ", ".join(sorted(unknown))
-            raise ValueError(f"a dimension, breakdown or split names splits that are not declared: {names}")
+            raise ValueError(f"a dimension or breakdown names splits that are not declared: {names}")
         # Columns that composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
         for composite in self.composites:

@@ -3,8 +3,6 @@
 The topics, categories, titles and links are the paper's. The scripts are podeval's own, one for each topic: the voice
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
-Splits that end in `_v1` are those of an earlier dataset revision: of 1.2.0, with other scripts and voices for the same
-topics, and `long` before 2.2.0.
 Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
 Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
 music metrics are left to systems that make music.
@@ -20,7 +18,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.real_pod_splits import LONG_V1, MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
+from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
@@ -54,18 +52,6 @@ VOICES = PinnedFile(
     revision="sha256:fd89662ae2f1fd42da998f40c5affcf725b798b3628da90c8d733abe361f5f98",
 )
 """The reference voices to speak them with."""
-
-SCRIPTS_V1 = PinnedFile(
-    file="real_pod_scripts_v1.jsonl",
-    revision="sha256:d31e5da5bf739d442fabce70d21c9f0e966d11e48130a4c4efc9e589430a7012",
-)
-"""The scripts of dataset revision 1.2.0, for one host and one or two guests."""
-
-VOICES_V1 = PinnedFile(
-    file="real_pod_voices_v1.json",
-    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
-)
-"""The ten voices of dataset revision 1.2.0."""
 
 BENCHMARK = Benchmark(
     name="real_pod",
@@ -134,31 +120,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             licence="MIT and CC-BY-4.0",
         ),
-        Split(
-            name="topics_v1",
-            description="The split `topics` of dataset revision 1.2.0: other scripts for the same topics, ten voices.",
-            file="real_pod_topics_v1.json",
-            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
-            scripts=SCRIPTS_V1,
-            voices=VOICES_V1,
-            tracks=("voice", "write"),
-            licence="MIT and CC-BY-4.0",
-            superseded_by="topics",
-        ),
-        Split(
-            name="spontaneous_v1",
-            description="The split `spontaneous` of dataset revision 1.2.0; for listening tests.",
-            file="real_pod_topics_v1.json",
-            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
-            scripts=SCRIPTS_V1,
-            voices=VOICES_V1,
-            version="spontaneous",
-            tracks=("voice",),
-            licence="MIT and CC-BY-4.0",
-            superseded_by="spontaneous",
-        ),
         *SPLITS,
-        LONG_V1,
     ),
     dimensions=(
         Dimension(
@@ -210,7 +172,7 @@ BENCHMARK = Benchmark(
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
             # PodEval 7.2: objective measures use the written scripts, because fillers distort WER.
-            splits=("demo", "topics", "topics_v1", "hard", "long", "demo_zh", "zh", "long_zh", "long_v1"),
+            splits=("demo", "topics", "hard", "long", "demo_zh", "zh", "long_zh"),
         ),
         Dimension(
             name="fidelity",
@@ -221,7 +183,7 @@ BENCHMARK = Benchmark(
             main="sim.sim",
             needs_accurate_speech=True,
             # The others have no reference voices.
-            splits=("topics", "topics_v1", "long", "long_v1"),
+            splits=("topics", "long"),
         ),
         Dimension(
             name="audio",
@@ -259,7 +221,7 @@ BENCHMARK = Benchmark(
             main="turn_taking.human_distance",
             needs_accurate_speech=True,
             # The scripts of the demo are too short for either.
-            splits=("topics", "topics_v1", "long", "zh", "long_zh", "long_v1"),
+            splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(
             name="opinion",
@@ -268,13 +230,11 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="utmos22", keys=("utmos22",)),
-                MetricUse(name="utmosv2", keys=("utmosv2",)),
                 MetricUse(name="nisqa_tts", keys=("nisqa_tts",)),
-                MetricUse(name="audiobox_aesthetics", keys=("pq", "ce", "cu", "pc")),
             ),
             main="utmos22.utmos22",
             needs_accurate_speech=True,
-            splits=("demo", "topics", "topics_v1"),
+            splits=("demo", "topics"),
             profiles=("reference",),
         ),
         Dimension(
@@ -290,7 +250,7 @@ BENCHMARK = Benchmark(
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
             # Hard lines have readings of their own, which WER knows and these do not.
-            splits=("demo", "topics", "topics_v1", "long", "demo_zh", "zh", "long_zh", "long_v1"),
+            splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's

@@ -42,10 +42,10 @@ HARD = Split(
 )
 
 VOICES = PinnedFile(
-    file="real_pod_voices_v1.json",
+    file="real_pod_long_voices.json",
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )
-"""The ten voices in which long episodes in English are spoken; those of dataset revision 1.2.0."""
+"""The ten voices in which long episodes in English are spoken."""
 
 LONG = Split(
     name="long",
@@ -63,18 +63,6 @@ LONG = Split(
     trial=True,
     tracks=("voice",),
     licence="CC-BY-4.0",
-)
-
-LONG_V1 = LONG.model_copy(
-    update={
-        "name": "long_v1",
-        "description": "The split `long` before dataset revision 2.2.0, in which two doubtful facts were mended.",
-        "scripts": PinnedFile(
-            file="real_pod_long_scripts_v1.jsonl",
-            revision="sha256:9b8acce92c64650796700c76a50670df1c50a9714045e18db14e155d5ce90cd7",
-        ),
-        "superseded_by": "long",
-    }
 )
 
 LONG_ZH = Split(
@@ -143,6 +131,6 @@ licence lets podeval pass them on.
 """
 
 MINUTES_BREAKDOWN = Breakdown(
-    name="minutes", title="Length in minutes", groups=("10", "30", "60"), splits=("long", "long_zh", "long_v1")
+    name="minutes", title="Length in minutes", groups=("10", "30", "60"), splits=("long", "long_zh")
 )
 TAG_BREAKDOWN = Breakdown(name="tag", title="What it stumbles over", groups=TAGS, within=True, splits=("hard",))

@@ -30,12 +30,9 @@ __all__ = ["app", "generate_docs", "main"]
 
 @cache
 def _judge() -> typer.Typer:
-    from podeval.cli import judge, judge_probe, report_judge
+    from podeval.cli import judge, report_judge
 
-    judge.judge.command()(report_judge.replay)
-    judge.judge.command()(report_judge.install)
-    judge.judge.command()(judge_probe.probe)
-    judge.judge.command()(judge_probe.drift)
+    judge.judge.command()(report_judge.check)
     return judge.judge
 
 
@@ -47,27 +44,17 @@ def _arena() -> typer.Typer:
     arena.arena.command()(arena_log.export)
     arena.arena.command("import")(arena_log.take_in)
     arena.arena.command()(arena_log.mirror)
-    arena.arena.command()(arena_log.verify)
     return arena.arena
 
 
 @cache
 def _report() -> typer.Typer:
-    from podeval.cli import (
-        board,
-        report_certificate,
-        report_evaluators,
-        report_export,
-        report_judge,
-        report_system,
-        report_validity,
-    )
+    from podeval.cli import board, report_export, report_judge, report_system, validation
 
+    board.report.command()(validation.agreement)
+    board.report.command()(validation.papers)
+    board.report.command()(validation.certificate)
     board.report.command("judge")(report_judge.audit)
-    board.report.command()(report_validity.validity)
-    board.report.command()(report_evaluators.evaluators)
-    board.report.command()(report_evaluators.papers)
-    board.report.command()(report_certificate.certificate)
     board.report.command("system")(report_system.system)
     board.report.command()(report_export.export)
     return board.report

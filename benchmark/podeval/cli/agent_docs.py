@@ -72,7 +72,8 @@ them by `python -m podeval.cli.generate_docs`.
   tests/text -q`.
 - A module imports only rooms on floors below its own, or beside it without a circle; `tests/test_house.py`
   refuses the rest.
-- Public class names exist once, functions begin with a verb, files stay under 400 lines, lines under 120 characters.
+- Public class names exist once, functions begin with a verb, a gloss in `Args:` has a noun, files stay under 400
+  lines, lines under 120 characters. Every statement is charged: docs/decisions/house.md has the budget.
 - A test is named after what is true, uses real files and real servers on loopback, and can fail. Nothing sleeps
   by the clock.
 - What is made from declarations (metric Spaces, cards, docs/metrics.md, this file) is not edited: change the

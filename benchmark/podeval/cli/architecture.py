@@ -5,14 +5,11 @@ docs/architecture.md has the table of rooms that everything here starts from.
 
 import ast
 import re
-from collections import defaultdict
-from html import escape
 from pathlib import Path
 
-_ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
+from podeval.plots.layers import draw_layers
 
-_WIDTH, _STORY, _HEIGHT = 900, 88, 34
-"""Of the picture, of a floor with the space above it, and of a room, in pixels."""
+_ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
 
 
 def floors(checkout: Path) -> dict[str, int]:
@@ -38,38 +35,9 @@ def room_of(module: str) -> str:
 def picture(checkout: Path) -> str:
     """Draw the floors as SVG, with a line from a room to each room on the next floor below that it imports."""
     rooms = floors(checkout)
-    stories: dict[int, list[str]] = defaultdict(list)
-    for room, floor in rooms.items():
-        stories[floor].append(room)
-    top = max(stories)
-    places: dict[str, tuple[float, float]] = {}
-    boxes = []
-    for floor, names in stories.items():
-        y = (top - floor) * _STORY + 40
-        boxes.append(f'<text class="floor" x="14" y="{y + 5}">{floor}</text>')
-        step = (_WIDTH - 50) / len(names)
-        for number, room in enumerate(names):
-            x = 40 + step * (number + 0.5)
-            places[room] = (x, y)
-            size = f'width="{step - 12:.0f}" height="{_HEIGHT}"'
-            boxes.append(f'<rect x="{x - step / 2 + 6:.0f}" y="{y - _HEIGHT / 2:.0f}" rx="5" {size}/>')
-            boxes.append(f'<text class="room" x="{x:.0f}" y="{y + 5}">{escape(room)}</text>')
-    lines = [
-        f'<line x1="{places[upper][0]:.0f}" y1="{places[upper][1] + _HEIGHT / 2:.0f}" '
-        f'x2="{places[lower][0]:.0f}" y2="{places[lower][1] - _HEIGHT / 2:.0f}"/>'
-        for upper, lower in sorted(_arrows(checkout, rooms))
-    ]
-    height = top * _STORY
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" '
-        'aria-label="The eight floors of the engine and the rooms on each">\n'
-        "<style>rect{fill:#eef3fa;stroke:#35608f}line{stroke:#8a9bb0;stroke-width:1}"
-        "text{font:14px sans-serif;fill:#16263a}.room{text-anchor:middle}"
-        ".floor{font-weight:bold;fill:#5a6b80}</style>\n"
-        f'<rect width="{_WIDTH}" height="{height}" style="fill:#fff;stroke:none"/>\n'
-        + "\n".join([*lines, *boxes])
-        + "\n</svg>\n"
-    )
+    layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
+    title = "The eight floors of the engine and the rooms on each"
+    return draw_layers(layers, sorted(_arrows(checkout, rooms)), title)
 
 
 def _arrows(checkout: Path, rooms: dict[str, int]) -> set[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.completion import complete_benchmark, complete_split
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.arena import Arena
-    from podeval.arena.manifest import Added
     from podeval.arena.ratings import Standings
 
 arena = typer.Typer(
@@ -37,62 +36,16 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
-VoteId = Annotated[
-    str, typer.Argument(metavar="VOTE", help="id of the vote; `podeval arena flags` lists those flagged")
-]
-Reason = Annotated[str, typer.Option(help="reason; published with the vote")]
-By = Annotated[str, typer.Option(help="name of who decides; stored, not published")]
-
-
-@arena.command()
-def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Create the arena's tables, or upgrade them to this version; no data is lost.
-
-    Example: podeval arena init --database postgresql://podeval@localhost/podeval
-    """
-    from podeval.store.database import Database
-
-    with Database(announce_database(database, runs)) as opened:
-        print(f"{opened.name} is ready")
 
 
 @arena.command()
 def add(
-    manifest: Annotated[
-        Path, typer.Argument(metavar="MANIFEST", help="a YAML or JSON file, as described in docs/arena.md")
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUNS|MANIFEST", help="a folder of runs, or a YAML or JSON file as described in docs/arena.md"
+        ),
     ],
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-) -> None:
-    """Add systems, items and outputs; their length and loudness are measured once. The exit code is 1 if some were
-    left out because listeners have heard other recordings of them.
-
-    Example: podeval arena add battles.yaml
-    """
-    from podeval.arena.manifest import add as take_in
-    from podeval.arena.manifest import read_manifest
-
-    arena_manifest = read_manifest(manifest)
-    with open_arena(database, runs) as opened:
-        done = take_in(opened.database, arena_manifest)
-    print(_describe_added(done))
-    _say_left_out(done)
-
-
-def _describe_added(done: "Added") -> str:
-    return ", ".join(f"{count} new {name}" for name, count in done.new.items())
-
-
-def _say_left_out(done: "Added") -> None:
-    for sentence in done.left_out:
-        print(f"left out: {sentence}", file=sys.stderr)
-    if done.left_out:
-        raise typer.Exit(1)
-
-
-@arena.command("add-runs")
-def add_runs(
-    runs: Annotated[Path, typer.Argument(metavar="RUNS", help="folder of runs")],
     benchmark: Annotated[str, typer.Option(help="only runs on this benchmark", autocompletion=complete_benchmark)] = "",
     split: Annotated[str, typer.Option(help="only runs on this split", autocompletion=complete_split)] = "",
     dimension: Annotated[str, typer.Option(help="dimension that listeners judge; overall by default")] = "",
@@ -103,41 +56,63 @@ def add_runs(
         bool, typer.Option("--controls", help="also add controls, which everybody should vote against")
     ] = False,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
-    """Add the recordings of runs: every item that two or more systems have recorded. Repeat it to add new runs.
+    """Add systems, items and recordings: those of runs that two or more systems have made, or those of a manifest.
 
-    Example: podeval arena add-runs .demo/runs
+    Repeat it to add what is new. The length and loudness of recordings are measured once. The exit code is 1 if some
+    were left out because listeners have heard other recordings of them.
 
-    Example: podeval arena add-runs runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
+    Example: podeval arena add .demo/runs
+
+    Example: podeval arena add runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
+
+    Example: podeval arena add battles.yaml
     """
     from podeval.arena.from_runs import DIMENSION, QUESTION, make_manifest
     from podeval.arena.manifest import add as take_in
+    from podeval.arena.manifest import read_manifest
     from podeval.store.database import Database
 
-    arena_manifest = make_manifest(
-        runs,
-        benchmark=benchmark,
-        split=split,
-        dimension=dimension or DIMENSION,
-        question=question or QUESTION,
-        controls=controls,
-    )
-    if not arena_manifest.outputs:
-        raise BadInput(f"no item has recordings of two systems in {runs}; make some with `podeval run`, of each system")
-    with Database(announce_database(database, runs)) as opened:
-        done = take_in(opened, arena_manifest, strict=False)
-        size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
-        print(f"{size}, {_describe_added(done)} in {opened.name}")
-    _say_left_out(done)
+    if from_runs := source.is_dir():
+        about = dimension or DIMENSION, question or QUESTION
+        arena_manifest = make_manifest(
+            source, benchmark=benchmark, split=split, dimension=about[0], question=about[1], controls=controls
+        )
+    elif benchmark or split or dimension or question or controls:
+        raise BadInput(f"{source} is no folder of runs; a manifest says itself what it compares: give no other options")
+    else:
+        arena_manifest = read_manifest(source)
+    if from_runs and not arena_manifest.outputs:
+        raise BadInput(
+            f"no item has recordings of two systems in {source}; make some with `podeval run`, of each system"
+        )
+    with Database(resolve_database(database, source if from_runs else runs)) as opened:
+        done = take_in(opened, arena_manifest, strict=not from_runs)
+        new = ", ".join(f"{count} new {name}" for name, count in done.new.items())
+        size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items, " if from_runs else ""
+        print(f"{size}{new} in {opened.name}")
+    for sentence in done.left_out:
+        print(f"left out: {sentence}", file=sys.stderr)
+    if done.left_out:
+        raise typer.Exit(1)
 
 
 @arena.command()
 def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show counts, and what an operator should look at. The exit code is 1 if there is an alarm.
+    """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 otherwise.
 
     Example: podeval arena status --json
     """
+    from podeval.store.database import find_damage
+
     with open_arena(database, runs) as opened:
+        wrong, name = find_damage(opened.database), opened.database.name
+        if wrong is not None:
+            print(
+                f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr
+            )
+            raise typer.Exit(1)
         now = opened.status()
     if as_json:
         emit(asdict(now) | {"votes": now.votes})
@@ -146,6 +121,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(now.outcomes.items()))
         print(f"{now.votes} votes by {now.voters} voters" + (f": {outcomes}" if outcomes else ""))
         print(f"{now.excluded} excluded from the rating, {now.excluded_by_people} of them by a person")
+        print(f"{name}: intact, and every commit is synced")
     exit_at_alarm(now.alarms)
 
 
@@ -240,7 +216,7 @@ def flags(
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """List what the integrity rules flagged and what was decided, newest first.
+    """List what the integrity rules flagged and what was decided, newest first; operators decide on `/admin`.
 
     Example: podeval arena flags --newest 20
     """
@@ -253,28 +229,6 @@ def flags(
             else:
                 what = f"{flag.rule}: {flag.detail}" if flag.rule else flag.detail
                 print(f"{at}  {flag.vote}  {flag.kind} by {flag.made_by}  {what}")
-
-
-@arena.command()
-def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Exclude a vote from the public rating; the vote is kept.
-
-    Example: podeval arena exclude 3f2a… --reason "a test of ours" --by ada
-    """
-    with open_arena(database, runs) as opened:
-        opened.exclude(vote, reason, by)
-    print(f"{vote} does not count any more")
-
-
-@arena.command()
-def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Count an excluded vote again; the rules do not overrule this decision.
-
-    Example: podeval arena restore 3f2a… --reason "explained by mail" --by ada
-    """
-    with open_arena(database, runs) as opened:
-        opened.restore(vote, reason, by)
-    print(f"{vote} counts")
 
 
 @contextmanager

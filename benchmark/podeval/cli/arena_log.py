@@ -1,4 +1,4 @@
-"""`podeval arena erase`, `export`, `import`, `mirror` and `verify`: where votes are kept, and what is forgotten."""
+"""`podeval arena erase`, `export`, `import` and `mirror`: where votes are kept, and what is forgotten."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from podeval.cli.arena import exit_at_alarm, open_arena
+from podeval.cli.arena import open_arena
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
 from podeval.errors import BadInput
 
@@ -55,29 +55,24 @@ def erase(
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="created if missing")],
-    form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
     comments: Annotated[
         bool, typer.Option("--comments", help="include people's comments; not for publication")
     ] = False,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
-    """Export votes, decisions, erasures, ratings and answers as files, with pseudonyms for people.
+    """Export votes, decisions, erasures, ratings and answers as Parquet files, with pseudonyms for people.
 
-    Example: podeval arena export ./votes --format jsonl
+    Example: podeval arena export ./votes
     """
-    from podeval.arena.export import FORMATS
     from podeval.arena.export import export as write
     from podeval.store.copies import find_list_folder, register
 
-    chosen = next((candidate for candidate in FORMATS if candidate == form), None)
-    if chosen is None:
-        raise BadInput(f"{form} is not an export format; choose from {', '.join(FORMATS)}")
     if comments:
-        files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
+        files = [folder / f"{name}.parquet" for name in ("votes", "answers")]
         register("export", files, find_list_folder(resolve_database(database, runs), runs))
     with open_arena(database, runs) as opened:
-        counts = write(opened.database, folder, chosen, comments=comments)
+        counts = write(opened.database, folder, comments=comments)
     print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
 
 
@@ -97,10 +92,11 @@ def take_in(
 
     Example: podeval arena import battles.jsonl
     """
-    from podeval.arena.export import import_files
+    from podeval.arena.import_votes import import_files
+    from podeval.store.database import Database
 
-    with open_arena(database, runs) as opened:
-        print(_describe_taken_in(import_files(opened.database, path)))
+    with Database(resolve_database(database, runs)) as opened:
+        print(_describe_taken_in(import_files(opened, path)))
 
 
 def mirror(
@@ -131,24 +127,6 @@ def mirror(
             "one did before it was restored; deployments that are not one arena need repos of their own",
             file=sys.stderr,
         )
-
-
-def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
-    """Check that the database is durable and intact and that there is no alarm. The exit code is 1 otherwise.
-
-    Example: podeval arena verify
-    """
-    from podeval.store.database import find_damage
-
-    with open_arena(database, runs) as opened:
-        wrong = find_damage(opened.database)
-        alarms = opened.status().alarms
-        name = opened.database.name
-    if wrong is not None:
-        print(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr)
-        raise typer.Exit(1)
-    print(f"{name}: intact, and every commit is synced")
-    exit_at_alarm(alarms)
 
 
 def _describe_taken_in(done: Any) -> str:

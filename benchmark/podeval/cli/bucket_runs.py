@@ -13,9 +13,7 @@ _RESULTS = (".json", ".jsonl", ".parquet")
 
 ReadRuns = Annotated[
     Path,
-    typer.Option(
-        "--runs", "--board", help="folder of runs that the leaderboard shows; hf://buckets/OWNER/NAME/FOLDER too"
-    ),
+    typer.Option("--runs", help="folder of runs that the leaderboard shows; hf://buckets/OWNER/NAME/FOLDER too"),
 ]
 
 

@@ -228,16 +228,12 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """Transcribe and diarise a recording to segments."""
-    from podeval import progress
     from podeval.analysis.diarised_transcript import transcribe_and_diarise
-    from podeval.cli.progress_bar import Steps
+    from podeval.cli.progress_bar import show_progress
     from podeval.models import registry
 
     say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
-    with (
-        Steps(Path(recording.name).name) as steps,
-        progress.listen(lambda what, done, of: steps.step(what, int(done), int(of))),
-    ):
+    with show_progress(Path(recording.name).name):
         transcript = transcribe_and_diarise(recording, language)
     left_out = len(transcript.nobody)
     if left_out:

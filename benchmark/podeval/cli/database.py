@@ -1,6 +1,5 @@
 """Which database a command uses: --database or DATABASE_URL, else podeval.db in the folder of runs, as the site."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +28,7 @@ def _refuse_bucket(runs: Path) -> Path:
 
 
 Runs = Annotated[
-    Path, typer.Option("--runs", "--board", help="folder of runs that the leaderboard shows", callback=_refuse_bucket)
+    Path, typer.Option("--runs", help="folder of runs that the leaderboard shows", callback=_refuse_bucket)
 ]
 
 
@@ -54,19 +53,6 @@ def require_database(database: str, runs: Path) -> str:
     if not is_there(location):
         raise BadInput(
             f"there is no database {location}; name the board's with --database, or its folder with --runs; "
-            f"`podeval arena init` makes one{_left_over(database, runs)}"
+            "`podeval arena add`, `submit` and `serve` make one"
         )
     return location
-
-
-def announce_database(database: str, runs: Path) -> str:
-    """The place of a database that is made where there is none; says so where an earlier version left one elsewhere."""
-    location = resolve_database(database, runs)
-    if not is_there(location) and (hint := _left_over(database, runs)):
-        print(f"{location} is a new database{hint}", file=sys.stderr, flush=True)
-    return location
-
-
-def _left_over(database: str, runs: Path) -> str:
-    """Earlier versions wrote to ./podeval.db."""
-    return "" if database or not Path(NAME).is_file() else f". ./{NAME} is there: name it with --database"

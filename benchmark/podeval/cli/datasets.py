@@ -1,30 +1,22 @@
-"""`podeval data items|list|info|build|verify|push|fetch`: the benchmarks' datasets."""
+"""`podeval data items|list|info|build|verify|push|fetch|construct`: the benchmarks' datasets."""
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.completion import complete_dataset
+from podeval.cli.completion import complete_benchmark, complete_dataset, complete_split, complete_track
 from podeval.cli.construct import construct
-from podeval.cli.construct_lfs import lfs_bench
-from podeval.cli.construct_mtalk import mtalk_bench
-from podeval.cli.construct_podbench import podbench
-from podeval.cli.construct_real_pod import real_pod
-from podeval.cli.data_items import items
 from podeval.cli.data_tools import data
 from podeval.cli.output import AsJson, emit, say
 
+if TYPE_CHECKING:
+    from podeval.systems.ask import Ask
+
 __all__ = ["data"]
 
-construct.add_typer(real_pod, name="real_pod")
-construct.add_typer(lfs_bench, name="lfs_bench")
-construct.add_typer(podbench, name="podbench")
-construct.add_typer(mtalk_bench, name="mtalk_bench")
-data.add_typer(construct, name="construct")
-data.command()(items)
+data.command()(construct)
 
 Name = Annotated[
     str,
@@ -38,6 +30,46 @@ Source = Annotated[
     typer.Option(help="sample, another source's name, a folder, https://…, or hub:owner/name@revision"),
 ]
 Configs = Annotated[list[str] | None, typer.Option("--config", help="only this configuration (repeatable)")]
+
+
+@data.command()
+def items(
+    benchmark: Annotated[
+        str, typer.Argument(metavar="BENCHMARK", help="which benchmark", autocompletion=complete_benchmark)
+    ] = "real_pod",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="split of the benchmark; by default the one that ships with podeval", autocompletion=complete_split
+        ),
+    ] = "",
+    track: Annotated[
+        str, typer.Option(help="track of the benchmark; by default the split's first", autocompletion=complete_track)
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option(help="folder of the dataset, made by `podeval data build`; ./NAME by default")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a system is asked to speak, write or answer, under the name of the file that its output should have.
+
+    Make these files with your system and measure them by `podeval run --outputs FOLDER`.
+
+    Example: podeval data items real_pod --split demo
+
+    Example: podeval data items lfs_bench --json > items.jsonl
+    """
+    from podeval import benchmarks
+    from podeval.runs.asks import ask_of
+    from podeval.runs.run import RunRequest, read_items
+    from podeval.text.terminal_safe import make_printable
+
+    chosen = benchmarks.get(benchmark)
+    part = chosen.split(split) if split else chosen.first_split
+    track = track or part.tracks[0]
+    for item in read_items(RunRequest(chosen, part.name, track, Path(), data=data)).items:
+        ask = ask_of(track, item)
+        print(ask.model_dump_json(exclude_none=True) if as_json else make_printable(_describe_ask(ask)))
 
 
 @data.command("list")
@@ -158,24 +190,19 @@ def fetch(
     """Fetch the published episodes of a benchmark and list those no longer available. The exit code is 1 if any is
     missing.
 
-    Apple's lookup gives the address of the audio or of the show's feed; yt-dlp is tried last, if installed. One
-    request is sent at a time, with pauses. Audio files are written to DIR, the findings to DIR/episodes.jsonl; a
-    second call
-    resumes. Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
+    Apple's lookup gives the address of the audio or of the show's feed. One request is sent at a time, with pauses.
+    Audio files are written to DIR, the findings to DIR/episodes.jsonl; a second call resumes.
+    Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
 
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.datasets.feeds import ITUNES
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
-    itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with show_progress(name):
-        attempts = fetch_episodes(
-            episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=say
-        )
+        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=most_megabytes << 20, tell=say)
     if as_json:
         for one in attempts:
             emit(one)
@@ -188,3 +215,18 @@ def _find_downloads() -> Path:
     from podeval.analysis.cache import open_default_cache
 
     return open_default_cache().folder.parent / "downloads"
+
+
+def _describe_ask(ask: "Ask") -> str:
+    """Write a task for a person: the files' names, and under each what is to be in it."""
+    voices = [f"  voice of {speaker}: {voice.audio}" for speaker, voice in ask.voices.items()]
+    if ask.script is not None:
+        return "\n".join([f"{ask.id}.wav", *voices, *(f"  {turn.speaker}: {turn.text}" for turn in ask.script), ""])
+    if ask.prompt is not None:
+        return "\n".join([f"{ask.id}.json", *(f"  {line}" for line in ask.prompt.splitlines()), ""])
+    turns = (
+        line
+        for turn in ask.user or ()
+        for line in (f"{ask.id}/{turn.id}.wav", f"  answers {turn.audio}" if turn.audio else "", f"  {turn.words}")
+    )
+    return "\n".join([*(line for line in turns if line.strip()), ""])

@@ -34,10 +34,10 @@ def spread(
     Args:
         where: on this machine, or on a Ray cluster.
         workers: processes; 0 for as many as there is room for.
-        address: of the cluster.
-        cpus: that each of its processes takes.
+        address: the address of the cluster.
+        cpus: processors that each of its processes takes.
         gpus: the same.
-        profile: whose models measure; a GPU has room for so many processes of them.
+        profile: the profile of the models that measure; a GPU has room for so many processes of them.
         together: the processes that `accelerate launch` started; each speaks its share.
 
     Raises:

@@ -118,7 +118,7 @@ def _say_what_was_looked_at(metric: Metric) -> str:
     """Say for a metric without a picture of effects what nobody has measured, and what must not be concluded."""
     if metric.asks:
         looked = (
-            "A judge's leanings are its own: `podeval report judge` and `podeval judge probe` measure those of the one "
+            "A judge's leanings are its own: `podeval report judge` and `podeval judge check` measure those of the one "
             "in use"
         )
     elif metric.inputs[0] in ("text", "passage", "script"):

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 judge = typer.Typer(
     name="judge",
-    help="Let a judge draft criteria for a person to approve, or compare systems in battles.\n\n"
+    help="Let a judge draft criteria for a person to approve, or compare systems in battles; check a judge.\n\n"
     "Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -261,6 +261,23 @@ def reasons(
             line = {"system": system, "question": question, "judged": one.score, "summary": one.summary}
             emit({**line, "judge": judge_id, "record": one.record})
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
+
+
+@judge.command()
+def install(
+    name: Annotated[str, typer.Argument(metavar="JUDGE", help="transformers:OWNER/NAME@COMMIT, or its YAML file")],
+) -> None:
+    """Download a local judge from the Hub at a fixed commit; safetensors only, no code.
+
+    Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
+    """
+    from podeval.judges.judge import find_judge
+    from podeval.models.chat_transformers import install as fetch
+
+    config = find_judge(name)
+    if config.backend != "transformers":
+        raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
+    print(fetch(config.model, str(config.revision), lambda line: print(line, file=sys.stderr)))
 
 
 def _ask(

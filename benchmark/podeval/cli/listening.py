@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli import listening_planning
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, require_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
+from podeval.plots.svg import stack_pictures
 
 if TYPE_CHECKING:
     from podeval.listening.designs import Design
@@ -65,7 +66,7 @@ def add(
     from podeval.listening.designs import resolve_recordings
 
     tests = [resolve_recordings(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
-    with _open(announce_database(database, runs)) as opened:
+    with _open(resolve_database(database, runs)) as opened:
         for each in tests:
             print(Listening(opened).create(each))
 
@@ -122,9 +123,8 @@ def print_results(
     if plots and design.kind != "mushra":
         raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
     if plots:
-        from podeval.listening.box_plots import draw_box_plots
-
-        write_whole(plots, draw_box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
+        pictures = results.draw_listeners(marks, summary.screened)
+        write_whole(plots, stack_pictures(pictures, f"{design.title}: marks by listener", columns=3).encode())
     for row in summary.rows:
         emit(row) if as_json else print(_describe_row(row))
     for line in summary.remarks:

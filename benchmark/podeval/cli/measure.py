@@ -114,9 +114,9 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.cli.progress_bar import show_measure_progress
+    from podeval.cli.progress_bar import show_progress
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import describe_protocol, open_inputs, score_items
+    from podeval.metrics.compute import describe_protocol, note_inputs, open_inputs, score_items
     from podeval.metrics.inputs import read_inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Cause, Unscored
@@ -143,16 +143,17 @@ def measure(
     worst = 0
     results: list[Result] = []
     short_names = _name_files([file for file, _ in items], as_json)
-    with show_measure_progress(metric, [file for file, _ in items], profile, bool(text)) as measuring:
+    with show_progress(metric.name) as steps:
         for number, ((file, inputs), short_name) in enumerate(zip(items, short_names, strict=True)):
             result: Result | PodevalError
             opened: dict[str, Any] | Unscored = {}
             try:
-                with measuring(number):
-                    opened = open_inputs(metric, inputs)
-                    if isinstance(opened, Unscored):
-                        raise BadInput(opened.reason)
-                    (result,) = score_items(metric, [opened], chosen, client)
+                steps.step("files", number, len(items))
+                opened = open_inputs(metric, inputs)
+                if isinstance(opened, Unscored):
+                    raise BadInput(opened.reason)
+                (result,) = score_items(metric, [opened], chosen, client)
+                result = result if isinstance(result, PodevalError) else note_inputs(result, inputs, opened)
             except PodevalError as error:
                 result = error
             problem = f"error: {result}" if isinstance(result, PodevalError) else ""

@@ -1,19 +1,33 @@
-"""`podeval report judge`, `podeval judge replay` and `podeval judge install`: records audited, models fetched."""
+"""What a judge is worth: `podeval report judge` and `podeval judge check`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.completion import complete_benchmark
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
-Folders = Annotated[list[Path], typer.Argument(metavar="FOLDER", help="records of judges: what --records named")]
+if TYPE_CHECKING:
+    from podeval.validation.judge_answers import JudgeAnswers
+    from podeval.validation.judge_audit import AuditFindings
+
+CHECKS = {
+    "unusable": "first answers that could not be used",
+    "unanswered": "questions without a usable answer in the end",
+    "order": "the same one preferred in both orders",
+    "first": "first place preferred, all answers",
+    "swayed": "first place preferred, where the order decided",
+    "longer": "longer one preferred",
+    "excess": "winners longer than losers by",
+}
 
 
 def audit(
-    folders: Folders,
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="records of judges: what --records named")],
     scores: Annotated[
         Path | None,
         typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
@@ -22,59 +36,70 @@ def audit(
         Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and optionally rater")
     ] = None,
     key: Annotated[str | None, typer.Option(help="value of the scores to use, if there are several")] = None,
-    page: Annotated[Path | None, typer.Option(help="write the audit as Markdown to this file too")] = None,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="show every recorded answer as this version reads it, instead of an audit")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
-    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is.
+    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Each
+    folder is audited by itself; two judges, or one in two folders (how it drifted), are compared on the questions that
+    both answered.
 
     Example: podeval report judge records/
 
     Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
     """
-    from podeval.leaderboard import judge_audit as auditing
-    from podeval.leaderboard.human_scores import compute_agreement, read_people, read_scores
-    from podeval.leaderboard.judge_audit_page import convert_to_plain
-    from podeval.leaderboard.judge_audit_page import render_audit_page as as_page
-    from podeval.metrics.judge_answers import read_answers
-    from podeval.store.copies import register
+    from podeval.validation import judge_audit as auditing
+    from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
+    from podeval.validation.judge_answers import read_answers
 
     if (scores is None) != (human is None):
         raise BadInput("give --scores (the judge's) and --human (people's, of the same items) together")
-    judges = read_answers(folders)
+    judges = [judge for folder in folders for judge in read_answers(folder)]
+    if answers:
+        _show_answers(judges, as_json)
+        return
     audits = [auditing.audit(judge) for judge in judges]
     alike = auditing.compare_judges(judges)
-    people = compute_agreement(read_scores(scores, key), read_people(human, key)) if scores and human else None
-    if page:
-        register("report", [page], None)
-        try:
-            page.write_text(as_page(audits, alike, people), encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"cannot write {page}: {error.strerror}") from None
+    people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
     if as_json:
-        emit(convert_to_plain(audits, alike, people), allow_nan=False)
+        places = [{"folder": judge.folder, **asdict(audited)} for judge, audited in zip(judges, audits, strict=True)]
+        emit({"judges": places, "between_judges": alike, "people": people}, allow_nan=False)
     else:
-        print(as_page(audits, alike, people), end="")
+        for judge, audited in zip(judges, audits, strict=True):
+            _print_audit(f"{judge.id} in {judge.folder}", audited)
+        for row in auditing.list_agreement_rows(people) if people else ():
+            print(f"With people, {row.name}: {row.figure}, n {row.count}")
+        for one in alike:
+            print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {auditing.describe_likeness(one)}")
     raise typer.Exit(int(any(findings.unfit for findings in audits)))
 
 
-def replay(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="records of judges")],
-    as_json: AsJson = False,
-) -> None:
-    """Show every recorded answer as the current version reads it; no judge is asked.
+def _print_audit(name: str, audited: "AuditFindings") -> None:
+    from podeval.validation.judge_audit import describe_repeat, list_rows
 
-    Example: podeval judge replay records/ --json
-    """
-    from podeval.metrics.judge_answers import read_answers
+    unfit = f"unfit for publication: {'; '.join(audited.unfit)}" if audited.unfit else "fit for publication"
+    print(f"{name}: {unfit}")
+    for row in list_rows(audited):
+        quoted = f" (papers: {row.papers})" if row.papers else ""
+        print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f"{row.p}, n {row.count}{quoted}")
+    if audited.orders:
+        print(f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only")
+    for repeat in audited.steadiness:
+        print(f"  repeats of {repeat.prompt}, {repeat.measure}: {describe_repeat(repeat)}")
+    counts = f"{audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
+    print(f"  {counts}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered")
 
-    for judge in read_answers([folder]):
+
+def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
+    for judge in judges:
         for reply in judge.given:
-            line = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed, "answer": reply.value.model_dump()}
+            line: dict[str, Any] = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed}
             if as_json:
-                emit(line, allow_nan=False)
+                emit(line | {"answer": reply.value}, allow_nan=False)
             else:
                 leaves = "  ".join(f"{path} {value}" for path, value in reply.leaves.items())
                 print(f"{reply.prompt}  seed {reply.seed}  {leaves}")
@@ -84,18 +109,43 @@ def replay(
         )
 
 
-def install(
-    judge: Annotated[str, typer.Argument(metavar="JUDGE", help="transformers:OWNER/NAME@COMMIT, or its YAML file")],
+def check(
+    name: Annotated[str, typer.Argument(metavar="JUDGE", help="the judge, as for `podeval measure`")],
+    scripts: Annotated[
+        list[Path] | None, typer.Argument(metavar="[SCRIPT]...", help="scripts to modify; Real-Pod's by default")
+    ] = None,
+    records: Annotated[Path | None, typer.Option(help="folder for the judge's answers")] = None,
+    cases: Annotated[int, typer.Option(min=1, help="number of cases of each kind")] = 20,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            help="ask about this benchmark's anchors, whose order a judge has to get right",
+            autocompletion=complete_benchmark,
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Download a local judge from the Hub at a fixed commit; safetensors only, no code.
+    """Test whether ties, padding and injected instructions mislead a judge, or with --benchmark whether it tells good
+    anchors from bad ones. The exit code is 1 if it fails.
 
-    Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
+    Example: podeval judge check judge.yaml --records check/
+
+    Example: podeval judge check judge.yaml --records check/ --benchmark podbench
     """
-    from podeval.judges.judge import find_judge
-    from podeval.models.chat_transformers import install as fetch
+    from podeval import benchmarks
+    from podeval.metrics.inputs import read_input
+    from podeval.metrics.judge_use import JudgeConfig
+    from podeval.validation.judge_check import check_anchors, check_weaknesses, read_anchors
 
-    config = find_judge(judge)
-    if config.backend != "transformers":
-        raise BadInput(f"{judge} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
-    folder = fetch(config.model, str(config.revision), lambda line: print(line, file=sys.stderr))
-    print(folder)
+    if benchmark and scripts:
+        raise BadInput("--benchmark asks about its own anchors; leave out the scripts")
+    judge = JudgeConfig(name, records)
+    if benchmark:
+        findings = check_anchors(judge, read_anchors(benchmarks.get(benchmark)))
+    else:
+        items = () if scripts else benchmarks.get("real_pod").items("topics")
+        texts = [read_input("script", path) for path in scripts or []] or [item.script for item in items if item.script]
+        findings = check_weaknesses(judge, texts[:cases], cases)
+    for finding in findings:
+        emit(finding) if as_json else print(finding.sentence)
+    raise typer.Exit(int(any(finding.failed for finding in findings)))

@@ -203,10 +203,10 @@ def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "
     """Run one system; whether every item was scored, and if not, say why.
 
     Args:
-        name: of a system that comes with podeval, or the path of its submission.
+        name: the name of a system that comes with podeval, or the path of its submission.
         request: what to run.
         seeds: how many, from the request's on.
-        which: of several runs it is, as the progress says it.
+        which: the number of this run among several, as the progress says it.
         board: whether the board's tables are written as soon as it is measured.
 
     Raises:
@@ -242,13 +242,13 @@ def _repeat(
     board: bool = False,
 ) -> bool:
     """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.progress_bar import show_run_progress
+    from podeval.cli.progress_bar import Steps
     from podeval.runs.reliability import write_reliability
 
     complete = True
     for number in range(seeds):
         name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
-        with show_run_progress(name, request, which=which) as steps:
+        with Steps(f"{which}{name}") as steps:
             more = request.repeats or number > 0
             summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
             if number == seeds - 1:

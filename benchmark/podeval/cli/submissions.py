@@ -13,8 +13,8 @@ from podeval.cli.database import (
     RUNS,
     Place,
     Runs,
-    announce_database,
     require_database,
+    resolve_database,
 )
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
@@ -246,7 +246,7 @@ def mirror(
     from podeval.leaderboard.build import build
     from podeval.submissions.hub_record import HubRecord
 
-    with open_queue(announce_database(database, runs)) as queue:
+    with open_queue(resolve_database(database, runs)) as queue:
         record = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
             count, files = record.read_back(), record.read_back_results(runs)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database, is_there, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import say
 from podeval.cli.submissions import Data, Flavor, Image, Timeout, describe_standing, open_queue
 
@@ -48,7 +48,7 @@ def submit(
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
         print(f"{submission.system.name} passes all checks{size}")
         return
-    with open_queue(announce_database(database, runs)) as queue:
+    with open_queue(resolve_database(database, runs)) as queue:
         submitter = ask_hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
             submission, submitter, document_folder=file.parent, profile=profile, priority=priority

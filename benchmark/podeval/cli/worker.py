@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, announce_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
 from podeval.cli.output import say
 from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, require_gpu
 from podeval.errors import BadInput
@@ -109,7 +109,7 @@ def worker(
     making = GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
-    with open_queue(announce_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with open_queue(resolve_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, parse_minutes(timeout))

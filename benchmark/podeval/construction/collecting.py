@@ -1,16 +1,14 @@
-"""Make texts from one's own recordings: enhance them, drop poor ones, transcribe who says what for proofreading.
+"""Make texts from one's own recordings: drop poor ones, transcribe who says what for proofreading.
 
-This is the chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe,
-proofread. A recording is cut into passages at ends of segments, as long as the texts of the benchmark. The result of
-each recording is written when it is done, so that a stopped run resumes after it.
+This is the chain of LFS-Bench's online audio (appendix A.2): drop below DNSMOS 3.5, diarise, transcribe, proofread. A
+recording is cut into passages at ends of segments, as long as the texts of the benchmark. The result of each recording
+is written when it is done, so a stopped run resumes after it.
 
-Differs from the paper in the models: those of the profile; there is no enhancer among them, so one is used only where a
-command is given. The paper does not say which of DNSMOS's scores it means; here it is the overall one, and `by` selects
-another.
+Differs from the paper: the models are those of the profile, and recordings are not denoised first (enhance them before
+this step, with a program of your choice). The paper does not say which of DNSMOS's scores it means; here it is the
+overall one, and the setting `by` selects another.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,20 +19,20 @@ from pydantic import BaseModel, ConfigDict
 from podeval import progress
 from podeval.audio.decode import hash_file
 from podeval.construction.lfs_cases import Case, CaseTurn, make_case, parse_turns
-from podeval.construction.programs import Program
-from podeval.construction.review import ReviewRow, read_decisions
-from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow
+from podeval.construction.review import ReviewRow
+from podeval.construction.workshop import LeftOut, Sifted, StagedRow
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
-from podeval.store.files import append_line
+from podeval.store.files import append_line, read_lines
 from podeval.text.dialogue_segments import Segment
 
 if TYPE_CHECKING:
     from podeval.analysis import Recording
 
+COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
+
 LEAST_DNSMOS = 3.5
 """Lowest DNSMOS of a recording that is kept; LFS-Bench, appendix A.2."""
 
-STEP = "collecting"
 LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "chinese"}
 
 
@@ -43,27 +41,20 @@ class CollectionSettings:
     """The settings of collecting from recordings.
 
     Args:
-        scenario: scenario of the recordings.
-        least: DNSMOS below which a recording is dropped.
+        scenario: the scenario of the recordings.
+        least: the DNSMOS below which a recording is dropped.
         by: the DNSMOS score to use: ovrl, sig, bak or p808.
-        enhancer: a command, or "" for none.
-        language: language of the recordings; None lets the transcriber decide.
-        profile: profile whose models analyse them.
+        language: the language of the recordings; "" lets the transcriber decide.
+        profile: the profile whose models analyse them.
         lengths: least and most words or characters of a passage.
     """
 
     scenario: str
-    least: float = LEAST_DNSMOS
-    by: str = "ovrl"
-    enhancer: str = ""
-    language: str | None = None
-    profile: str = "embedded"
-    lengths: tuple[int, int] = (80, 500)
-
-    @property
-    def id(self) -> str:
-        """A short hash of the settings: a recording that was collected with others is collected again."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]
+    least: float
+    by: str
+    language: str
+    profile: str
+    lengths: tuple[int, int]
 
 
 class TranscriptStretch(BaseModel):
@@ -81,48 +72,56 @@ class Collected(StagedRow):
 
     file: str
     sha256: str
-    settings: str
+    settings: dict[str, Any]
     scenario: str
     seconds: float
-    enhanced: bool
     dnsmos: float | None = None
     language: str | None = None
     passages: tuple[TranscriptStretch, ...] = ()
     reason: str | None = None
 
 
-def collect(
-    files: Sequence[Path], record: Path, before: Sequence[Collected], settings: CollectionSettings
-) -> list[Collected]:
+def collect(files: Sequence[Path], record: Path, settings: CollectionSettings) -> list[Collected]:
     """Transcribe recordings; those that were done before, unchanged and with the same settings, are skipped.
 
     Args:
-        files: audio files.
+        files: the audio files.
         record: the file of JSON Lines that each result is appended to.
-        before: results that the file already holds.
-        settings: settings of collecting.
+        settings: the settings of collecting.
 
     Returns:
         The result of each file, in order.
 
     Raises:
-        BadInput: two files have one name, or the enhancer fails.
+        BadInput: two files have one name.
         ModelMissing: a model that is needed is not installed.
     """
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two recordings have one name but for the ending, and ids are made of names; rename one")
-    enhancer = Program(settings.enhancer, "enhancer") if settings.enhancer else None
-    collected = {(one.sha256, one.settings, one.id): one for one in before}
+    before = {one.id: one for one in read_collected(record)}
+    facts = {**asdict(settings), "lengths": list(settings.lengths)}
     results = []
     for number, path in enumerate(files):
         progress.report("recordings", number, len(files))
-        key = (hash_file(path), settings.id, path.stem)
-        if key not in collected:
-            collected[key] = _transcribe(path, key[0], settings, enhancer)
-            append_line(record, collected[key].model_dump(mode="json"))
-        results.append(collected[key])
+        content, one = hash_file(path), before.get(path.stem)
+        if one is None or (one.sha256, one.settings) != (content, facts):
+            one = _transcribe(path, content, settings, facts)
+            append_line(record, one.model_dump(mode="json"))
+        results.append(one)
     progress.report("recordings", len(files), len(files))
     return results
+
+
+def read_collected(record: Path) -> list[Collected]:
+    """Read the results collected so far; if a recording was transcribed twice, the last result counts."""
+    results = (Collected.model_validate(line) for line in read_lines(record))
+    return list({one.id: one for one in results}.values())
+
+
+def separate_dropped(rows: Sequence[Collected]) -> Sifted[Collected]:
+    """Separate the recordings that are kept from those that are dropped."""
+    dropped = [LeftOut(id=row.id, step="collected recordings", reason=row.reason) for row in rows if row.reason]
+    return Sifted([row for row in rows if not row.reason], dropped)
 
 
 def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
@@ -138,7 +137,7 @@ def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int,
         yield _make_stretch(held)
 
 
-def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
+def make_entries(rows: Sequence[Collected]) -> list[ReviewRow]:
     """Make the rows that a proofreader sees: text, theme and scenario may be corrected."""
     entries = []
     for row in rows:
@@ -151,76 +150,47 @@ def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
                 "dnsmos": f"{row.dnsmos:.2f}",
             }
             text = "\n".join(f"[{turn.speaker}] {turn.text}" for turn in passage.turns)
-            entries.append(
-                ReviewRow(f"{row.id}-{number:03d}", context, {"scenario": row.scenario, "theme": row.id, "text": text})
-            )
+            editable = {"scenario": row.scenario, "theme": row.id, "text": text}
+            entries.append(ReviewRow(f"{row.id}-{number:03d}", context, editable))
     return entries
 
 
-def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
-    """Make cases of the passages that people kept, as they corrected them.
+def make_proofread_case(entry: ReviewRow, edited: dict[str, str]) -> Case:
+    """Make the case of a passage, as people corrected it.
 
     Raises:
-        BadInput: the table cannot be used.
+        BadInput: the corrected text cannot be read.
     """
-    entries = make_review_rows(rows)
-    languages = {entry.id: entry.context["language"] for entry in entries}
-    files = {entry.id: entry.context["file"] for entry in entries}
-    review = read_decisions(table, entries, "proofreading", accept_all=accept_all)
-    result: Sifted[Case] = Sifted(left_out=review.left_out, waiting=review.waiting)
-    for name, edited in review.kept.items():
-        facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": files[name]}
-        try:
-            result.kept.append(
-                make_case(name, parse_turns(edited["text"]), language=LANGUAGES[languages[name]], **facts)
-            )
-        except BadInput as error:
-            result.waiting.append(WaitingRow(name, f"its text in {table.name} cannot be read: {error}"))
-    return result
+    facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": entry.context["file"]}
+    return make_case(entry.id, parse_turns(edited["text"]), language=LANGUAGES[entry.context["language"]], **facts)
 
 
-def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
-    """List the recordings that were dropped."""
-    return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
-
-
-def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
-    """Transcribe one recording to passages; where it cannot be used, the result says why."""
+def _transcribe(path: Path, content: str, settings: CollectionSettings, stored: dict[str, Any]) -> Collected:
+    """Transcribe one recording to passages; if it cannot be used, the result says why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import transcribe_and_diarise
 
-    facts: dict[str, Any] = {
-        "id": path.stem,
-        "file": path.name,
-        "sha256": content,
-        "settings": settings.id,
-        "scenario": settings.scenario,
-        "seconds": 0.0,
-        "enhanced": enhancer is not None,
-    }
-    # Enhance, drop poor sound, transcribe.
+    facts: dict[str, Any] = {"id": path.stem, "file": path.name, "sha256": content, "settings": stored}
+    facts |= {"scenario": settings.scenario, "seconds": 0.0}
+    # Drop poor sound, transcribe.
     try:
         recording = Recording.open(path, profile=settings.profile)
         facts["seconds"] = recording.duration
         recording.require_sound()
-        if enhancer:
-            samples = enhancer.run(recording.samples, recording.rate)
-            recording = Recording.from_samples(samples, recording.rate, profile=settings.profile, name=path.name)
         facts["dnsmos"] = _measure_dnsmos(recording, settings.by)
         if facts["dnsmos"] < settings.least:
             reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
             return Collected(**facts, reason=reason)
-        transcript = transcribe_and_diarise(recording, settings.language)
+        transcript = transcribe_and_diarise(recording, settings.language or None)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
     # Cut the transcript into passages of a usable language and length.
+    facts["language"] = transcript.language
     if transcript.language not in LANGUAGES:
-        return Collected(
-            **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"
-        )
+        return Collected(**facts, reason=f"{transcript.language} is spoken, neither en nor zh")
     stretches = tuple(cut_passages(transcript.segments, transcript.language, settings.lengths))
     short = f"less is said than {settings.lengths[0]} words or characters at a stretch"
-    return Collected(**facts, language=transcript.language, passages=stretches, reason=None if stretches else short)
+    return Collected(**facts, passages=stretches, reason=None if stretches else short)
 
 
 def _measure_dnsmos(recording: "Recording", by: str) -> float:

@@ -1,248 +1,262 @@
-"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, replaced, finished.
+"""Construct an LFS-Bench: cases are written or imported, refined, reviewed, finished; left-out ones are written anew.
 
-The folder holds, in the order of the steps: `plan.jsonl`, `orders.jsonl`, `written.jsonl` and `taken.jsonl` (cases),
-`digested.jsonl`, `unique.jsonl`, `rated.jsonl`, `screened.jsonl`, `review.csv` for people, and `finished/`, a source of
-the dataset with its statistics. Rows that a step took out stand in `left_out.jsonl`.
+The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
+`refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from podeval.construction import collecting
-from podeval.construction.lfs_cases import Case, read_cases
-from podeval.construction.lfs_finishing import (
-    REVIEW,
-    apply_review,
-    compute_statistics,
-    make_review_row,
-    publish,
-    read_published_cases,
-    write_statistics,
-)
-from podeval.construction.lfs_refining import (
-    ALIKE,
-    DULL,
-    UNSAFE,
-    Encode,
-    ScreenedCase,
-    deduplicate,
-    digest_cases,
-    rate,
-    screen,
-)
-from podeval.construction.lfs_scenarios import BY_NAME
-from podeval.construction.lfs_writing import CaseOrder, CasePlan, place_orders, validate_plan, write_cases
-from podeval.construction.near_duplicates import THRESHOLD
-from podeval.construction.review import lay_out
-from podeval.construction.staged_rows import StepReport, Workshop
+from podeval.construction.lfs_cases import BY_NAME, LANGUAGES, Case, make_case, parse_turns, read_cases
+from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
+from podeval.construction.lfs_writing import CaseOrder, place_orders, write_cases
+from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
+from podeval.construction.review import ReviewRow, apply_review, lay_out
+from podeval.construction.workshop import Encode, Step, Workshop, require_known, write_rows
 from podeval.errors import BadInput
 from podeval.judges.rounds import Asked
-from podeval.store.files import read_lines
+from podeval.store.files import write_json
 
-PLAN, ORDERS, WRITTEN, TAKEN = "plan.jsonl", "orders.jsonl", "written.jsonl", "taken.jsonl"
-TABLE, FINISHED = "review.csv", "finished"
-COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
+ORDERS, WRITTEN, TAKEN, REFINED, TABLE = "orders.jsonl", "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
+PARTS = ("mono", "two", "multi")
+_TOPICS = 40
+
+Lengths = Annotated[tuple[int, int], Field(description="least and most length, in English words or Chinese characters")]
+Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
 
 def write(
-    workshop: Workshop, plan: CasePlan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
-) -> StepReport:
-    """Order the cases that the plan lacks, and have them written; another run goes on, or replaces those left out.
+    workshop: Workshop,
+    judging: Asked,
+    *,
+    each: Annotated[int, Field(ge=1, description="cases per scenario, language and number of speakers")] = 1,
+    scenarios: Names = tuple(BY_NAME),
+    languages: Names = tuple(LANGUAGES),
+    speakers: Annotated[tuple[int, ...], Field(description="only these numbers of speakers")] = (1, 2, 3),
+    lengths: Lengths = (80, 500),
+) -> None:
+    """Have a language model write cases from the template of each scenario.
 
-    Args:
-        workshop: the folder.
-        plan: the plan; None for the one of the last run.
-        judging: client of the language model that writes.
-        topics: topics of one's own, by scenario.
-
-    Raises:
-        BadInput: there is no plan, or it cannot be carried out.
+    A later call with the same settings resumes, and writes new cases in place of those that were left out since.
     """
-    plans = workshop.read(PLAN, CasePlan)
-    if plan is None:
-        if not plans:
-            raise BadInput(f"{workshop.folder} contains no plan; `podeval data construct lfs_bench write` makes one")
-        plan = plans[0]
-    workshop.write(PLAN, [validate_plan(plan)])
-    report = StepReport()
-    # Order what is missing.
-    orders, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
+    require_known(scenarios, BY_NAME, "scenario")
+    require_known(languages, LANGUAGES, "language")
+    if not 1 <= lengths[0] <= lengths[1]:
+        raise BadInput(f"lengths are the least and the most, not {lengths[0]} and {lengths[1]}")
+    # Order the missing cases.
+    before, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
     gone = {left.id for left in workshop.read_left_out()}
-    new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
-    report.waiting += waiting
-    workshop.write(ORDERS, [*orders, *new])
-    # Have written what was ordered and is not written yet.
-    written_ids = {case.id for case in written}
-    unwritten = [order for order in (*orders, *new) if order.id not in written_ids]
-    result = write_cases(unwritten, judging)
-    by_id = {case.id: case for case in (*written, *result.kept)}
-    workshop.write(WRITTEN, [by_id[order.id] for order in (*orders, *new) if order.id in by_id])
-    report.say(f"ordered: {len(new)} cases, {len(orders)} before, {len(gone & {o.id for o in orders})} of them gone")
-    report.add_result("written", result)
-    return report
+    kinds = {
+        f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
+        for scenario in scenarios
+        for language in languages
+    }
+    new, waiting = place_orders(kinds, each, lengths, before, gone, judging)
+    if not before and not new and not waiting:
+        raise BadInput("no scenario of the plan has so many speakers; add to the setting speakers")
+    workshop.waiting += waiting
+    orders = [*before, *new]
+    workshop.write(ORDERS, orders)
+    workshop.say(f"ordered: {len(new)} cases, {len(before)} before, {len(gone & {o.id for o in before})} of them gone")
+    # Have those written that are not written yet.
+    by_id = {case.id: case for case in written}
+    result = write_cases([order for order in orders if order.id not in by_id], judging)
+    by_id |= {case.id: case for case in workshop.settle("written", result)}
+    workshop.write(WRITTEN, [by_id[order.id] for order in orders if order.id in by_id])
 
 
-def take(workshop: Workshop, files: Sequence[Path]) -> StepReport:
-    """Import cases of one's own, in the published schema; a file that was imported before is read anew.
-
-    Raises:
-        BadInput: a file or a row cannot be read, or two files have one name.
-    """
+def take(workshop: Workshop, files: Sequence[Path]) -> None:
+    """Import texts of your own (JSON Lines in the published schema) for refinement; a file given again is read anew."""
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two of the files have one name, and ids are made of names; rename one")
-    prefixes = tuple(f"{path.stem}-" for path in files)
-    before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] + "-" not in prefixes]
+    stems = {path.stem for path in files}
+    before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] not in stems]
     new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
-    report = StepReport()
-    report.say(f"taken: {len(new)} cases, {len(before)} from other files before")
-    return report
+    workshop.say(f"taken: {len(new)} cases, {len(before)} from other files before")
+
+
+def collect(
+    workshop: Workshop,
+    files: Sequence[Path],
+    profile: str,
+    *,
+    scenario: Annotated[str, Field(description="scenario of the recordings")] = "podcast",
+    least: Annotated[float, Field(description="drop recordings whose DNSMOS is below this")] = collecting.LEAST_DNSMOS,
+    by: Annotated[str, Field(description="DNSMOS value to use: ovrl, sig, bak or p808")] = "ovrl",
+    language: Annotated[str, Field(description="en or zh; detected by default")] = "",
+    lengths: Lengths = (80, 500),
+) -> None:
+    """Transcribe your own recordings (files or a folder) with their speakers, for proofreading; drop poor ones.
+
+    A later call resumes after the last finished recording.
+    """
+    require_known([scenario], BY_NAME, "scenario")
+    require_known([by], ("ovrl", "sig", "bak", "p808"), "DNSMOS value")
+    settings = collecting.CollectionSettings(scenario, least, by, language, profile, lengths)
+    recordings = list_recordings(files)
+    results = collecting.collect(recordings, workshop.folder / collecting.COLLECTED, settings)
+    result = collecting.separate_dropped(results)
+    workshop.settle("collected recordings", result)
+    for left in result.left_out:
+        workshop.say(f"  {left.id}: {left.reason}")
+    table = workshop.folder / collecting.TRANSCRIPTS
+    workshop.say(f"proofreading: {lay_out(table, collecting.make_entries(results))}")
+
+
+def proofread(workshop: Workshop, accept_all: bool) -> None:
+    """Import the passages that people kept in the table of transcripts, for refinement."""
+    rows = collecting.read_collected(workshop.folder / collecting.COLLECTED)
+    if not rows:
+        raise BadInput(f"nothing was collected in {workshop.folder}; the step `collect` does it")
+    entries = collecting.make_entries(rows)
+    table = workshop.folder / collecting.TRANSCRIPTS
+    result = apply_review(
+        table, entries, lambda entry: entry, collecting.make_proofread_case, "proofread", accept_all=accept_all
+    )
+    ids = {entry.id for entry in entries}
+    others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
+    workshop.write(TAKEN, [*others, *workshop.settle("proofread", result)])
 
 
 def refine(
-    workshop: Workshop, judging: Asked, encode: Encode, *, threshold: float = THRESHOLD, least: int = 3
-) -> StepReport:
-    """Digest, de-duplicate, rate and screen the cases; then write the table for the review.
-
-    Args:
-        workshop: a folder with cases, written or imported.
-        judging: client of the judge.
-        encode: encodes texts, for comparing cases.
-        threshold: cosine from which cases count as duplicates.
-        least: lowest overall rating that is kept.
-
-    Raises:
-        BadInput: there are no cases.
-    """
+    workshop: Workshop,
+    judging: Asked,
+    encode: Encode,
+    *,
+    threshold: Annotated[float, Field(ge=0, le=1, description="cosine from which cases are similar")] = THRESHOLD,
+    least: Annotated[
+        int, Field(ge=1, le=5, description="lowest overall rating that is kept; above 2 in the paper")
+    ] = 3,
+) -> None:
+    """Leave out similar, dull and unsafe cases and replace private names; write the table for the review."""
     cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
     if not cases:
         raise BadInput(f"{workshop.folder} contains no cases; `write` or `take` some first")
-    report = StepReport()
-    # Digest the cases, and drop those on the same subject.
-    digested = digest_cases(cases, judging)
-    report.add_result("digested", digested)
-    workshop.write("digested.jsonl", digested.kept)
-    unique = deduplicate(digested.kept, encode, threshold)
-    report.add_result(ALIKE, unique)
-    workshop.write_sifted(ALIKE, "unique.jsonl", unique)
-    # Keep cases that are fit for long speech and safe to publish.
-    rated = rate(unique.kept, judging, least)
-    report.add_result(DULL, rated)
-    workshop.write_sifted(DULL, "rated.jsonl", rated)
-    screened = screen(rated.kept, judging)
-    report.add_result(UNSAFE, screened)
-    workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
-    # Write the table for the review.
+    digested = workshop.settle("digested", digest_cases(cases, judging))
+    sentences = [row.digest.sentence for row in digested]
+    unique = workshop.settle(ALIKE, drop_near_duplicates(digested, sentences, encode, threshold))
+    rated = workshop.settle(DULL, rate(unique, judging, least))
+    screened = workshop.settle(UNSAFE, screen(rated, judging), REFINED)
+    undecided = lay_out(workshop.folder / TABLE, [_make_entry(row) for row in screened])
+    workshop.say(f"review: {undecided}")
+
+
+def finish(workshop: Workshop, accept_all: bool) -> None:
+    """Read the review and write the accepted cases as a source of the dataset, with statistics."""
+    rows = workshop.read(REFINED, RefinedCase, made_by="refine")
     table = workshop.folder / TABLE
-    undecided = lay_out(table, [make_review_row(row) for row in screened.kept])
-    report.say(f"review: {undecided} of {len(screened.kept)} cases to decide in {table}")
-    return report
+    review = apply_review(table, rows, _make_entry, _revise, "review", accept_all=accept_all)
+    cases = workshop.settle("review", review)
+    if not cases:
+        raise BadInput(f"no case is kept yet; write yes under keep in {table}")
+    with workshop.finish("lfs_bench", "texts") as folder:
+        published = {"content", "num_speakers", "theme", "source", "scene", "language"}
+        for part in PARTS:
+            lines = [case.model_dump(mode="json", include=published) for case in cases if case.part == part]
+            write_rows(folder / f"{part}_speaker.jsonl", lines)
+        kept = {case.id for case in cases}
+        topics = [topic for row in rows if row.id in kept for topic in row.digest.topics]
+        write_json(folder / "statistics.json", compute_statistics(cases, topics))
+    counts = Counter(case.part for case in cases)
+    workshop.say(f"finished: {', '.join(f'{part} {counts[part]}' for part in PARTS)} in {workshop.folder / 'finished'}")
 
 
-def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Read the review; write the kept cases as a source of the dataset, with its statistics.
-
-    Raises:
-        BadInput: nothing was refined, the table cannot be used, or nothing was kept.
-        BrokenRules: the dataset would refuse a case.
-    """
-    rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
-    review = apply_review(rows, workshop.folder / TABLE, accept_all=accept_all)
-    report = StepReport()
-    report.add_result(REVIEW, review)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
-    if not review.kept:
-        raise BadInput(f"no case is kept yet; write yes under keep in {workshop.folder / TABLE}")
-    into = workshop.folder / FINISHED
-    counts = publish(review.kept, into)
-    kept = {case.id for case in review.kept}
-    topics = [topic for row in rows if row.id in kept for topic in row.digest.topics]
-    write_statistics(compute_statistics(review.kept, topics), into)
-    report.say(f"finished: {', '.join(f'{part} {number}' for part, number in counts.items())} in {into}")
-    return report
+def count_published(workshop: Workshop, files: Sequence[Path]) -> None:
+    """Count the cases of a folder of published files, the authors' or your own, as the paper's figures 8 and 9 do."""
+    cases = [case for folder in files for case in read_published_cases(folder)]
+    write_json(workshop.folder / "statistics.json", compute_statistics(cases, [case.theme for case in cases]))
+    workshop.say(f"counted: {len(cases)} cases in {workshop.folder / 'statistics.json'}")
 
 
-def count_published(folder: Path, into: Path) -> StepReport:
-    """Compute statistics of published files, the authors' or one's own; the most common themes stand for topics.
-
-    Raises:
-        BadInput: the folder does not hold the published files.
-    """
-    cases = read_published_cases(folder)
-    paths = write_statistics(compute_statistics(cases, [case.theme for case in cases]), into)
-    report = StepReport()
-    report.say(f"counted: {len(cases)} cases in {', '.join(str(path) for path in paths)}")
-    return report
+STEPS: Mapping[str, Step] = {
+    "write": write,
+    "take": take,
+    "collect": collect,
+    "proofread": proofread,
+    "refine": refine,
+    "finish": finish,
+    "statistics": count_published,
+}
 
 
-def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSettings) -> StepReport:
-    """Transcribe one's own recordings, and write the table in which people proofread them.
-
-    Raises:
-        BadInput: there is no recording, the scenario is unknown, or the enhancer cannot be run.
-        ModelMissing: a model that is needed is not installed.
-    """
-    if settings.scenario not in BY_NAME:
-        raise BadInput(f"there is no scenario {settings.scenario!r}; choose from {', '.join(BY_NAME)}")
-    files = list_recordings(folder)
-    report = StepReport()
-    if not settings.enhancer:
-        report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
-    record = workshop.folder / COLLECTED
-    # Transcribe new recordings.
-    before = read_collected(record)
-    results = collecting.collect(files, record, before, settings)
-    # Record the dropped ones, beside those that other steps left out.
-    table = workshop.folder / TRANSCRIPTS
-    left = collecting.list_left_out(results)
-    others = [one for one in workshop.read_left_out() if one.step != collecting.STEP]
-    workshop.write("left_out.jsonl", [*others, *left])
-    # Write the table for proofreading.
-    undecided = lay_out(table, collecting.make_review_rows(results))
-    report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
-    for one in left:
-        report.say(f"  {one.id}: {one.reason}")
-    report.say(f"proofreading: {undecided} passages to decide in {table}")
-    return report
-
-
-def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Import the passages that people kept in the transcripts.
-
-    Raises:
-        BadInput: nothing was collected, or the table cannot be used.
-    """
-    record = workshop.folder / COLLECTED
-    rows = list({row.id: row for row in read_collected(record)}.values())
-    if not rows:
-        raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
-    result = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
-    report = StepReport()
-    report.add_result("proofread", result)
-    ids = {case.id for case in result.kept} | {entry.id for entry in collecting.make_review_rows(rows)}
-    others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
-    workshop.write(TAKEN, [*others, *result.kept])
-    left = [one for one in workshop.read_left_out() if one.step != "proofreading"]
-    workshop.write("left_out.jsonl", [*left, *result.left_out])
-    return report
-
-
-def read_collected(record: Path) -> list[collecting.Collected]:
-    """Read the results collected so far; where a recording was transcribed twice, the last result counts."""
-    return [collecting.Collected.model_validate(line) for line in read_lines(record)]
-
-
-def list_recordings(folder: Path) -> list[Path]:
-    """List the audio files of a folder by name.
+def list_recordings(paths: Sequence[Path]) -> list[Path]:
+    """List recordings, those of a folder by name.
 
     Raises:
         BadInput: there are none.
     """
     from podeval.datasets.episodes import is_recording
 
-    if not folder.is_dir():
-        raise BadInput(f"there is no folder {folder}")
-    files = sorted(path for path in folder.iterdir() if is_recording(path))
-    if not files:
-        raise BadInput(f"{folder} holds no audio")
-    return files
+    files = [path for each in paths for path in (sorted(each.iterdir()) if each.is_dir() else [each])]
+    recordings = [path for path in files if is_recording(path)]
+    if not recordings:
+        raise BadInput(f"{', '.join(map(str, paths))}: there is no audio")
+    return recordings
+
+
+def read_published_cases(folder: Path) -> list[Case]:
+    """Read the cases of a folder of the published files, the authors' or one's own.
+
+    Raises:
+        BadInput: a file is missing, or a row cannot be read.
+    """
+    return [case for part in PARTS for case in read_cases(folder / f"{part}_speaker.jsonl", part)]
+
+
+def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
+    """Compute the statistics of the paper's figures 8 and 9.
+
+    Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows how long they are,
+    Chinese in characters and English in words without punctuation, with the mean of each language.
+
+    Args:
+        cases: the finished cases.
+        topics: topics of the cases, as the judge named them; the most common are counted.
+    """
+    challenges = [BY_NAME[case.scene].challenge for case in cases]
+    lengths = {name: [case.length for case in cases if case.language == code] for code, name in LANGUAGES.items()}
+    commonest = Counter(topic.strip().casefold() for topic in topics if topic.strip()).most_common(_TOPICS)
+    return {
+        "cases": len(cases),
+        "counts": {
+            "language": {name: len(each) for name, each in lengths.items()},
+            "speakers": _count_values((case.part for case in cases), PARTS),
+            "challenge": _count_values(challenges, dict.fromkeys(s.challenge for s in BY_NAME.values())),
+            "scenario": _count_values((case.scene for case in cases), BY_NAME),
+        },
+        "lengths": {
+            name: {"mean": round(sum(each) / len(each), 1), "least": min(each), "most": max(each)} if each else None
+            for name, each in lengths.items()
+        },
+        "topics": dict(commonest),
+    }
+
+
+def _count_values(values: Iterable[str], order: Iterable[str]) -> dict[str, int]:
+    counted = Counter(values)
+    return {name: counted[name] for name in order}
+
+
+def _make_entry(row: RefinedCase) -> ReviewRow:
+    case = row.case
+    context = {
+        "scenario": case.scene,
+        "language": case.language,
+        "speakers": str(case.num_speakers),
+        "rated": f"{row.rating.overall}: {row.rating.reasoning}" if row.rating else "",
+        "replaced": "; ".join(f"{one.was} → {one.now} ({one.why})" for one in row.replaced),
+        "look at": "; ".join(row.warnings),
+        "summary": row.digest.summary,
+    }
+    return ReviewRow(row.id, context, {"theme": case.theme, "text": case.lines})
+
+
+def _revise(row: RefinedCase, edited: dict[str, str]) -> Case:
+    facts = row.case.model_dump(include={"source", "scene", "language", "order"})
+    return make_case(row.id, parse_turns(edited["text"]), theme=edited["theme"], **facts)

@@ -1,21 +1,23 @@
-"""The cases of an LFS-Bench under construction: their published schema, cleaning, and the file that each belongs to.
+"""The cases of an LFS-Bench under construction: their scenarios, published schema, cleaning, and files.
+
+The 17 scenarios, the challenge each stands for, and how many may speak are the paper's and its published rows'; the
+words of the templates are ours. The paper prints one of its templates (figure 5); the others follow the same plan.
 
 A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
 an id and the results of the steps, so that a finished case is a row of a source of the dataset `lfs_bench`.
 """
 
-import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.staged_rows import StagedRow, describe_validation_error
+from podeval.construction.workshop import StagedRow, describe_validation_error, read_objects
 from podeval.errors import BadInput
-from podeval.text.text_file import read_text
 from podeval.text.tokens import tokenise
 
 CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
@@ -25,13 +27,79 @@ _GARBLED = re.compile("[\ufffd\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe0
 _LINE = re.compile(r"\[([^\]\n]+)\] ?(.*)")
 
 
+LANGUAGES = {"english": "English", "chinese": "Chinese"}
+"""Languages as the published rows name them."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The template by which a case of a scenario is written.
+
+    Attributes:
+        name: as in the published rows.
+        challenge: the challenge its cases pose to speech.
+        author: the role of the language model.
+        kind: the kind of text.
+        hard: what makes the text a test of long speech.
+        speakers: possible numbers of speakers.
+    """
+
+    name: str
+    challenge: str
+    author: str
+    kind: str
+    hard: str
+    speakers: tuple[int, ...]
+
+
+_VOICES = "Voices must stay the same over the whole length, so the text runs on without a break in place or time."
+_LOGIC = "Where stress falls decides what is understood: long sentences, terms, contrasts, an argument in steps."
+_FEELING = "The feeling changes on the way, by turns that the words alone make clear: calm, rise, height, rest."
+
+SCENARIOS = (
+    Scenario("audiobook", "acoustics", "a novelist", "a passage of a story to be read aloud", _VOICES, (1, 3, 4)),
+    Scenario("chat", "acoustics", "a writer with an ear for everyday talk", "a chat among friends", _VOICES, (2,)),
+    Scenario(
+        "customer_service",
+        "acoustics",
+        "someone who trains call-centre staff",
+        "a call between a customer and an agent who settles the matter",
+        _VOICES,
+        (2,),
+    ),
+    Scenario("debate", "acoustics", "a debating coach", "a debate with claims and rebuttals", _VOICES, (1, 2)),
+    Scenario("interview", "acoustics", "an interviewer", "an interview that goes deeper step by step", _VOICES, (2,)),
+    Scenario("podcast", "acoustics", "a podcast producer", "a stretch of a podcast", _VOICES, (1, 2, 3, 4)),
+    Scenario("lesson", "semantics", "an experienced teacher", "a lesson as a teacher speaks it", _LOGIC, (1,)),
+    Scenario("news", "semantics", "a news editor", "a news report without invented facts on real people", _LOGIC, (1,)),
+    Scenario(
+        "popular_science",
+        "semantics",
+        "a science writer",
+        "an explanation of science for everybody",
+        _LOGIC,
+        (1, 2),
+    ),
+    Scenario("presentation", "semantics", "an expert in the field", "a talk before students", _LOGIC, (1,)),
+    Scenario("seminar", "semantics", "a professor", "a discussion in a seminar", _LOGIC, (2, 3, 4)),
+    Scenario("drama", "expressiveness", "a playwright", "a scene in which something is at stake", _FEELING, (2,)),
+    Scenario("hosting", "expressiveness", "a host of ceremonies", "the host's words at an event", _FEELING, (1, 2, 3)),
+    Scenario("live_streaming", "expressiveness", "a live streamer", "what a streamer says on air", _FEELING, (1,)),
+    Scenario("speech", "expressiveness", "a speech writer", "a speech that moves its audience", _FEELING, (1,)),
+    Scenario("sportscast", "expressiveness", "a sports reporter", "live commentary of a match", _FEELING, (2,)),
+    Scenario("talk_show", "expressiveness", "a comedian", "a routine of a comedy talk show", _FEELING, (1, 2)),
+)
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
 class CaseTurn(BaseModel):
-    """A turn: what one speaker says without a break."""
+    """A turn: the words that one speaker says without a break."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    speaker: str
-    text: str
+    speaker: str = Field(description="Speaker1, Speaker2, and so on")
+    text: str = Field(description="what is said, in plain words without any markup")
 
 
 class Case(StagedRow):
@@ -69,16 +137,13 @@ class Case(StagedRow):
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
-def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
+def make_case(name: str, turns: Sequence[CaseTurn], **facts: Any) -> Case:
     """Make a case from turns: clean them, drop empty ones, count the speakers.
 
     Raises:
         BadInput: it has no words, or a fact is missing.
     """
-    cleaned = [
-        CaseTurn(speaker=clean(str(_get(turn, "speaker"))) or "Speaker1", text=clean(str(_get(turn, "text"))))
-        for turn in turns
-    ]
+    cleaned = [CaseTurn(speaker=clean(turn.speaker) or "Speaker1", text=clean(turn.text)) for turn in turns]
     content = tuple(turn for turn in cleaned if turn.text)
     if not content:
         raise BadInput(f"{name} has no words")
@@ -117,37 +182,15 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
         BadInput: a row is not a case; the message says which and what is wrong.
     """
     cases = []
-    # By line feeds only: texts may hold other characters that Python takes for the end of a line.
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            raw = json.loads(line)
-        except ValueError as error:
-            raise BadInput(f"{path}, row {number} is not JSON ({error})") from None
-        if not isinstance(raw, Mapping) or not isinstance(raw.get("content"), list):
+    for number, raw in read_objects(path):
+        turns = raw.get("content")
+        if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
             raise BadInput(f"{path}, row {number} has no list of turns under content")
-        facts = {"theme": raw.get("theme") or "", "source": raw.get("source") or ""}
+        content = [CaseTurn(**{name: str(turn.get(name) or "") for name in ("speaker", "text")}) for turn in turns]
+        facts = {name: raw.get(name) for name in ("scene", "language")}
+        facts |= {name: raw.get(name) or "" for name in ("theme", "source")}
         try:
-            cases.append(
-                make_case(
-                    f"{prefix}-{number:04d}",
-                    [turn for turn in raw["content"] if isinstance(turn, Mapping)],
-                    **facts,
-                    scene=raw.get("scene"),
-                    language=raw.get("language"),
-                )
-            )
+            cases.append(make_case(f"{prefix}-{number:04d}", content, **facts))
         except BadInput as error:
             raise BadInput(f"{path}, row {number}: {error}") from None
     return cases
-
-
-def render_published(case: Case) -> str:
-    """Render the case as a line of one of the published files."""
-    row = case.model_dump(mode="json", include={"content", "num_speakers", "theme", "source", "scene", "language"})
-    return json.dumps(row, ensure_ascii=False)
-
-
-def _get(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
-    return (getattr(turn, name) if isinstance(turn, CaseTurn) else turn.get(name)) or ""

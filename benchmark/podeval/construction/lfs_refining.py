@@ -11,30 +11,20 @@ people then see in the review, where the paper's people made them up.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
-from podeval.construction.near_duplicates import THRESHOLD, find_near_duplicates
-from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
+from podeval.construction.workshop import Sifted, StagedRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.characters import HAN
 
-ALIKE, DULL, UNSAFE = "de-duplication", "quality", "privacy and safety"
-LEAST_OVERALL = 3
-"""The paper keeps what is rated above 2, in whole numbers."""
-
-Encode = Callable[[Sequence[str]], NDArray[np.floating]]
-"""A function from English sentences to vectors, shape (texts, dimensions)."""
-
-Kind = Literal["name", "address", "phone", "e-mail", "account", "other"]
+DULL, UNSAFE = "quality", "privacy and safety"
 
 PERSONAL = {
     "e-mail": re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
@@ -70,7 +60,7 @@ class Detail(JudgeAnswer):
     """A personal detail in a text."""
 
     quote: str = Field(min_length=1, description="exactly as it stands in the text")
-    kind: Kind
+    kind: Literal["name", "address", "phone", "e-mail", "account", "other"]
     public: bool = Field(description="whether it is of a public figure: known, in office, historical")
     stand_in: str = Field(description="something made up to stand in its place; empty where it is public")
 
@@ -101,22 +91,12 @@ class Replacement(BaseModel):
     why: str
 
 
-class Digested(StagedRow):
-    """A case with its digest."""
+class RefinedCase(StagedRow):
+    """A case with its digest, its ratings, the private details that were replaced, and hints for a reviewer."""
 
     case: Case
     digest: Digest
-
-
-class Rated(Digested):
-    """A case with its ratings."""
-
-    rating: SpeechFitness
-
-
-class ScreenedCase(Rated):
-    """A case with private details replaced, and what a reviewer should check."""
-
+    rating: SpeechFitness | None = None
     replaced: tuple[Replacement, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -170,87 +150,62 @@ by itself too.""",
 )
 
 
-def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
+def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[RefinedCase]:
     """Have a judge summarise every case."""
-    answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
-    return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
+
+    def keep(case: Case, digest: Digest) -> RefinedCase:
+        return RefinedCase(id=case.id, case=case, digest=digest)
+
+    return ask_each(judging, cases, lambda case: JudgeRequest(DIGEST, {"text": case.lines}), keep)
 
 
-def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THRESHOLD) -> Sifted[Digested]:
-    """Take out cases on the same subject as an earlier one."""
-    if not rows:
-        return Sifted()
-    alike = {d.row: d for d in find_near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
-    left_out = [
-        LeftOut(id=rows[d.row].id, step=ALIKE, reason=f"alike {rows[d.of].id}, cosine {d.cosine:.3f}")
-        for d in alike.values()
-    ]
-    return Sifted([row for number, row in enumerate(rows) if number not in alike], left_out)
+def rate(rows: Sequence[RefinedCase], judging: Asked, least: int) -> Sifted[RefinedCase]:
+    """Leave out cases that are rated too low."""
+
+    def keep(row: RefinedCase, rating: SpeechFitness) -> RefinedCase | str:
+        if rating.overall < least:
+            return f"rated {rating.overall} of 5 overall: {rating.reasoning}"
+        return row.model_copy(update={"rating": rating})
+
+    return ask_each(judging, rows, lambda row: JudgeRequest(RATE, {"text": row.case.lines}), keep, DULL)
 
 
-def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -> Sifted[Rated]:
-    """Take out cases that are rated too low."""
-    result: Sifted[Rated] = Sifted()
-    answered, result.waiting = ask_each(
-        judging, rows, SpeechFitness, lambda row: JudgeRequest(RATE, {"text": row.case.lines})
-    )
-    for row, rating in answered:
-        if rating.overall >= least:
-            result.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
-        else:
-            reason = f"rated {rating.overall} of 5 overall: {rating.reasoning}"
-            result.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
-    return result
+def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
+    """Leave out cases that cannot be published; replace private details in the others."""
 
+    def request(row: RefinedCase) -> JudgeRequest:
+        return JudgeRequest(SCREEN, {"text": row.case.lines}, check=_check_quotes(row.case))
 
-def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
-    """Take out cases that cannot be published; replace private details in the others."""
-    result: Sifted[ScreenedCase] = Sifted()
-    answered, result.waiting = ask_each(
-        judging,
-        rows,
-        TextScreening,
-        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_check_quotes(row.case)),
-    )
-    for row, screening in answered:
+    def keep(row: RefinedCase, screening: TextScreening) -> RefinedCase | str:
         if screening.harm == "severe":
-            result.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
-            continue
+            return screening.reasoning
         replaced = list_replacements(screening)
         case = replace_words(row.case, replaced)
-        result.kept.append(
-            ScreenedCase(
-                id=row.id,
-                case=case,
-                digest=row.digest,
-                rating=row.rating,
-                replaced=tuple(replaced),
-                warnings=tuple(find_warnings(case, screening)),
-            )
-        )
-    return result
+        warnings = tuple(find_warnings(case, screening))
+        return row.model_copy(update={"case": case, "replaced": tuple(replaced), "warnings": warnings})
+
+    return ask_each(judging, rows, request, keep, UNSAFE)
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
     """List what a screening replaces: private details by their stand-ins, harmful words by better ones."""
-    by_quote = {}
-    for detail in screening.details:
-        if not detail.public:
-            by_quote[detail.quote] = Replacement(
-                was=detail.quote, now=clean(detail.stand_in), why=f"private {detail.kind}"
-            )
-    for softened in screening.softened:
-        by_quote.setdefault(
-            softened.quote, Replacement(was=softened.quote, now=clean(softened.replacement), why="minor harm")
-        )
-    return list(by_quote.values())
+    softened = {
+        one.quote: Replacement(was=one.quote, now=clean(one.replacement), why="minor harm")
+        for one in screening.softened
+    }
+    private = {
+        one.quote: Replacement(was=one.quote, now=clean(one.stand_in), why=f"private {one.kind}")
+        for one in screening.details
+        if not one.public
+    }
+    return list((softened | private).values())
 
 
 def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
     """Replace every occurrence in the turns of a case and in the names of speakers, longer words first."""
     if not replaced:
         return case
-    by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
+    by_words = {one.was: one.now for one in replaced}
     pattern = re.compile("|".join(_match_whole(words) for words in sorted(by_words, key=len, reverse=True)))
 
     def change(text: str) -> str:

@@ -1,279 +1,219 @@
 """Construct an MTalk-Bench: dialogues are imported, tagged, recorded, checked in three rounds, given sounds, finished.
 
-The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`, the
-texts to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
-`voices.yaml` of one's own; `audio.jsonl`, what was mixed; and `finished/`, a source of the dataset.
+The folder contains `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
+the texts to be recorded into `recordings/`; `checks.csv` for people and `checks.jsonl`; `sounds.csv` of one's
+own; and `finished/`, a source of the dataset.
 """
 
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from podeval.construction import charts
-from podeval.construction.checked_source import write_source
-from podeval.construction.mtalk_checking import (
-    ROUNDS,
+from podeval.construction import mtalk_raw
+from podeval.construction.mtalk_recordings import (
+    RATE,
     Check,
-    Due,
     State,
     Take,
+    add_sounds,
     compute_state,
     describe_rounds,
     find_takes,
-    lay_out_rounds,
-    read_verdicts,
-)
-from podeval.construction.mtalk_sound import (
-    RATE,
-    Mixed,
-    add_sounds,
     lay_out_sounds,
     list_tags,
+    make_check,
     read_sounds,
-    read_voices,
+    read_verdicts,
 )
 from podeval.construction.mtalk_tagging import (
+    DIALOGUES,
+    KINDS,
     PROMPTS,
     Dialogue,
-    Kind,
     Tagged,
     find_tagging_fault,
     make_review_row,
     tag_dialogues,
 )
-from podeval.construction.review import lay_out, read_decisions
-from podeval.construction.staged_rows import (
+from podeval.construction.review import apply_review, lay_out
+from podeval.construction.workshop import (
     LeftOut,
     Sifted,
-    StepReport,
+    Step,
     WaitingRow,
     Workshop,
     describe_validation_error,
+    require_known,
 )
 from podeval.datasets.mtalk_turns import TYPES
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.rounds import Asked
-from podeval.store.files import write_json, write_whole
+from podeval.store.files import write_json
 
-DIALOGUES, SCRIPT, CHECKS, AUDIO = "dialogues.jsonl", "script.jsonl", "checks.jsonl", "audio.jsonl"
-SOUNDS, VOICES, FINISHED, DUE = "sounds.csv", "voices.yaml", "finished", "due.jsonl"
+SCRIPT, CHECKS, SOUNDS, DUE = "script.jsonl", "checks.jsonl", "sounds.csv", "due.jsonl"
 
 
-def take(workshop: Workshop, path: Path) -> StepReport:
-    """Import dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
-
-    Raises:
-        BadInput: the file cannot be used; the message says which dialogue and what is wrong.
-    """
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read as JSON ({error})") from None
-    if not isinstance(raw, list):
-        raise BadInput(f"{path} should hold a list of dialogues")
-    # Read each dialogue strictly; its id follows from type and number.
+def take(workshop: Workshop, files: Sequence[Path]) -> None:
+    """Import dialogues from JSON lists of `{number, turns}`, perhaps with `type`, prompts, `profile` and `variants`."""
     dialogues: dict[str, Dialogue] = {}
-    for number, one in enumerate(raw, 1):
-        facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
-        facts = {"type": "sem"} | facts
+    for path in files:
         try:
-            dialogue = Dialogue.model_validate(facts | {"id": f"{facts['type']}-{facts.get('number')}"})
-        except ValidationError as error:
-            raise BadInput(f"{path}, dialogue {number}: {describe_validation_error(error)}") from None
-        if dialogue.id in dialogues:
-            raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
-        dialogues[dialogue.id] = dialogue
+            raw = [{"type": "sem", **one} for one in json.loads(path.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError) as error:
+            raise BadInput(f"{path} cannot be read as a JSON list of dialogues ({error})") from None
+        for number, one in enumerate(raw, 1):
+            facts = {key: value for key, value in one.items() if key in Dialogue.model_fields}
+            try:
+                dialogue = Dialogue.model_validate(facts | {"id": f"{one['type']}-{one.get('number')}"})
+            except ValidationError as error:
+                raise BadInput(f"{path}, dialogue {number}: {describe_validation_error(error)}") from None
+            if dialogue.id in dialogues:
+                raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
+            dialogues[dialogue.id] = dialogue
     workshop.write(DIALOGUES, dialogues.values())
-    report = StepReport()
-    report.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
-    return report
+    workshop.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
 
 
-def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
-    """Have the semantic dialogues tagged twice, and write the table in which a third annotator resolves differences.
+def tag(
+    workshop: Workshop,
+    judging: Asked,
+    *,
+    kind: Annotated[str, Field(description="kind of the tags: paralinguistic or ambient")] = "ambient",
+) -> None:
+    """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves differences."""
+    require_known([kind], KINDS, "kind of tags")
+    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
+    rows, waiting = tag_dialogues(dialogues, KINDS[kind], judging)
+    workshop.waiting += waiting
+    workshop.write(f"tagged-{KINDS[kind]}.jsonl", rows)
+    agreed = sum(len(set(row.versions)) == 1 for row in rows)
+    workshop.say(f"tagged: {len(rows)} dialogues, both annotators alike in {agreed}")
+    table = workshop.folder / f"tags-{KINDS[kind]}.csv"
+    workshop.say(f"review: {lay_out(table, [make_review_row(row) for row in rows])}")
 
-    Raises:
-        BadInput: no dialogues were imported.
-    """
-    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report = StepReport()
-    rows, report.waiting = tag_dialogues(dialogues, kind, judging)
-    workshop.write(f"tagged-{kind}.jsonl", rows)
-    agreed = sum(row.agreed for row in rows)
-    report.say(f"tagged: {len(rows)} dialogues, both annotators alike in {agreed}")
-    table = workshop.folder / f"tags-{kind}.csv"
-    undecided = lay_out(table, [make_review_row(row) for row in rows])
-    report.say(f"review: {undecided} of {len(rows)} dialogues to decide in {table}")
-    return report
 
+def write_script(workshop: Workshop, accept_all: bool) -> None:
+    """Read the resolved tags; list what has to be recorded and which tags need a sound."""
+    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
+    plain, to_record, names = {d.number: d for d in dialogues}, list(dialogues), {d.id for d in dialogues}
 
-def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Write the script for recording: the dialogues, and their tagged variants as people kept and corrected them.
+    def revise(row: Tagged, edited: dict[str, str]) -> Dialogue:
+        turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
+        if fault := find_tagging_fault(plain[row.dialogue.number].turns, turns):
+            raise BadInput(fault)
+        return row.dialogue.model_copy(update={"turns": tuple(turns)})
 
-    Raises:
-        BadInput: there are no dialogues, or a table cannot be used.
-    """
-    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report, to_record = StepReport(), list(dialogues)
-    # Tagged variants are recorded only as people kept them.
-    for kind in ("para", "amb"):
-        rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
-        if rows:
-            kept = _apply_resolutions(
-                rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues}
-            )
-            report.add_result(f"tags of {TYPES[kind]} dialogues", kept)
-            workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
-            to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
-    # Write the script, and prepare folder and table for recordings and sounds.
+    # Tagged variants are recorded only as people kept them; the third annotator may change tags only.
+    for kind in KINDS.values():
+        if rows := workshop.read(f"tagged-{kind}.jsonl", Tagged):
+            table = workshop.folder / f"tags-{kind}.csv"
+            review = apply_review(table, rows, make_review_row, revise, table.stem, accept_all=accept_all)
+            to_record += [row for row in workshop.settle(table.stem, review) if row.id not in names]
     workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
     turns = sum(len(dialogue.turns) for dialogue in to_record)
-    report.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
-    unknown = lay_out_sounds(workshop.folder / SOUNDS, list_tags(to_record))
-    if unknown:
-        report.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
-    return report
+    workshop.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
+    if unknown := lay_out_sounds(workshop.folder / SOUNDS, list_tags(to_record)):
+        workshop.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
 
 
-def check(workshop: Workshop) -> StepReport:
-    """Read the verdicts of the rounds, and write the tables of the recordings to check next.
+def check(workshop: Workshop) -> None:
+    """Read the verdicts on recordings and write the table of the recordings to check next, in up to three rounds."""
+    _check_recordings(workshop)
 
-    Raises:
-        BadInput: there is no script, or a table cannot be used.
+
+def finish(workshop: Workshop, accept_all: bool) -> None:
+    """Mix sounds into the accepted recordings; write complete dialogues as a source of the dataset.
+
+    Recordings that nobody has checked are used only with `--accept-all`.
     """
-    dialogues, checks, takes, missing = _read_recorded(workshop)
-    tables = {number: workshop.folder / f"round-{number}.csv" for number in range(1, ROUNDS + 1)}
-    checks += read_verdicts(tables, workshop.read(DUE, Due))
-    workshop.write(CHECKS, checks)
-    state = compute_state(takes, checks)
-    due, undecided = lay_out_rounds(tables, state)
-    workshop.write(DUE, due)
-    report = StepReport(waiting=[*missing, *state.waiting, *undecided])
-    for sentence in describe_rounds(checks):
-        report.say(sentence)
-    report.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
-    gone = Sifted[Dialogue](left_out=_list_gone(dialogues, state))
-    workshop.write_sifted("quality check", "gone.jsonl", gone)
-    return report
-
-
-def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Add sounds and voices to the accepted recordings; write complete dialogues as a source of the dataset.
-
-    Args:
-        workshop: the folder.
-        accept_all: take also recordings that nobody has checked.
-
-    Raises:
-        BadInput: there is no script, a table cannot be used, or no dialogue is complete.
-        BrokenRules: the dataset would refuse a turn.
-    """
-    check(workshop)
-    dialogues, checks, takes, missing = _read_recorded(workshop)
-    state = compute_state(takes, checks)
-    report = StepReport(waiting=[*missing, *state.waiting])
-    # Which recordings may be used.
+    dialogues, takes, state = _check_recordings(workshop)
     fit = set(state.accepted)
-    for number, due in state.due.items():
-        if accept_all:
-            fit |= {one.turn for one in due}
-        else:
-            report.waiting += [WaitingRow(one.turn, f"due in round {number}") for one in due]
-    rows, done = _mix_dialogues(workshop, dialogues, fit, {take.turn: take for take in takes}, report)
+    if accept_all:
+        unchecked = {take.turn for take, _ in state.due}
+        fit |= unchecked
+        workshop.waiting = [one for one in workshop.waiting if one.id not in unchecked]
+    rows = _make_source_rows(workshop, dialogues, fit, {take.turn: take for take in takes})
     if not rows:
         raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
-    # Write the source, what was mixed, and the statistics.
-    into = workshop.folder / FINISHED
-    with write_source("mtalk_bench", into, ["turns", "dialogues"]) as folder:
-        _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")
-    workshop.write(AUDIO, done)
+    whole = [row for row in rows if row["turn"] == "turn1"]
     counts = {
-        "dimension": dict(Counter(TYPES[row["type"]] for row in rows if row["turn"] == "turn1")),
-        "scenario": dict(
-            sorted(Counter(row["number"].split("-")[0] for row in rows if row["turn"] == "turn1").items())
-        ),
-        "turns in a dialogue": dict(Counter(str(len(d.turns)) for d in dialogues)),
+        "dimension": Counter(TYPES[row["type"]] for row in whole),
+        "scenario": Counter(sorted(row["number"].split("-")[0] for row in whole)),
+        "turns in a dialogue": Counter(str(len(d.turns)) for d in dialogues),
     }
-    write_json(into / "statistics.json", {"turns": len(rows), "counts": counts})
-    whole = sum(counts["dimension"].values())
-    write_whole(into / "categories.svg", charts.draw_bars(f"{whole} dialogues by kind", counts).encode())
-    report.say(f"finished: {whole} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
+    with workshop.finish("mtalk_bench", "turns", "dialogues") as folder:
+        _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")
+        write_json(folder / "statistics.json", {"turns": len(rows), "counts": counts})
+    into = workshop.folder / "finished"
+    workshop.say(f"finished: {len(whole)} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
     if quiet := sum(not row["arena_prompt"] for row in rows):
-        report.say(f"  {quiet} turns have no arena prompt, so that nothing is known of their capability")
-    return report
+        workshop.say(f"  {quiet} turns have no arena prompt, so nothing is known of their capability")
 
 
-def _mix_dialogues(
-    workshop: Workshop, dialogues: Sequence[Dialogue], fit: set[str], by_turn: dict[str, Take], report: StepReport
-) -> tuple[list[dict[str, Any]], list[Mixed]]:
-    """Mix the turns of every dialogue that is whole; return the rows of the source, and what was mixed."""
-    sounds, voices = read_sounds(workshop.folder / SOUNDS), read_voices(workshop.folder / VOICES)
-    rows, done = list[dict[str, Any]](), list[Mixed]()
-    for dialogue in dialogues:
-        if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
-            continue
-        if lacking := _describe_lack(dialogue, sounds, voices):
-            report.waiting.append(WaitingRow(dialogue.id, lacking))
-            continue
-        for number, text in enumerate(dialogue.turns, 1):
-            one = by_turn[f"{dialogue.id}-{number}"]
-            voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
-            tag_sounds = sounds if dialogue.type == "amb" else {}
-            try:
-                samples, mixed = add_sounds(one.turn, text, one.path, voice, tag_sounds)
-            except CannotScore as refusal:
-                raise BadInput(f"{one.path}: {refusal}") from None
-            rows.append(_make_source_row(dialogue, number, text, samples))
-            done.append(mixed)
-    return rows, done
+STEPS: Mapping[str, Step] = {
+    **mtalk_raw.STEPS,
+    "take": take,
+    "tag": tag,
+    "script": write_script,
+    "check": check,
+    "finish": finish,
+}
 
 
-def _apply_resolutions(
-    rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]
-) -> Sifted[Dialogue]:
-    """Return the tagged dialogues that the third annotator kept, with corrections, which may change tags only."""
-    review = read_decisions(table, [make_review_row(row) for row in rows], table.stem, accept_all=accept_all)
-    result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
-    for row in rows:
-        if (edited := review.kept.get(row.id)) is None:
-            continue
-        turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
-        if wrong := find_tagging_fault(plain[row.dialogue.number].turns, turns):
-            result.waiting.append(WaitingRow(row.id, f"its corrected tags in {table.name}: {wrong}"))
-        else:
-            result.kept.append(row.dialogue.model_copy(update={"turns": tuple(turns)}))
-    return result
-
-
-def _read_recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[WaitingRow]]:
-    dialogues = workshop.read(SCRIPT, Dialogue, made_by="podeval data construct mtalk_bench script")
+def _check_recordings(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
+    """Read verdicts, lay out what is due, and report; return the dialogues, their recordings and the state of these."""
+    dialogues = workshop.read(SCRIPT, Dialogue, made_by="script")
     takes, missing = find_takes(dialogues, workshop.folder / "recordings")
-    return dialogues, workshop.read(CHECKS, Check), takes, missing
-
-
-def _list_gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
-    left_out = []
+    table = workshop.folder / "checks.csv"
+    checks = [*workshop.read(CHECKS, Check), *read_verdicts(table, workshop.read(DUE, Check))]
+    workshop.write(CHECKS, checks)
+    state = compute_state(takes, checks)
+    due = [make_check(take, number) for take, number in state.due]
+    workshop.write(DUE, due)
+    lay_out(table, [check.entry for check in due])
+    undecided = [WaitingRow(check.turn, f"due in round {check.round}: {table}") for check in due]
+    workshop.waiting += [*missing, *state.waiting, *undecided]
+    for sentence in describe_rounds(checks):
+        workshop.say(sentence)
+    workshop.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
+    # A dialogue leaves with a turn that was refused in every round.
+    gone = list[LeftOut]()
     for dialogue in dialogues:
-        its = [f"{dialogue.id}-{n}" for n in range(1, len(dialogue.turns) + 1)]
-        if refused := [turn for turn in its if turn in state.gone]:
-            reason = f"{refused[0]} was {state.gone[refused[0]]}"
-            left_out.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
-    return left_out
+        turns = (f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1))
+        if refused := next((turn for turn in turns if turn in state.gone), ""):
+            reason = f"{refused} was {state.gone[refused]}"
+            gone.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
+    left = {one.id for one in gone}
+    workshop.settle("quality check", Sifted([d for d in dialogues if d.id not in left], gone))
+    return dialogues, takes, state
 
 
-def _describe_lack(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:
-    """Describe what a dialogue still needs before it can be mixed; "" where it needs nothing."""
-    if dialogue.profile and dialogue.profile not in voices:
-        return f"{VOICES} has no profile {dialogue.profile!r}; name a converter and a reference for it"
-    if unknown := [tag for tag in list_tags([dialogue]) if tag not in sounds]:
-        return f"{SOUNDS} does not say what {unknown[0]!r} sounds like; write background, event or none"
-    return ""
+def _make_source_rows(
+    workshop: Workshop, dialogues: Sequence[Dialogue], fit: set[str], takes: dict[str, Take]
+) -> list[dict[str, Any]]:
+    """Make the rows of every dialogue that is whole and whose tags all have a sound."""
+    sounds, rows = read_sounds(workshop.folder / SOUNDS), list[dict[str, Any]]()
+    for dialogue in dialogues:
+        turns = [f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1)]
+        if not fit.issuperset(turns):
+            continue
+        if unknown := [tag for tag in list_tags([dialogue]) if tag not in sounds]:
+            lack = f"{SOUNDS} does not say what {unknown[0]!r} sounds like; write background, event or none"
+            workshop.waiting.append(WaitingRow(dialogue.id, lack))
+            continue
+        for number, (turn, text) in enumerate(zip(turns, dialogue.turns, strict=True), 1):
+            try:
+                samples = add_sounds(text, takes[turn].path, sounds if dialogue.type == "amb" else {})
+            except CannotScore as refusal:
+                raise BadInput(f"{takes[turn].path}: {refusal}") from None
+            rows.append(_make_source_row(dialogue, number, text, samples))
+    return rows
 
 
 def _make_source_row(dialogue: Dialogue, number: int, text: str, samples: Any) -> dict[str, Any]:

@@ -1,49 +1,40 @@
 """Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer, select.
 
-The folder holds `orders.jsonl`, `raw.jsonl`, `dependent.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table
-`candidates.csv` in which people decide, and then `dialogues.jsonl`, from which the later steps go on.
+A language model that sees only the user's last turn says whether that is enough; then it names every capability of the
+taxonomy that the dialogue requires, and a smaller model the main one of them (appendix B.1, scripts 2 and 3). If the
+main capability is not the ordered one, people decide. The folder contains `orders.jsonl`, `raw.jsonl`,
+`labelled.jsonl`, `candidates.jsonl` with the table `candidates.csv` in which people decide, and then `dialogues.jsonl`
+for the later steps.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from podeval.construction.mtalk import DIALOGUES
-from podeval.construction.mtalk_labelling import (
-    ALIKE,
-    INDEPENDENT,
-    DialogueCandidate,
-    Encode,
-    Labelled,
-    deduplicate,
-    infer_foremost,
-    keep_dependent,
-    label_dialogues,
-    make_review_row,
-)
-from podeval.construction.mtalk_tagging import Dialogue
+from pydantic import Field
+
+from podeval.construction.mtalk_tagging import DIALOGUES, Dialogue
 from podeval.construction.mtalk_writing import (
     ARENA_PROMPTS,
     CAPABILITIES,
     SCENES,
     DialogueOrder,
-    DialoguePlan,
     Raw,
     find_user_fault,
     place_orders,
-    validate_plan,
     write_dialogues,
 )
-from podeval.construction.review import lay_out, read_decisions
-from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
+from podeval.construction.near_duplicates import ALIKE, drop_near_duplicates
+from podeval.construction.review import ReviewRow, apply_review, lay_out
+from podeval.construction.workshop import Encode, Sifted, StagedRow, Step, Workshop, ask_each, require_known
+from podeval.errors import BadInput
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 
-ORDERS, RAW, DEPENDENT, LABELLED, CANDIDATES = (
-    "orders.jsonl",
-    "raw.jsonl",
-    "dependent.jsonl",
-    "labelled.jsonl",
-    "candidates.jsonl",
-)
-TABLE, REVIEW = "candidates.csv", "review of candidates"
+ORDERS, RAW, LABELLED, CANDIDATES = "orders.jsonl", "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
+TABLE, INDEPENDENT, REVIEW = "candidates.csv", "independence", "review of candidates"
 
 LEAST = 10
 """Fewest dialogues that the paper has for a capability."""
@@ -51,119 +42,245 @@ LEAST = 10
 RETAINED = 0.19
 """Share of the candidates that the paper retains."""
 
+Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
-def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
-    """Order the dialogues that the plan lacks, and have them written; another run replaces those left out since.
+OTHERS = {
+    "paralinguistic_comprehension": "hearing how something is said: mood, stress, pace, who speaks",
+    "paralinguistic_generation": "answering in a certain tone, pace or manner",
+    "ambient_sound_perception": "making sense of sounds around the user",
+    "multi_party_interaction": "talking with several people at once",
+}
+"""The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
 
-    Raises:
-        BadInput: a scenario or capability is unknown.
+ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
+
+
+class Alone(JudgeAnswer):
+    """Whether the last turn can be answered without the others."""
+
+    enough: bool = Field(description="true if the last turn alone is enough for a good answer")
+    because: str = Field(description="one sentence: what is missing, or why nothing is")
+
+
+class Label(JudgeAnswer):
+    """A capability, and what in the dialogue calls for it."""
+
+    capability: str = Field(json_schema_extra={"enum": list(ALL)})
+    because: str
+
+
+class Labels(JudgeAnswer):
+    """Every capability that a dialogue calls for."""
+
+    labels: list[Label] = Field(min_length=1)
+
+
+class Foremost(JudgeAnswer):
+    """The capability that a dialogue tests above all."""
+
+    capability: str = Field(json_schema_extra={"enum": list(CAPABILITIES)})
+
+
+class Candidate(StagedRow):
+    """A dialogue with its labels and reasons, most relevant first, and the main capability once it is inferred."""
+
+    raw: Raw
+    labels: dict[str, str]
+    foremost: str = ""
+
+    @property
+    def semantic(self) -> list[str]:
+        """The labels that words alone can test."""
+        return [name for name in self.labels if name in CAPABILITIES]
+
+
+ALONE_PROMPT = Prompt(
+    name="mtalk_alone",
+    version="1.0",
+    system="You check dialogues that spoken assistants are tested with.",
+    template=(
+        "Somebody says this to a spoken assistant, and you know nothing of what was said before:\n{turn}\n\n"
+        "Could a careful assistant answer this well, as it stands, without asking back and without guessing?"
+    ),
+    answer=Alone,
+    source="MTalk-Bench appendix B.1 (the last turn depends on earlier ones), wording of our own",
+)
+
+LABELS_PROMPT = Prompt(
+    name="mtalk_labels",
+    version="1.0",
+    system="You label dialogues that spoken assistants are tested with.",
+    template=(
+        "A dialogue:\n{dialogue}\n\nName every capability that a good assistant needs here, most needed first, and "
+        "what in the dialogue calls for it. The capabilities:\n"
+        + "\n".join(f"- {name}: {what}" for name, what in ALL.items())
+    ),
+    answer=Labels,
+    source="MTalk-Bench appendix B.1 (script 2), wording of our own",
+)
+
+FOREMOST_PROMPT = Prompt(
+    name="mtalk_foremost",
+    version="1.0",
+    system="You sort dialogues that spoken assistants are tested with.",
+    template=(
+        "What a dialogue calls for, by somebody who read it:\n{labels}\n\nWhich one of these does it test above all?"
+    ),
+    answer=Foremost,
+    source="MTalk-Bench appendix B.1 (script 3), wording of our own",
+)
+
+
+def write(
+    workshop: Workshop,
+    judging: Asked,
+    *,
+    each: Annotated[int, Field(ge=1, description="candidates per scenario and capability; the paper has 33")] = 1,
+    scenarios: Names = tuple(SCENES),
+    capabilities: Names = tuple(CAPABILITIES),
+) -> None:
+    """Have a language model write dialogues of a user and an assistant.
+
+    A later call with the same settings resumes, and writes new ones in place of those that were left out since.
     """
-    plan = validate_plan(plan)
-    report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
+    require_known(scenarios, SCENES, "scenario")
+    require_known(capabilities, CAPABILITIES, "semantic capability")
+    before, written = workshop.read(ORDERS, DialogueOrder), {raw.id: raw for raw in workshop.read(RAW, Raw)}
     gone = {left.id for left in workshop.read_left_out()}
-    new, report.waiting = place_orders(plan, before, gone, judging)
+    new, waiting = place_orders(scenarios, capabilities, each, before, gone, judging)
+    workshop.waiting += waiting
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
-    written = {raw.id: raw for raw in workshop.read(RAW, Raw)}
+    workshop.say(f"ordered: {len(orders)} dialogues of {len({order.kind for order in orders})} kinds, {len(new)} new")
     result = write_dialogues([order for order in orders if order.id not in written], judging)
-    written |= {raw.id: raw for raw in result.kept}
-    report.waiting += result.waiting
+    written |= {raw.id: raw for raw in workshop.settle("written", result)}
     workshop.write(RAW, [written[order.id] for order in orders if order.id in written])
-    report.say(f"ordered: {len(orders)} dialogues of {len({order.cell for order in orders})} kinds, {len(new)} new")
-    report.say(f"written: {len(written)}, {len(result.kept)} new")
-    return report
 
 
-def annotate(workshop: Workshop, judging: Asked) -> StepReport:
-    """Leave out dialogues whose last turn stands alone, and have the others labelled.
+def label(workshop: Workshop, judging: Asked) -> None:
+    """Leave out dialogues whose last turn needs no context; label the capabilities that the others require."""
+    rows = workshop.read(RAW, Raw, made_by="write")
+    dependent = workshop.settle("independence", keep_dependent(rows, judging))
+    workshop.settle("labelled", label_dialogues(dependent, judging), LABELLED)
 
-    Raises:
-        BadInput: nothing was written.
+
+def infer(workshop: Workshop, judging: Asked, encode: Encode) -> None:
+    """Infer the main capability from the labels, leave out near-duplicates and write the table for the review."""
+    labelled = workshop.read(LABELLED, Candidate, made_by="label")
+    inferred = workshop.settle("inferred", infer_foremost(labelled, judging))
+    texts = [" ".join(turn.user for turn in row.raw.turns) for row in inferred]
+    candidates = workshop.settle(ALIKE, drop_near_duplicates(inferred, texts, encode), CANDIDATES)
+    agreed = sum(row.foremost == row.raw.capability for row in candidates)
+    workshop.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
+    workshop.say(f"review: {lay_out(workshop.folder / TABLE, [_make_entry(row) for row in candidates])}")
+
+
+def select(workshop: Workshop, accept_all: bool) -> None:
+    """Read the review of the candidates; the later steps use the accepted dialogues.
+
+    A candidate whose inferred capability is not the ordered one waits until a person has decided which it is.
     """
-    report = StepReport()
-    raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
-    kept = keep_dependent(raw, judging)
-    report.add_result("last turns that need the others", kept)
-    labelled = label_dialogues(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
-    report.add_result("labelled", labelled)
-    workshop.write(LABELLED, labelled.kept)
-    return report
+    candidates = workshop.read(CANDIDATES, Candidate, made_by="infer")
+    # A dialogue is numbered by its place among the orders of its scenario, which are only added to.
+    numbers, placed = dict[str, str](), Counter[str]()
+    for order in workshop.read(ORDERS, DialogueOrder):
+        placed[order.scenario] += 1
+        numbers[order.id] = f"{list(SCENES).index(order.scenario) + 1}-{placed[order.scenario]}"
+    capabilities = Counter[str]()
 
-
-def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
-    """Have the foremost capability inferred, take out near-duplicates, and write the table of the rest for people.
-
-    Raises:
-        BadInput: nothing was labelled, or the table cannot be read.
-    """
-    report = StepReport()
-    labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
-    inferred = infer_foremost(labelled, judging)
-    report.add_result("inferred", inferred)
-    unlike = deduplicate(inferred.kept, encode)
-    report.add_result(ALIKE, unlike)
-    candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
-    agreed = sum(row.agreed for row in candidates)
-    report.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
-    undecided = lay_out(workshop.folder / TABLE, [make_review_row(row) for row in candidates])
-    report.say(f"review: {undecided} of {len(candidates)} candidates to decide in {workshop.folder / TABLE}")
-    return report
-
-
-def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Write the dialogues that people kept, as they corrected them, for the later steps.
-
-    A candidate whose inferred capability is not the ordered one waits until a person has decided which it is, also with
-    `accept_all`.
-
-    Raises:
-        BadInput: there are no candidates, or a table cannot be used.
-    """
-    report = StepReport()
-    candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
-    places = {order.id: number for number, order in _number_orders(workshop.read(ORDERS, DialogueOrder))}
-    review = read_decisions(
-        workshop.folder / TABLE, [make_review_row(row) for row in candidates], REVIEW, accept_all=accept_all
-    )
-    chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
-    # A kept candidate needs speakable words and a capability of the taxonomy.
-    counts: Counter[str] = Counter()
-    for row in candidates:
-        if (edited := review.kept.get(row.id)) is None:
-            continue
-        turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
+    def revise(row: Candidate, edited: dict[str, str]) -> Dialogue:
+        turns = tuple(" ".join(line.split()) for line in edited["user"].splitlines() if line.strip())
         capability = edited["capability"].strip()
-        if wrong := find_user_fault(turns):
-            chosen.waiting.append(WaitingRow(row.id, f"as corrected in {TABLE}: {wrong}"))
-        elif capability not in CAPABILITIES:
-            why = f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
-            chosen.waiting.append(WaitingRow(row.id, why))
-        else:
-            counts[capability] += 1
-            number = places[row.id]
-            prompt = ARENA_PROMPTS[capability]
-            chosen.kept.append(
-                Dialogue(id=f"sem-{number}", type="sem", number=number, turns=tuple(turns), arena_prompt=prompt)
+        if fault := find_user_fault(turns):
+            raise BadInput(fault)
+        if capability not in CAPABILITIES:
+            raise BadInput(
+                f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
             )
-    # Write the dialogues, and compare their numbers with the paper's.
-    report.add_result(REVIEW, chosen)
-    workshop.write_sifted(REVIEW, DIALOGUES, chosen)
+        capabilities[capability] += 1
+        number, prompt = numbers[row.id], ARENA_PROMPTS[capability]
+        return Dialogue(id=f"sem-{number}", type="sem", number=number, turns=turns, arena_prompt=prompt)
+
+    review = apply_review(workshop.folder / TABLE, candidates, _make_entry, revise, REVIEW, accept_all=accept_all)
+    kept = workshop.settle(REVIEW, review, DIALOGUES)
+    # Compare the numbers with the paper's.
     written = len(workshop.read(RAW, Raw))
-    share = len(chosen.kept) / written if written else 0.0
-    report.say(
-        f"selected: {len(chosen.kept)} of {written} written, {share:.0%}; the paper retains about {RETAINED:.0%}"
+    share = len(kept) / max(written, 1)
+    workshop.say(f"selected: {len(kept)} of {written} written, {share:.0%}; the paper retains about {RETAINED:.0%}")
+    for name in dict.fromkeys([*capabilities, *(row.raw.capability for row in candidates)]):
+        if capabilities[name] < LEAST:
+            workshop.say(f"  {name}: {capabilities[name]}; the paper has at least {LEAST} of each")
+
+
+STEPS: Mapping[str, Step] = {"write": write, "label": label, "infer": infer, "select": select}
+
+
+def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
+    """Keep the dialogues whose last turn cannot be answered well without the others."""
+
+    def keep(raw: Raw, alone: Alone) -> Raw | str:
+        return f"its last turn needs nothing of the others: {alone.because}" if alone.enough else raw
+
+    return ask_each(
+        judging, rows, lambda raw: JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user}), keep, INDEPENDENT
     )
-    for name in CAPABILITIES:
-        if 0 < counts[name] < LEAST or (counts[name] == 0 and any(row.raw.capability == name for row in candidates)):
-            report.say(f"  {name}: {counts[name]}; the paper has at least {LEAST} of each")
-    return report
 
 
-def _number_orders(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
-    """Give each order the number of its dialogue, `scenario-place`; numbers are stable, as orders are only added."""
-    seen: Counter[str] = Counter()
-    numbered = []
-    for order in orders:
-        seen[order.scenario] += 1
-        numbered.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
-    return numbered
+def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Candidate]:
+    """Have every dialogue labelled with the capabilities that it requires."""
+
+    def keep(raw: Raw, answer: Labels) -> Candidate:
+        labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
+        return Candidate(id=raw.id, raw=raw, labels=labels)
+
+    def request(raw: Raw) -> JudgeRequest:
+        return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_check_labels)
+
+    return ask_each(judging, rows, request, keep)
+
+
+def infer_foremost(rows: Sequence[Candidate], judging: Asked) -> Sifted[Candidate]:
+    """Have the main capability of every dialogue inferred; a single semantic label needs no judge."""
+    clear = [row.model_copy(update={"foremost": row.semantic[0]}) for row in rows if len(row.semantic) == 1]
+
+    def request(row: Candidate) -> JudgeRequest:
+        def check(answer: Foremost) -> None:
+            if answer.capability not in row.semantic:
+                raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
+
+        labels = "\n".join(f"{name}: {row.labels[name]}" for name in row.semantic)
+        return JudgeRequest(FOREMOST_PROMPT, {"labels": labels}, check=check)
+
+    def keep(row: Candidate, answer: Foremost) -> Candidate:
+        return row.model_copy(update={"foremost": answer.capability})
+
+    result = ask_each(judging, [row for row in rows if len(row.semantic) > 1], request, keep)
+    order = [row.id for row in rows]
+    result.kept = sorted([*clear, *result.kept], key=lambda row: order.index(row.id))
+    return result
+
+
+def _make_entry(row: Candidate) -> ReviewRow:
+    """Make the row that a reviewer sees: the words may be corrected, and the capability is decided."""
+    agreed = row.foremost == row.raw.capability
+    context = {
+        "scenario": row.raw.scenario,
+        "ordered": row.raw.capability,
+        "inferred": row.foremost,
+        "agreed": "yes" if agreed else "no",
+        "labels": "\n".join(f"{name}: {because}" for name, because in row.labels.items()),
+        "dialogue": row.raw.lines,
+        "last answer needs": f"turn {', '.join(map(str, row.raw.needs))}: {row.raw.because}",
+    }
+    user = "\n".join(turn.user for turn in row.raw.turns)
+    return ReviewRow(row.id, context, {"user": user, "capability": row.foremost if agreed else ""})
+
+
+def _check_labels(answer: Labels) -> None:
+    names = [one.capability for one in answer.labels]
+    if unknown := [name for name in names if name not in ALL]:
+        raise ValueError(f"there is no capability {unknown[0]!r}")
+    if len(set(names)) < len(names):
+        raise ValueError("a capability is there twice")
+    if not any(name in CAPABILITIES for name in names):
+        raise ValueError(f"at least one should be of {', '.join(CAPABILITIES)}, which words alone can test")

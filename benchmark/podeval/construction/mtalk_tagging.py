@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from podeval.construction.review import ReviewRow
-from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
+from podeval.construction.workshop import StagedRow, WaitingRow, ask_each
 from podeval.datasets.mtalk_turns import split_tags
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
@@ -20,6 +20,7 @@ from podeval.judges.rounds import Asked
 
 Kind = Literal["sem", "para", "amb"]
 
+DIALOGUES = "dialogues.jsonl"
 ANNOTATORS = 2
 PROMPTS = ("arena_prompt", "rubric_prompt_general", "rubric_prompt_specific")
 KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
@@ -55,11 +56,6 @@ class Tagged(StagedRow):
 
     dialogue: Dialogue
     versions: tuple[tuple[str, ...], ...]
-
-    @property
-    def agreed(self) -> bool:
-        """Whether all annotators wrote the same."""
-        return len(set(self.versions)) == 1
 
 
 class Tags(JudgeAnswer):
@@ -110,13 +106,13 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
         judging: client of the judge that is both annotators, asked with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
-    prompt, waiting = make_tagging_prompt(kind), dict[str, WaitingRow]()
+    waiting: dict[str, WaitingRow] = {}
     versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
     for seed in range(ANNOTATORS):
-        answered, missing = ask_each(judging, plain, Tags, _make_tagging_request(prompt, seed))
-        waiting |= {one.id: one for one in missing}
-        for dialogue, tags in answered:
-            versions[dialogue.id].append(tuple(" ".join(turn.split()) for turn in tags.turns))
+        result = ask_each(judging, plain, _make_tagging_request(kind, seed), _join_turns)
+        waiting |= {one.id: one for one in result.waiting}
+        for name, turns in result.kept:
+            versions[name].append(turns)
     tagged = [
         Tagged(
             id=f"{kind}-{dialogue.number}",
@@ -131,7 +127,7 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
 
 def make_review_row(row: Tagged) -> ReviewRow:
     """Make the row that the third annotator sees: the first version may be corrected, one turn a line."""
-    context = {"agreed": "yes" if row.agreed else "no"}
+    context = {"agreed": "yes" if len(set(row.versions)) == 1 else "no"}
     context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
     return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
@@ -151,7 +147,13 @@ def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | Non
     return None if tags else "no turn has a tag"
 
 
-def _make_tagging_request(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
+def _join_turns(dialogue: Dialogue, tags: Tags) -> tuple[str, tuple[str, ...]]:
+    return dialogue.id, tuple(" ".join(turn.split()) for turn in tags.turns)
+
+
+def _make_tagging_request(kind: Kind, seed: int) -> Callable[[Dialogue], JudgeRequest]:
+    prompt = make_tagging_prompt(kind)
+
     def request(dialogue: Dialogue) -> JudgeRequest:
         def check(answer: Tags) -> None:
             if wrong := find_tagging_fault(dialogue.turns, answer.turns):

@@ -8,14 +8,14 @@ the capability. A dialogue is what a user and an assistant say in turns; its las
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.staged_rows import Sifted, StagedRow, WaitingRow, ask_each
-from podeval.errors import BadInput
+from podeval.construction.suggestions import Suggestions, suggest
+from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
@@ -100,24 +100,6 @@ ARENA_PROMPTS = {
 }
 """What judges of a dialogue are asked, podeval's own; the dataset's taxonomy knows them, and so the capability."""
 
-Cell = tuple[str, str]
-"""Scenario and capability."""
-
-
-class DialoguePlan(StagedRow):
-    """The plan: `each` candidates for every scenario and capability."""
-
-    id: str = "plan"
-    each: int = Field(ge=1)
-    scenarios: tuple[str, ...] = tuple(SCENES)
-    capabilities: tuple[str, ...] = tuple(CAPABILITIES)
-
-    def cells(self) -> list[Cell]:
-        """List the cells of the plan (scenario, capability), in the paper's order."""
-        return [
-            cell for cell in product(SCENES, CAPABILITIES) if cell[0] in self.scenarios and cell[1] in self.capabilities
-        ]
-
 
 class DialogueOrder(StagedRow):
     """An order for one dialogue."""
@@ -128,9 +110,9 @@ class DialogueOrder(StagedRow):
     situation: str
 
     @property
-    def cell(self) -> Cell:
-        """The cell that it belongs to."""
-        return self.scenario, self.capability
+    def kind(self) -> str:
+        """Scenario and capability, within which no situation comes twice."""
+        return f"{self.scenario}/{self.capability}"
 
 
 class Exchange(BaseModel):
@@ -155,12 +137,6 @@ class Raw(DialogueOrder):
         return "\n".join(f"User: {turn.user}\nAssistant: {turn.assistant}" for turn in self.turns)
 
 
-class Situations(JudgeAnswer):
-    """Situations for dialogues."""
-
-    situations: list[str]
-
-
 class WrittenDialogue(JudgeAnswer):
     """A dialogue as a language model writes it."""
 
@@ -169,76 +145,54 @@ class WrittenDialogue(JudgeAnswer):
     because: str = Field(description="one sentence: what of them the last answer needs")
 
 
-def validate_plan(plan: DialoguePlan) -> DialoguePlan:
-    """Return the plan if it can be carried out.
-
-    Raises:
-        BadInput: a scenario or capability is unknown.
-    """
-    if unknown := [name for name in plan.scenarios if name not in SCENES]:
-        raise BadInput(f"there is no scenario {unknown[0]!r}; choose from {', '.join(SCENES)}")
-    if unknown := [name for name in plan.capabilities if name not in CAPABILITIES]:
-        raise BadInput(f"dialogues are not written for {unknown[0]!r}, but for {', '.join(CAPABILITIES)}")
-    return plan
-
-
 def place_orders(
-    plan: DialoguePlan, before: Sequence[DialogueOrder], gone: Collection[str], judging: Asked
+    scenarios: Sequence[str],
+    capabilities: Sequence[str],
+    each: int,
+    before: Sequence[DialogueOrder],
+    gone: Collection[str],
+    judging: Asked,
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
     """Make new orders for missing dialogues, each with a situation that was not used before.
 
     Args:
-        plan: the plan.
-        before: orders made already.
-        gone: those of them whose dialogue was left out.
-        judging: client of the language model that suggests situations.
+        scenarios: names of scenarios.
+        capabilities: names of capabilities.
+        each: the number of dialogues for every scenario and capability.
+        before: the orders that were made already.
+        gone: the ids of those whose dialogue was left out.
+        judging: the client of the language model that suggests situations.
     """
-    # Count the missing dialogues, and list the situations used before.
-    alive = Counter(order.cell for order in before if order.id not in gone)
-    placed = Counter(order.cell for order in before)
-    lacking = {cell: plan.each - alive[cell] for cell in plan.cells() if alive[cell] < plan.each}
-    used: dict[Cell, list[str]] = {
-        cell: [order.situation for order in before if order.cell == cell] for cell in lacking
-    }
-
-    def request(line: StagedRow) -> JudgeRequest:
-        cell = _parse_cell(line.id)
-        prompt = make_situations_prompt(cell, lacking[cell])
-        return JudgeRequest(
-            prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_check_situations(lacking[cell], used[cell])
-        )
-
-    # Have situations suggested, and order a dialogue on each; aspects take turns.
-    answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
+    alive = Counter(order.kind for order in before if order.id not in gone)
+    kinds = [f"{s}/{c}" for s, c in product(SCENES, CAPABILITIES) if s in scenarios and c in capabilities]
+    used = {kind: [order.situation for order in before if order.kind == kind] for kind in kinds}
+    suggested = suggest(judging, {kind: each - alive[kind] for kind in kinds}, used, make_situations_prompt)
     orders = []
-    for line, answer in answered:
-        scenario, capability = cell = _parse_cell(line.id)
+    for kind, situations in suggested.kept:
+        scenario, _, capability = kind.partition("/")
         aspects = CAPABILITIES[capability].aspects
-        for number, situation in enumerate(answer.situations[: lacking[cell]], placed[cell]):
-            orders.append(
-                DialogueOrder(
-                    id=f"{list(SCENES).index(scenario) + 1}-{capability}-{number + 1:03d}",
-                    scenario=scenario,
-                    capability=capability,
-                    aspect=aspects[number % len(aspects)],
-                    situation=" ".join(situation.split()),
-                )
-            )
-    return orders, waiting
+        # Aspects take turns.
+        for number, situation in enumerate(situations, len(used[kind])):
+            name = f"{list(SCENES).index(scenario) + 1}-{capability}-{number + 1:03d}"
+            aspect = aspects[number % len(aspects)]
+            facts = {"scenario": scenario, "capability": capability, "aspect": aspect, "situation": situation}
+            orders.append(DialogueOrder(id=name, **facts))
+    return orders, suggested.waiting
 
 
 def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
     """Have a dialogue written for every order; an order without a usable one waits."""
-    result: Sifted[Raw] = Sifted()
-    answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _request_dialogue)
-    for order, written in answered:
-        turns = tuple(
-            Exchange(user=" ".join(turn.user.split()), assistant=" ".join(turn.assistant.split()))
-            for turn in written.turns
-        )
-        needs = tuple(sorted(set(written.needs)))
-        result.kept.append(Raw(**order.model_dump(), turns=turns, needs=needs, because=written.because.strip()))
-    return result
+
+    def request(order: DialogueOrder) -> JudgeRequest:
+        seed = zlib.crc32(order.id.encode()) % 100_000
+        return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, seed, _check_dialogue)
+
+    def keep(order: DialogueOrder, written: WrittenDialogue) -> Raw:
+        turns = [{name: " ".join(text.split()) for name, text in turn.model_dump().items()} for turn in written.turns]
+        facts = {"turns": turns, "needs": sorted(set(written.needs)), "because": written.because.strip()}
+        return Raw.model_validate(order.model_dump() | facts)
+
+    return ask_each(judging, orders, request, keep)
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:
@@ -255,12 +209,12 @@ def find_user_fault(turns: Sequence[str]) -> str | None:
     return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
 
 
-def make_situations_prompt(cell: Cell, count: int) -> Prompt:
+def make_situations_prompt(kind: str, count: int) -> Prompt:
     """Make the prompt that asks for situations of a scenario in which a capability is needed."""
-    scenario, capability = cell
+    scenario, _, capability = kind.partition("/")
     return Prompt(
         name=f"mtalk_situations_{scenario}",
-        version="1.0",
+        version="2.0",
         system="You plan dialogues that spoken assistants are tested with. They must be varied and true to life.",
         template=(
             f"Suggest exactly {count} situations in which somebody talks with a spoken assistant {SCENES[scenario]}; "
@@ -268,7 +222,7 @@ def make_situations_prompt(cell: Cell, count: int) -> Prompt:
             "and what makes it hard. Each is about another matter than the others. Invented people only.\n\n"
             "These are taken; suggest none that is about the same:\n{used}"
         ),
-        answer=Situations,
+        answer=Suggestions,
         source="MTalk-Bench appendix B.1, wording of our own",
     )
 
@@ -294,11 +248,6 @@ def make_dialogue_prompt(order: DialogueOrder) -> Prompt:
     )
 
 
-def _request_dialogue(order: DialogueOrder) -> JudgeRequest:
-    seed = zlib.crc32(order.id.encode()) % 100_000
-    return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, seed, _check_dialogue)
-
-
 def _check_dialogue(written: WrittenDialogue) -> None:
     if wrong := find_user_fault([" ".join(turn.user.split()) for turn in written.turns]):
         raise ValueError(wrong)
@@ -312,21 +261,3 @@ def _check_dialogue(written: WrittenDialogue) -> None:
         )
     if not written.because.strip():
         raise ValueError("it does not say what of the earlier turns is needed")
-
-
-def _check_situations(count: int, used: Sequence[str]) -> Callable[[Situations], None]:
-    used_situations = {" ".join(situation.split()).casefold() for situation in used}
-
-    def check(answer: Situations) -> None:
-        situations = [" ".join(situation.split()).casefold() for situation in answer.situations]
-        if len(situations) < count or not all(situations):
-            raise ValueError(f"{count} situations are needed, {len([s for s in situations if s])} came")
-        if len(set(situations)) < len(situations) or used_situations & set(situations):
-            raise ValueError("a situation is there twice, or is one of those that are taken")
-
-    return check
-
-
-def _parse_cell(name: str) -> Cell:
-    scenario, _, capability = name.partition("/")
-    return scenario, capability

@@ -1,146 +1,135 @@
 """Construct a PodBench: documents are imported and clustered; requests are written, filtered, reviewed, finished.
 
-The folder holds `documents.jsonl`, `queries.jsonl`, `clusters.jsonl`, `requests.jsonl`, `filtered.jsonl`, `review.csv`
-for people, and `finished/`, a source of the dataset with its statistics.
+The folder contains `documents.jsonl`, `clusters.jsonl`, `filtered.jsonl`, `review.csv` for people, and `finished/`, a
+source of the dataset with its statistics.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from podeval.construction import charts
-from podeval.construction.checked_source import write_source
 from podeval.construction.podbench_requests import (
-    FILTER,
-    Requested,
-    Requirement,
-    filter_requests,
-    join_materials,
-    read_speaker_number,
-    write_requests,
-)
-from podeval.construction.podbench_sources import (
     ALIKE,
+    FILTER,
     MOST_DOCUMENTS,
     Cluster,
     Document,
-    Encode,
+    Requested,
+    Requirement,
     ask_queries,
     cluster_documents,
+    filter_requests,
+    join_materials,
     read_documents,
+    read_speaker_number,
+    write_requests,
 )
-from podeval.construction.review import ReviewRow, lay_out, read_decisions
-from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
+from podeval.construction.review import ReviewRow, apply_review, lay_out
+from podeval.construction.workshop import Encode, Step, Workshop, write_rows
 from podeval.datasets import podbench_meta
 from podeval.datasets.podbench_prompts import make_generation_prompt
-from podeval.errors import BadInput
+from podeval.errors import BadInput, ModelMissing
 from podeval.judges.rounds import Asked
-from podeval.store.files import write_json, write_whole
-from podeval.text.tokens import tokenise
+from podeval.store.files import write_json
+from podeval.text.tokens import detect_language, tokenise
 
-DOCUMENTS, TABLE, FINISHED = "documents.jsonl", "review.csv", "finished"
-REVIEW = "review"
+DOCUMENTS, CLUSTERS, FILTERED, TABLE = "documents.jsonl", "clusters.jsonl", "filtered.jsonl", "review.csv"
 
 Count = Callable[[str], int]
 """A function that counts the tokens of a text."""
 
 
-def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:
-    """Import documents.
-
-    Raises:
-        BadInput: a document cannot be read.
-    """
-    documents = read_documents(paths)
+def take(workshop: Workshop, files: Sequence[Path]) -> None:
+    """Import documents: each text file, or each line of a JSON Lines file with `text`, is one."""
+    documents = read_documents(files)
     workshop.write(DOCUMENTS, documents)
-    report = StepReport()
-    spoken = Counter(document.language for document in documents)
-    report.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in spoken.items())})")
-    unlicensed = sum(not document.licence for document in documents)
-    if unlicensed:
-        report.say(f"  {unlicensed} of them name no licence; a dataset of them is for your own use")
-    return report
+    languages = Counter(document.language for document in documents)
+    workshop.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in languages.items())})")
+    if unlicensed := sum(not document.licence for document in documents):
+        workshop.say(f"  {unlicensed} of them name no licence; a dataset of them is for your own use")
 
 
 def cluster(
-    workshop: Workshop, judging: Asked, encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
-) -> StepReport:
-    """Ask for a query for each document, and cluster documents with similar queries.
-
-    Raises:
-        BadInput: no documents were imported.
-    """
-    documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
-    report = StepReport()
-    queries, report.waiting = ask_queries(documents, judging)
-    workshop.write("queries.jsonl", queries)
+    workshop: Workshop,
+    judging: Asked,
+    encode: Encode,
+    *,
+    alike: Annotated[float, Field(ge=0, le=1, description="mean cosine from which clusters are merged")] = ALIKE,
+    most: Annotated[int, Field(ge=1, description="largest number of documents in a cluster")] = MOST_DOCUMENTS,
+) -> None:
+    """Ask for a topic query for each document, and cluster documents with similar queries."""
+    documents = workshop.read(DOCUMENTS, Document, made_by="take")
+    queries = workshop.settle("queries", ask_queries(documents, judging))
     clusters = cluster_documents(queries, documents, encode, alike=alike, most=most) if queries else []
-    workshop.write("clusters.jsonl", clusters)
+    workshop.write(CLUSTERS, clusters)
     sizes = Counter(len(one.documents) for one in clusters)
     by_size = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
-    report.say(f"clustered: {len(queries)} documents in {len(clusters)} clusters ({by_size})")
-    return report
+    workshop.say(f"clustered: {len(queries)} documents in {len(clusters)} clusters ({by_size})")
 
 
-def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
-    """Have a request written for every cluster, filter the requests, and write the table for the review.
-
-    Raises:
-        BadInput: nothing was clustered.
-    """
+def write(
+    workshop: Workshop,
+    judging: Asked,
+    *,
+    seed: Annotated[int, Field(description="random seed of the draw of dimensions")] = 0,
+) -> None:
+    """Have a request written for every cluster, filter the requests and write the table for the review."""
     documents = _read_documents(workshop)
-    clusters = workshop.read("clusters.jsonl", Cluster, made_by="podeval data construct podbench cluster")
-    report = StepReport()
-    requests, report.waiting = write_requests(clusters, documents, judging, seed)
-    workshop.write("requests.jsonl", requests)
-    report.say(f"written: {len(requests)} requests for {len(clusters)} clusters")
-    filtered = filter_requests(requests, documents, judging)
-    report.add_result(FILTER, filtered)
-    workshop.write_sifted(FILTER, "filtered.jsonl", filtered)
-    table = workshop.folder / TABLE
-    undecided = lay_out(table, [_make_review_row(row, documents) for row in filtered.kept])
-    report.say(f"review: {undecided} of {len(filtered.kept)} requests to decide in {table}")
-    return report
+    clusters = workshop.read(CLUSTERS, Cluster, made_by="cluster")
+    requests = workshop.settle("written", write_requests(clusters, documents, judging, seed))
+    filtered = workshop.settle(FILTER, filter_requests(requests, documents, judging), FILTERED)
+    undecided = lay_out(workshop.folder / TABLE, [_make_entry(row, documents) for row in filtered])
+    workshop.say(f"review: {undecided}")
 
 
 def finish(
-    workshop: Workshop, *, accept_all: bool = False, tokens: Count | None = None, tokenizer: str = ""
-) -> StepReport:
-    """Read the review; write the kept requests as a source of the dataset, with its statistics.
+    workshop: Workshop,
+    accept_all: bool,
+    *,
+    tokenizer: Annotated[str, Field(description="tokenizer.json to count inputs with, such as Qwen3-8B's")] = "",
+) -> None:
+    """Read the review and write the accepted requests as a source of the dataset, with statistics."""
+    documents = _read_documents(workshop)
+    rows = workshop.read(FILTERED, Requested, made_by="write")
+    table = workshop.folder / TABLE
+    review = apply_review(
+        table, rows, lambda row: _make_entry(row, documents), _revise, "review", accept_all=accept_all
+    )
+    kept = workshop.settle("review", review)
+    if not kept:
+        raise BadInput(f"no request is kept yet; write yes under keep in {table}")
+    count = make_token_counter(Path(tokenizer)) if tokenizer else count_words
+    counted = f"input_tokens are those of {tokenizer}" if tokenizer else "input_tokens are words of podeval's tokeniser"
+    requests = [make_source_row(row, documents, count, counted) for row in kept]
+    with workshop.finish("podbench", "instructions") as folder:
+        write_rows(folder / "test.jsonl", requests)
+        write_json(folder / "statistics.json", {"requests": len(requests), "counts": compute_statistics(requests)})
+    workshop.say(f"finished: {len(requests)} requests in {workshop.folder / 'finished'}")
 
-    Args:
-        workshop: the folder.
-        accept_all: keep rows that nobody decided on.
-        tokens: counts the tokens of the input; None counts words by podeval's tokeniser.
-        tokenizer: name of the tokenizer.
+
+STEPS: Mapping[str, Step] = {"take": take, "cluster": cluster, "write": write, "finish": finish}
+
+
+def make_token_counter(path: Path) -> Count:
+    """Return a function that counts the tokens of a text, without those that a tokenizer adds around it.
 
     Raises:
-        BadInput: nothing was written, the table cannot be used, or nothing was kept.
-        BrokenRules: the dataset would refuse a row.
+        BadInput: the file is not a tokenizer.
+        ModelMissing: the library that reads it is not installed.
     """
-    documents = _read_documents(workshop)
-    rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
-    review = _apply_review(rows, documents, workshop.folder / TABLE, accept_all)
-    report = StepReport()
-    report.add_result(REVIEW, review)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
-    if not review.kept:
-        raise BadInput(f"no request is kept yet; write yes under keep in {workshop.folder / TABLE}")
-    counted = f"input_tokens are those of {tokenizer}" if tokens else "input_tokens are words of podeval's tokeniser"
-    requests = [make_source_row(row, documents, tokens or count_words, counted) for row in review.kept]
-    # Write the source, which its builder checks, then the statistics.
-    into = workshop.folder / FINISHED
-    with write_source("podbench", into, ["instructions"]) as folder:
-        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in requests).encode())
-    counts = compute_statistics(requests)
-    write_json(into / "statistics.json", {"requests": len(requests), "counts": counts})
-    write_whole(into / "categories.svg", charts.draw_bars(f"{len(requests)} requests by kind", counts).encode())
-    report.say(f"finished: {len(requests)} requests in {into}")
-    return report
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ModelMissing("tokenizer=FILE needs tokenizers; run `pip install 'podeval[construction]'`") from None
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain exceptions for whatever it cannot read
+        raise BadInput(f"{path} is not a readable tokenizer.json ({error})") from None
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
@@ -173,25 +162,18 @@ def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: C
 
 def count_words(text: str) -> int:
     """Count words and punctuation by podeval's tokeniser for the main language of the text."""
-    from podeval.text.tokens import detect_language
-
     return len(tokenise(text, detect_language(text)))
 
 
 def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """Count rows by the categories of the paper's table 3 and figure 2."""
     metas = [json.loads(row["meta"]) for row in rows]
-    buckets = podbench_meta.read_facts()
+    speakers = [meta.get("speaker_number") for meta in metas]
+    tokens = [meta["input_tokens"] for meta in metas]
     return {
         "language": _count_values(meta["language"] for meta in metas),
-        "speakers": _count_values(
-            (str(podbench_meta.find_bucket("speaker_buckets", meta.get("speaker_number")) or "open") for meta in metas),
-            [*(bucket["name"] for bucket in buckets["speaker_buckets"]), "open"],
-        ),
-        "input tokens": _count_values(
-            (str(podbench_meta.find_bucket("input_buckets", meta["input_tokens"]) or "longer") for meta in metas),
-            [*(bucket["name"] for bucket in buckets["input_buckets"]), "longer"],
-        ),
+        "speakers": _count_buckets("speaker_buckets", speakers, "open"),
+        "input tokens": _count_buckets("input_buckets", tokens, "longer"),
         "documents": _count_values(str(len(meta["content"])) for meta in metas),
         "dimensions named": _count_values(str(len(meta["dims"])) for meta in metas),
         "dimension": _count_values(name for meta in metas for name in meta["dims"]),
@@ -199,17 +181,20 @@ def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str,
     }
 
 
-def _count_values(values: Any, order: Sequence[str] = ()) -> dict[str, int]:
-    counts = Counter(values)
-    return {name: counts[name] for name in order or sorted(counts, key=lambda name: (len(name), name))}
+def _count_values(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items(), key=lambda pair: (len(pair[0]), pair[0])))
+
+
+def _count_buckets(kind: str, numbers: Sequence[int | None], others: str) -> dict[str, int]:
+    counts = Counter(str(podbench_meta.find_bucket(kind, number) or others) for number in numbers)
+    return {name: counts[name] for name in (*(bucket["name"] for bucket in podbench_meta.read_facts()[kind]), others)}
 
 
 def _read_documents(workshop: Workshop) -> dict[str, Document]:
-    documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
-    return {document.id: document for document in documents}
+    return {document.id: document for document in workshop.read(DOCUMENTS, Document, made_by="take")}
 
 
-def _make_review_row(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
+def _make_entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
     context = {
         "language": row.cluster.language,
         "domain": row.cluster.domain,
@@ -220,26 +205,12 @@ def _make_review_row(row: Requested, documents: Mapping[str, Document]) -> Revie
     return ReviewRow(row.id, context, {"instruction": row.instruction, "requirements": requirements})
 
 
-def _apply_review(
-    rows: Sequence[Requested], documents: Mapping[str, Document], table: Path, accept_all: bool
-) -> Sifted[Requested]:
-    review = read_decisions(table, [_make_review_row(row, documents) for row in rows], REVIEW, accept_all=accept_all)
-    result: Sifted[Requested] = Sifted(left_out=review.left_out, waiting=review.waiting)
-    for row in rows:
-        if (edited := review.kept.get(row.id)) is None:
-            continue
-        # Requirements come back as lines of a dimension, a colon and a value.
-        try:
-            lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
-            requirements = [
-                Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines
-            ]
-        except ValidationError:
-            reason = (
-                f"its requirements in {table.name} cannot be read; write a dimension, a colon and what is asked for"
-            )
-            result.waiting.append(WaitingRow(row.id, reason))
-            continue
-        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
-        result.kept.append(row.model_copy(update=changes))
-    return result
+def _revise(row: Requested, edited: dict[str, str]) -> Requested:
+    """Apply corrections; requirements come back as lines of a dimension, a colon and a value."""
+    lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
+    try:
+        requirements = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
+    except ValidationError:
+        raise BadInput("write requirements as a dimension, a colon and what is asked for") from None
+    changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
+    return row.model_copy(update=changes)

@@ -1,24 +1,191 @@
-"""Write requests of a PodBench: instructions over the eight requirement dimensions, filtered by a judge.
+"""Read the source documents of a PodBench, cluster them by topic, and write a request for each cluster.
 
-For every cluster of documents, the number of dimensions that a request names and which ones are drawn, so that requests
-differ in difficulty; a language model writes a request that names just these. A judge then reads documents and request
-and checks for harm, relevance to one another, and sense (PodBench, section 3.2).
+The paper has a language model write a query for each document and clusters documents by the embedding of that query
+(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. The paper
+does not give its clustering method; here clusters grow while the mean cosine between two is high enough (average
+linkage), within a language, up to a number of documents.
+
+For every cluster, the number of dimensions that a request names and which ones are drawn, so requests differ in
+difficulty; a language model writes a request that names just these. A judge then reads documents and request and checks
+for harm, relevance to one another, and sense.
 """
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.podbench_sources import Cluster, Document
-from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow, ask_each
+from podeval.construction.near_duplicates import normalise_rows
+from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, read_objects
 from podeval.datasets import podbench_meta
+from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
-from podeval.text.language import read_as
+from podeval.text.language import identify_language, read_as
+from podeval.text.text_file import read_text
+from podeval.text.tokens import detect_language
+
+ALIKE = 0.5
+"""Mean cosine of the queries of two clusters from which they become one."""
+
+MOST_DOCUMENTS = 10
+"""Most documents for one request, as in the paper (table 3)."""
+
+_SHOWN_FOR_QUERY = 24_000
+"""Characters of a document that a model is shown to write its query."""
+
+
+class Document(StagedRow):
+    """A source document."""
+
+    text: str = Field(min_length=1)
+    language: Literal["en", "zh"]
+    licence: str = ""
+    origin: str = ""
+
+
+class Query(JudgeAnswer):
+    """What a document answers."""
+
+    query: str = Field(min_length=3, description="in English")
+    domain: str = Field(min_length=2, description="one or two words, in English")
+
+
+class Asking(StagedRow):
+    """A document with its query."""
+
+    query: str
+    domain: str
+
+
+class Cluster(StagedRow):
+    """Documents on one topic, by id; the query and the domain are those of the central document."""
+
+    documents: tuple[str, ...]
+    language: Literal["en", "zh"]
+    query: str
+    domain: str
+
+
+QUERY = Prompt(
+    name="podbench_query",
+    version="1.0",
+    system="You know what people search for. Documents on the same matter must get queries that are much alike.",
+    template=(
+        "Here is a document:\n{document}\n\nWrite the one query, in English, that somebody would search for who is "
+        "best served by it: its topic, not its details, in at most 12 words. Name its domain too, such as economy, "
+        "education, society, health, science, technology, law, history, culture, sports, environment or leisure."
+    ),
+    answer=Query,
+    source="PodBench section 3.2, wording of our own",
+)
+
+
+def read_documents(paths: Sequence[Path]) -> list[Document]:
+    """Read documents from text files, one each, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
+
+    Raises:
+        BadInput: a file cannot be read, a document is empty, or two have one id.
+    """
+    documents: dict[str, Document] = {}
+    for path in paths:
+        is_jsonl = path.suffix == ".jsonl"
+        raw = [one for _, one in read_objects(path)] if is_jsonl else [{"id": path.stem, "text": read_text(path)}]
+        # Each document needs a text in a language of the benchmark, and an id of its own.
+        for number, one in enumerate(raw, 1):
+            text = one.get("text")
+            if not isinstance(text, str) or not text.strip():
+                raise BadInput(f"{path}, document {number} has no text")
+            if (language := read_as(text) or detect_language(text)) == "other":
+                written = identify_language(text).words
+                raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
+            name = str(one.get("id") or f"{path.stem}-{number:04d}")
+            if name in documents:
+                raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
+            documents[name] = Document(
+                id=name,
+                text=text.strip(),
+                language=language,
+                licence=str(one.get("licence") or ""),
+                origin=str(one.get("origin") or path.name),
+            )
+    return list(documents.values())
+
+
+def ask_queries(documents: Sequence[Document], judging: Asked) -> Sifted[Asking]:
+    """Ask for a query and a domain for every document."""
+
+    def request(document: Document) -> JudgeRequest:
+        return JudgeRequest(QUERY, {"document": document.text[:_SHOWN_FOR_QUERY]})
+
+    def keep(document: Document, answer: Query) -> Asking:
+        return Asking(id=document.id, query=answer.query.strip(), domain=answer.domain.strip().casefold())
+
+    return ask_each(judging, documents, request, keep)
+
+
+def cluster_documents(
+    queries: Sequence[Asking],
+    documents: Sequence[Document],
+    encode: Encode,
+    *,
+    alike: float = ALIKE,
+    most: int = MOST_DOCUMENTS,
+) -> list[Cluster]:
+    """Assign every document to one cluster; clusters are in the order of their first documents.
+
+    Args:
+        queries: queries of the documents; a document without one is in no cluster.
+        documents: all documents.
+        encode: encodes queries as vectors.
+        alike: mean cosine from which two clusters are merged.
+        most: most documents in a cluster; a larger one is split into parts that are most alike within.
+    """
+    by_id = {document.id: document for document in documents}
+    clusters: list[tuple[int, Cluster]] = []
+    places = {query.id: number for number, query in enumerate(queries)}
+    for language in ("en", "zh"):
+        its = [query for query in queries if by_id[query.id].language == language]
+        if not its:
+            continue
+        units = normalise_rows(encode([query.query for query in its]))
+        for members in _group_rows(units, alike, most):
+            middle = its[members[int(np.argmax(units[members] @ units[members].sum(axis=0)))]]
+            names = tuple(its[member].id for member in members)
+            first = places[names[0]]
+            facts: dict[str, Any] = {"language": language, "query": middle.query, "domain": middle.domain}
+            clusters.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
+    return [cluster for _, cluster in sorted(clusters, key=lambda pair: pair[0])]
+
+
+def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
+    """Group rows by average linkage on cosine distance, each group in the order of the rows."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist
+
+    if len(units) == 1:
+        return [[0]]
+    tree = linkage(pdist(units.astype(np.float64), "cosine"), "average")
+    labels = fcluster(tree, 1 - alike, "distance")
+    groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    cut: list[list[int]] = []
+    while groups:
+        group = groups.pop(0)
+        if len(group) <= most:
+            cut.append(group)
+            continue
+        halves = fcluster(linkage(pdist(units[group].astype(np.float64), "cosine"), "average"), 2, "maxclust")
+        parts = [[group[n] for n in np.flatnonzero(halves == half)] for half in np.unique(halves)]
+        # Where all are equally alike there are no halves to find; then the order decides.
+        groups += parts if len(parts) > 1 else [group[:most], group[most:]]
+    return sorted(cut)
+
 
 FILTER = "filtering"
 
@@ -102,58 +269,39 @@ def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
 
 def write_requests(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
-) -> tuple[list[Requested], list[WaitingRow]]:
-    """Have a request written for every cluster; return them, and the clusters that wait."""
+) -> Sifted[Requested]:
+    """Have a request written for every cluster."""
 
     def request(cluster: Cluster) -> JudgeRequest:
         dimensions = draw_dimensions(cluster.id, seed)
         prompt = make_instruction_prompt(dimensions, cluster.language)
-        return JudgeRequest(
-            prompt,
-            {"materials": join_materials(cluster, documents)},
-            check=_check_instruction(dimensions, cluster.language),
-        )
+        check = _check_instruction(dimensions, cluster.language)
+        return JudgeRequest(prompt, {"materials": join_materials(cluster, documents)}, check=check)
 
-    answered, waiting = ask_each(judging, clusters, Instruction, request)
-    requested = [
-        Requested(
-            id=cluster.id.removeprefix("cluster-"),
-            cluster=cluster,
-            instruction=written.instruction.strip(),
-            requirements=tuple(written.requirements),
-        )
-        for cluster, written in answered
-    ]
-    return requested, waiting
+    def keep(cluster: Cluster, written: Instruction) -> Requested:
+        name, requirements = cluster.id.removeprefix("cluster-"), tuple(written.requirements)
+        return Requested(id=name, cluster=cluster, instruction=written.instruction.strip(), requirements=requirements)
+
+    return ask_each(judging, clusters, request, keep)
 
 
 def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
-    """Take out requests that are harmful, unrelated to the materials, or make no sense."""
-    result: Sifted[Requested] = Sifted()
-    answered, result.waiting = ask_each(
-        judging,
-        rows,
-        Verdict,
-        lambda row: JudgeRequest(
-            FILTERING, {"materials": join_materials(row.cluster, documents), "instruction": row.instruction}
-        ),
-    )
-    for row, verdict in answered:
-        wrong = [
-            name
-            for name, is_so in (
-                ("harmful", verdict.harmful),
-                ("not related to its materials", not verdict.related),
-                ("not sensible", not verdict.sensible),
-            )
-            if is_so
-        ]
-        if wrong:
-            reason = f"{' and '.join(wrong)}: {verdict.reasoning}"
-            result.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
-        else:
-            result.kept.append(row)
-    return result
+    """Leave out requests that are harmful, unrelated to the materials, or make no sense."""
+
+    def request(row: Requested) -> JudgeRequest:
+        inputs = {"materials": join_materials(row.cluster, documents), "instruction": row.instruction}
+        return JudgeRequest(FILTERING, inputs)
+
+    def keep(row: Requested, verdict: Verdict) -> Requested | str:
+        faults = {
+            "harmful": verdict.harmful,
+            "not related to its materials": not verdict.related,
+            "not sensible": not verdict.sensible,
+        }
+        wrong = [name for name, is_so in faults.items() if is_so]
+        return f"{' and '.join(wrong)}: {verdict.reasoning}" if wrong else row
+
+    return ask_each(judging, rows, request, keep, FILTER)
 
 
 def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:

@@ -9,11 +9,12 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from podeval.construction.staged_rows import LeftOut, WaitingRow
+from podeval.construction.workshop import LeftOut, S, Sifted, WaitingRow
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
@@ -24,13 +25,15 @@ NO = frozenset(("no", "n", "0", "false", "drop"))
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MARKED = re.compile(r"'+[=+\-@\t\r]")
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class ReviewRow:
     """A row as a reviewer sees it.
 
     Args:
-        id: id of the row.
+        id: the id of the row.
         context: columns that help to decide.
         editable: columns that may be corrected.
     """
@@ -41,7 +44,7 @@ class ReviewRow:
 
     @property
     def seen(self) -> str:
-        """A short hash of the row's content: a verdict holds for this content only."""
+        """A short hash of the row's content: a verdict is valid for this content only."""
         content = json.dumps([self.id, dict(self.context), dict(self.editable)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
@@ -56,43 +59,38 @@ class ReviewDecisions:
     waiting: list[WaitingRow] = field(default_factory=list)
 
 
-def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
+def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
     """Write the table, with earlier decisions about rows that did not change.
 
     Returns:
-        The number of rows that still wait for a decision.
+        How many rows still wait for a decision, and where, in words.
 
     Raises:
         BadInput: the existing table cannot be read.
     """
-    before = {line.get(ID, ""): line for line in _read_lines(path)} if path.is_file() else {}
+    before = {line[ID]: line for line in read_table(path, {ID, KEEP, SEEN})} if path.is_file() else {}
     context = list(dict.fromkeys(name for entry in entries for name in entry.context))
-    editable = list(dict.fromkeys(name for entry in entries for name in entry.editable))
-    file = io.StringIO()
-    columns = [ID, KEEP, *context, *(name + EDIT for name in editable), REMARK, SEEN]
-    writer = csv.DictWriter(file, columns, restval="")
-    writer.writeheader()
-    open_rows = 0
+    editable = list(dict.fromkeys(name + EDIT for entry in entries for name in entry.editable))
+    lines = []
     for entry in entries:
         line = {ID: entry.id, SEEN: entry.seen, **entry.context}
         line |= {name + EDIT: value for name, value in entry.editable.items()}
         old = before.get(entry.id, {})
         if old.get(SEEN) == entry.seen:
-            line |= {name: old[name] for name in (KEEP, REMARK, *(e + EDIT for e in editable)) if name in old}
-        open_rows += not line.get(KEEP, "").strip()
-        writer.writerow({name: _escape_formula(value) for name, value in line.items()})
-    # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
-    write_whole(path, file.getvalue().encode("utf-8-sig"))
-    return open_rows
+            line |= {name: old[name] for name in (KEEP, REMARK, *editable) if name in old}
+        lines.append(line)
+    write_table(path, [ID, KEEP, *context, *editable, REMARK, SEEN], lines)
+    undecided = sum(not line.get(KEEP, "").strip() for line in lines)
+    return f"{undecided} of {len(lines)} to decide in {path}"
 
 
 def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
     """Read people's decisions about these rows.
 
     Args:
-        path: path of the table.
+        path: the path of the table.
         entries: the rows as they were laid out.
-        step: name of the step by which refused rows are left out.
+        step: the name of the step by which refused rows are left out.
         accept_all: keep rows that nobody decided on.
 
     Raises:
@@ -101,64 +99,102 @@ def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accep
     if not path.is_file():
         raise BadInput(f"{path} is not there; the step before writes it")
     lines: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(_read_lines(path), 2):
-        name = line.get(ID, "").strip()
+    for number, line in enumerate(read_table(path, {ID, KEEP, SEEN}), 2):
+        name = line[ID].strip()
         if name in lines:
             raise BadInput(f"{path}, line {number}: {name} appears twice; keep one of the two")
         lines[name] = line
-        word = line.get(KEEP, "").strip().casefold()
+        word = line[KEEP].strip().casefold()
         if word and word not in YES | NO:
             raise BadInput(f"{path}, line {number} ({name}): keep is {word!r}; write yes or no, or leave it empty")
     result = ReviewDecisions()
     for entry in entries:
-        _decide(result, entry, lines.get(entry.id), step, path, accept_all)
+        _decide(result, entry, lines.get(entry.id, {}), step, path, accept_all)
+    return result
+
+
+def apply_review(
+    path: Path,
+    rows: Sequence[T],
+    make_entry: Callable[[T], ReviewRow],
+    revise: Callable[[T, dict[str, str]], S],
+    step: str,
+    *,
+    accept_all: bool = False,
+) -> Sifted[S]:
+    """Return the rows that people kept, as they corrected them; a row with unusable corrections waits.
+
+    Args:
+        path: the path of the table.
+        rows: the rows that were laid out.
+        make_entry: makes the row of the table.
+        revise: applies the corrections, by column; raises `BadInput` if they cannot be used.
+        step: the name of the step by which refused rows are left out.
+        accept_all: keep rows that nobody decided on.
+
+    Raises:
+        BadInput: the table cannot be used.
+    """
+    entries = [make_entry(row) for row in rows]
+    review = read_decisions(path, entries, step, accept_all=accept_all)
+    result: Sifted[S] = Sifted(left_out=review.left_out, waiting=review.waiting)
+    for entry, row in zip(entries, rows, strict=True):
+        try:
+            if entry.id in review.kept:
+                result.kept.append(revise(row, review.kept[entry.id]))
+        except BadInput as refusal:
+            result.waiting.append(WaitingRow(entry.id, f"its row in {path.name} cannot be used: {refusal}"))
     return result
 
 
 def _decide(
-    result: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
+    result: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str], step: str, path: Path, accept_all: bool
 ) -> None:
-    unchanged = dict(entry.editable)
-    stale = line is not None and line.get(SEEN) != entry.seen
-    word = "" if line is None or stale else line.get(KEEP, "").strip().casefold()
-    remark = "" if line is None else line.get(REMARK, "").strip()
+    stale = bool(line) and line[SEEN] != entry.seen
+    word = "" if stale else line.get(KEEP, "").strip().casefold()
+    edited = {name: line.get(name + EDIT, value) for name, value in entry.editable.items()}
     if word in NO:
+        remark = line.get(REMARK, "").strip()
         reason = f"a reviewer left it out{': ' + remark if remark else ''}"
         result.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
-        result.refused[entry.id] = {name: (line or {}).get(name + EDIT, value) for name, value in unchanged.items()}
-    elif word in YES or (accept_all and line is not None and not stale):
-        assert line is not None
-        result.kept[entry.id] = {name: line.get(name + EDIT, value) for name, value in unchanged.items()}
-    elif accept_all:
-        result.kept[entry.id] = unchanged
-    elif stale:
-        result.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
+        result.refused[entry.id] = edited
+    elif word in YES or accept_all:
+        result.kept[entry.id] = dict(entry.editable) if stale else edited
     else:
-        result.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
+        changed = f"it changed after {path.name} was written; write the table again"
+        unwritten = f"nobody wrote yes or no under keep in {path.name}"
+        result.waiting.append(WaitingRow(entry.id, changed if stale else unwritten))
 
 
-def _read_lines(path: Path) -> list[dict[str, str]]:
-    """Read the table's lines, and remove the marks that keep spreadsheets from reading cells as formulas."""
+def write_table(path: Path, columns: Sequence[str], lines: Iterable[Mapping[str, str]]) -> None:
+    """Write lines as CSV in which no spreadsheet reads a cell as a formula."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, restval="")
+    writer.writeheader()
+    for line in lines:
+        writer.writerow({name: f"'{value}" if _FORMULA.match(value) else value for name, value in line.items()})
+    # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
+    write_whole(path, file.getvalue().encode("utf-8-sig"))
+
+
+def read_table(path: Path, columns: set[str]) -> list[dict[str, str]]:
+    """Read the lines of a table, without the marks that keep spreadsheets from reading cells as formulas.
+
+    Raises:
+        BadInput: the table cannot be read, or lacks one of the columns.
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not in UTF-8; save it as 'CSV UTF-8'") from None
-    header = text.partition("\n")[0]
-    delimiter = max(",;\t", key=header.count)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        lines = [{k: v for k, v in line.items() if isinstance(k, str) and isinstance(v, str)} for line in reader]
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="", strict=True)
+        lines = list(reader)
     except csv.Error as error:
         raise BadInput(f"{path} cannot be read as a table ({error}); save it as CSV") from None
-    missing = {ID, KEEP, SEEN} - set(reader.fieldnames or ())
-    if missing:
+    if missing := columns - set(reader.fieldnames or ()):
         raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
-    return [{name: _unescape_formula(value) for name, value in line.items()} for line in lines]
-
-
-def _escape_formula(value: str) -> str:
-    return f"'{value}" if _FORMULA.match(value) else value
-
-
-def _unescape_formula(value: str) -> str:
-    return value[1:] if _MARKED.match(value) else value
+    return [
+        {name: v[1:] if _MARKED.match(v) else v for name, v in line.items() if isinstance(v, str)} for line in lines
+    ]

@@ -1,5 +1,6 @@
 """The dataset card, made from the record: YAML that the Hub and `datasets` read, and text for people."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,8 +8,11 @@ import yaml
 
 from datasets import DatasetInfo
 from podeval.datasets.builder import Builder
-from podeval.datasets.dataset_record import Config, DatasetRecord
-from podeval.datasets.sample_rows import show_sample_row
+from podeval.datasets.dataset_record import SAMPLE, Config, DatasetRecord, Source
+from podeval.datasets.source_files import find_package_folder
+
+LONGEST_TEXT, LONGEST_LIST = 160, 2
+"""Characters of a text, and entries of a list, that a sample row shows."""
 
 SAMPLE_NOTICE = (
     "> **This is a sample of podeval's own making** in the schema of the dataset, to try things out with. It is not "
@@ -97,7 +101,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs)
     )
     parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
-    samples = [(config.name, show_sample_row(kind, config.name)) for config in record.configs]
+    samples = [(config.name, _show_sample_row(kind, config.name)) for config in record.configs]
     parts.append(
         "## Sample rows\n\nThe first row of each table that ships with podeval, long texts and lists cut short.\n\n"
         + "\n\n".join(f"`{name}`\n\n```json\n{row}\n```" for name, row in samples if row)
@@ -186,3 +190,38 @@ def _describe_sources(record: DatasetRecord) -> str:
         f"| {s.name}: {s.about} | `{s.location}` | `{s.revision[:12] or '–'}` | {s.licence} |" for s in record.sources
     ]
     return "\n".join(lines)
+
+
+def _show_sample_row(kind: type[Builder], config: str) -> str:
+    """Return the first row of a table as JSON, long texts and lists cut short; "" if none ships with podeval."""
+    source = _find_source(kind.RECORD, config)
+    if source is None:
+        return ""
+    from podeval.datasets import catalogue
+
+    at_builder = catalogue.locate_folder(kind.RECORD.name) / source.location
+    folder = find_package_folder(source.location) if ":" in source.location else at_builder
+    chosen = kind.RECORD.config(config)
+    assert chosen
+    row = next(iter(kind.rows(config, chosen.splits[0], source.name, folder)), None)
+    return json.dumps(_cut(row), ensure_ascii=False, indent=1) if row else ""
+
+
+def _find_source(record: DatasetRecord, config: str) -> Source | None:
+    """Return the sample, or another source that is part of the package."""
+    possible = [source for source in record.sources if config in record.configs_of(source.name)]
+    shipped = [source for source in possible if source.kind == "package"]
+    return next((source for source in shipped if source.name == SAMPLE), shipped[0] if shipped else None)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return f"({len(value)} bytes)"
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…"
+    if isinstance(value, Mapping):
+        return {name: _cut(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        more = len(value) - LONGEST_LIST
+        return [*(_cut(inner) for inner in value[:LONGEST_LIST]), *([f"… and {more} more"] if more > 0 else [])]
+    return value

@@ -1,12 +1,13 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
-Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`).
+Sources: Apple, iTunes Search API (`/lookup`, `/search`); RSS 2.0 (`item`, `guid`, `enclosure`). A feed is read by
+defusedxml, and one that is not well-formed by feedparser, if it is installed.
 """
 
-import importlib
 import importlib.util
 import io
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +20,7 @@ from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
 
 ITUNES = "https://itunes.apple.com"
-"""Address at which Apple answers lookups."""
+"""Address at which Apple answers lookups; PODEVAL_ITUNES names another."""
 
 NEWEST = 200
 """Most episodes of a show in the answer to a lookup."""
@@ -30,7 +31,9 @@ Read = Callable[[str, int], bytes]
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
 )
-_LOOKUP_BYTES, _FEED_BYTES = 16 << 20, 128 << 20
+_LOOKUP_BYTES, _FEED_BYTES, _REPAIRED_BYTES = 16 << 20, 128 << 20, 16 << 20
+_DEEPEST = 64
+"""Largest number of elements of a feed inside each other."""
 
 
 class BadFeed(BadInput):
@@ -64,7 +67,7 @@ class EpisodeLink:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """The address of an episode's audio, and where it comes from: `lookup`, `feed` or `yt-dlp`."""
+    """The address of an episode's audio, and where it comes from: `lookup` or `feed`."""
 
     url: str
     via: str
@@ -73,29 +76,33 @@ class Enclosure:
     published: str = ""
 
 
-def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
+def find_itunes() -> str:
+    """Return the address at which Apple's lookups and searches are answered."""
+    return (os.environ.get("PODEVAL_ITUNES") or ITUNES).rstrip("/")
+
+
+def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | BadInput]:
     """Yield the addresses at which an episode may be available, best first, and the reasons why a directory gives none.
 
     In this order, and only as far as the caller goes on, these are asked: Apple for the show's newest episodes and its
-    feed, Apple for the episode, the feed (by the episode's guid, else by its title where only one episode has that
-    title), and yt-dlp where it is installed.
+    feed, Apple for the episode, and the feed (by the episode's guid, else by its title if only one episode has that
+    title).
 
     Args:
-        link: link of the episode in Apple Podcasts.
-        title: title of the episode.
+        link: the link of the episode in Apple Podcasts.
+        title: the title of the episode.
         read: fetches a document.
-        itunes: address at which lookups are answered.
 
     Raises:
         BadInput: the link is not a link to an episode.
     """
     target = EpisodeLink.parse(link)
-    # Apple's lookup, by the show's newest episodes and by the episode.
     feed = guid = ""
     answered = is_listed = False
     for number in (target.show, target.episode):
+        query = {"id": number, "entity": "podcastEpisode", "country": target.country, "limit": NEWEST}
         try:
-            results = _look_up(itunes, number, target.country, read)
+            results = _ask_apple("lookup", query, str(number), read)
         except BadInput as trouble:
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
@@ -104,23 +111,20 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
             break
         answered = True
         feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
-        episode = next((one for one in results if one.get("trackId") == target.episode), None)
-        if episode:
+        if episode := next((one for one in results if one.get("trackId") == target.episode), None):
             is_listed = True
             guid = str(episode.get("episodeGuid") or "")
-            if episode.get("episodeUrl"):
-                yield _read_looked_up(episode)
+            if url := episode.get("episodeUrl"):
+                names = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
+                yield Enclosure(str(url), "lookup", *names)
             break
     if answered and not is_listed:
         yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
-    # The show's own feed, then yt-dlp.
     if feed:
         try:
             yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
         except BadInput as trouble:
             yield trouble
-    if importlib.util.find_spec("yt_dlp"):
-        yield _ask_yt_dlp(link)
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,7 @@ class FoundEpisode:
     explicit: bool
 
 
-def search_episodes(
-    term: str, read: Read, itunes: str = ITUNES, *, country: str = "us", most: int = 10
-) -> list[FoundEpisode]:
+def search_episodes(term: str, read: Read, *, country: str = "us", most: int = 10) -> list[FoundEpisode]:
     """Search Apple's store of a country for episodes, best first.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
@@ -146,7 +148,6 @@ def search_episodes(
     Args:
         term: words to search for.
         read: fetches a document.
-        itunes: address at which searches are answered.
         country: two letters.
         most: number of episodes to ask for.
 
@@ -154,9 +155,7 @@ def search_episodes(
         BadInput: the answer cannot be fetched or read.
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
-    results = parse_results(
-        read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}"
-    )
+    results = _ask_apple("search", query, f"a search for {term!r}", read)
     episodes = []
     for one in results:
         show, episode = one.get("collectionId"), one.get("trackId")
@@ -177,10 +176,8 @@ def search_episodes(
     return episodes
 
 
-def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
-    """Look up a show or an episode at Apple; the answer lists the show itself, and episodes."""
-    query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
-    return parse_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
+def _ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) -> list[Mapping[str, Any]]:
+    return parse_results(read(f"{find_itunes()}/{what}?{urlencode(query)}", _LOOKUP_BYTES), subject)
 
 
 def parse_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
@@ -196,79 +193,83 @@ def parse_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 
 
-def _read_looked_up(episode: Mapping[str, Any]) -> Enclosure:
-    title, guid, published = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
-    return Enclosure(str(episode["episodeUrl"]), "lookup", title, guid, published)
+def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
+    """Find the episode among the items of a feed.
 
-
-def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
-    """Find the episode among the items of a feed."""
-    try:
-        items = list(parse_feed(content))
-    except BadFeed as trouble:
-        return trouble
-    by_guid = [item for item in items if guid and item.guid == guid]
+    Raises:
+        BadFeed: the feed cannot be read.
+        Gone: it does not list the episode, or lists it without audio.
+    """
+    items = parse_feed(content)
     by_title = [item for item in items if title and _fold_title(item.title) == _fold_title(title)]
-    matches = by_guid[:1] or by_title
+    matches = [item for item in items if guid and item.guid == guid][:1] or by_title
     if len(matches) > 1:
-        return Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
+        raise Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
     if not matches:
-        return Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
+        raise Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
     if not matches[0].url:
-        return Gone(f"the feed lists {title!r}, but without audio")
+        raise Gone(f"the feed lists {title!r}, but without audio")
     return matches[0]
 
 
-def parse_feed(content: bytes) -> Iterator[Enclosure]:
-    """Parse the items of an RSS feed.
+def parse_feed(content: bytes) -> list[Enclosure]:
+    """Parse the items of an RSS feed; one that is not well-formed is repaired if feedparser is installed.
 
     Raises:
-        BadFeed: it is not well-formed RSS, or uses the constructs that XML bombs are made of.
+        BadFeed: it is not RSS, is nested too deep, or uses the constructs that XML bombs are made of.
     """
     from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import iterparse
 
     try:
-        root = None
-        # Items are read and dropped one by one, as feeds may be long.
-        for _, element in iterparse(io.BytesIO(content), events=("end",)):
-            root = element
-            if element.tag == "item":
-                enclosure = element.find("enclosure")
-                url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
-                yield Enclosure(
-                    url,
-                    "feed",
-                    _read_text(element, "title"),
-                    _read_text(element, "guid"),
-                    _read_text(element, "pubDate"),
-                )
-                element.clear()
-        if root is None or root.tag != "rss":
-            raise BadFeed(f"the feed is not RSS but <{root.tag if root is not None else ''}>")
+        return list(_parse_strictly(content))
     except ParseError as error:
-        raise BadFeed(f"the feed is not well-formed XML ({error})") from None
+        # Items without audio may be what is left of a page that is no feed.
+        items = _repair(content)
+        if not any(item.url for item in items):
+            raise BadFeed(f"the feed is not well-formed XML ({error})") from None
+        return items
     except DefusedXmlException as error:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
 
 
+def _parse_strictly(content: bytes) -> Iterator[Enclosure]:
+    """Parse well-formed RSS; items are read and dropped one by one, as feeds may be long."""
+    from defusedxml.ElementTree import iterparse
+
+    root, depth = "", 0
+    for event, element in iterparse(io.BytesIO(content), events=("start", "end")):
+        root = root or element.tag
+        depth += 1 if event == "start" else -1
+        if depth > _DEEPEST:
+            raise BadFeed(f"the feed has more than {_DEEPEST} elements inside each other")
+        if event == "end" and element.tag == "item":
+            enclosure = element.find("enclosure")
+            url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
+            yield Enclosure(url, "feed", *(_read_text(element, name) for name in ("title", "guid", "pubDate")))
+            element.clear()
+    if root != "rss":
+        raise BadFeed(f"the feed is not RSS but <{root}>")
+
+
+def _repair(content: bytes) -> list[Enclosure]:
+    """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
+    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content or not importlib.util.find_spec("feedparser"):
+        return []
+    feedparser = importlib.import_module("feedparser")
+    # A stream: text that looks like an address or a file's name would be opened.
+    feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
+    items = []
+    for entry in feed.entries:
+        urls = [str(one.get("href") or "").strip() for one in entry.get("enclosures", ())]
+        names = (str(entry.get(name) or "").strip() for name in ("title", "id", "published"))
+        items.append(Enclosure(urls[0] if urls else "", "feed", *names))
+    return items
+
+
 def _read_text(item: Element, name: str) -> str:
-    element = item.find(name)
-    return (element.text or "").strip() if element is not None else ""
+    return (item.findtext(name) or "").strip()
 
 
 def _fold_title(title: str) -> str:
     """Reduce a title to its letters and digits, because quotes, dashes and spaces differ between Apple and feeds."""
     return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
-
-
-def _ask_yt_dlp(link: str) -> Enclosure | BadInput:
-    """Ask yt-dlp for the address of the audio, which it reads from the episode's page; nothing is downloaded."""
-    yt_dlp = importlib.import_module("yt_dlp")
-    try:
-        with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:
-            page = reader.extract_info(link, download=False)
-    except Exception as error:  # whatever an extractor meets on a page that changed
-        return BadFeed(f"yt-dlp finds nothing ({str(error)[:200]})")
-    url = page.get("url") if isinstance(page, Mapping) else None
-    return Enclosure(str(url), "yt-dlp", str(page.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")

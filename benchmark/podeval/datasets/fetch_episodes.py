@@ -7,19 +7,20 @@ attempt; the last line of an id counts. Episodes belong to their makers; nothing
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from podeval import progress
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
-from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
+from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.store.files import append_line, explain_write_errors, lock_folder, read_lines
@@ -28,9 +29,6 @@ RECORD = "episodes.jsonl"
 
 MOST_BYTES = 1 << 30
 """Largest episode in bytes; three hours at 320 kbit/s are 432 MB."""
-
-LOOKUP_PAUSE = 3.0
-"""Seconds between lookups: Apple asks for no more than about 20 a minute."""
 
 Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
 
@@ -64,7 +62,7 @@ class Attempt:
         checked: time of the attempt, UTC.
         status: found, or what is wrong.
         reason: why it was not found; None where it was.
-        via: the directory that gave the address of the audio: lookup, feed or yt-dlp.
+        via: the directory that gave the address of the audio: lookup or feed.
         title: the title in that directory, as are `guid` and `published`.
         enclosure: the audio's address without user, query and fragment, which may hold secrets.
         file: name of the file in the folder.
@@ -72,7 +70,6 @@ class Attempt:
         sha256: hash of the file.
         seconds: length of the audio, by the file's header or packets.
         container: as in `podeval.audio.formats.container`.
-        http: the server's last answer.
     """
 
     id: str
@@ -90,7 +87,6 @@ class Attempt:
     sha256: str | None = None
     seconds: float | None = None
     container: str | None = None
-    http: dict[str, Any] | None = None
 
 
 def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
@@ -119,10 +115,9 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
     ]
 
 
-def make_web(itunes: str = ITUNES, **options: Any) -> Web:
-    """Make a web reader that pauses as Apple asks; private addresses are allowed only if lookups are answered there."""
-    apple = urlsplit(ITUNES).netloc
-    return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
+def make_web(**options: Any) -> Web:
+    """Make a web reader; private addresses are allowed only if lookups are answered on this machine."""
+    return Web(allow_private=is_loopback(find_itunes()), **options)
 
 
 def fetch_episodes(
@@ -130,7 +125,6 @@ def fetch_episodes(
     into: Path,
     web: Web,
     *,
-    itunes: str = ITUNES,
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
@@ -140,7 +134,6 @@ def fetch_episodes(
         requests: the episodes.
         into: the folder; it is made where it does not exist.
         web: reads from servers.
-        itunes: address at which Apple's lookups are answered.
         most_bytes: refuse larger episodes.
         tell: called with what happens, line by line.
 
@@ -157,7 +150,7 @@ def fetch_episodes(
             progress.report("episodes", number, len(requests))
             attempt = before.get(one.id)
             if attempt is None or not is_there(into, attempt):
-                attempt = _fetch(one, into, web, itunes, most_bytes)
+                attempt = _fetch(one, into, web, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
                 tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
@@ -197,43 +190,41 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
         yield f"{one.id:{width}}  {one.status:11}  {audio or one.reason or ''}".rstrip()
-    counts: dict[str, int] = {}
-    for one in attempts:
-        counts[one.status] = counts.get(one.status, 0) + 1
-    yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
+    counts = Counter(one.status for one in attempts)
+    successes = counts.pop("found", 0)
+    yield f"{successes} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
 
 
-def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> Attempt:
     """Try every address where the episode may be, until one has it."""
     scratch = into / _SCRATCH / request.id
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
     attempt = Attempt(request.id, request.link, checked, "unreachable")
-
-    def read(url: str, most: int) -> bytes:
-        return web.read(url, scratch / "document", most)
-
-    failures: list[tuple[Enclosure | None, BadInput]] = []
+    failures: list[tuple[Attempt, BadInput]] = []
     tried: set[str] = set()
-    for enclosure in find_enclosures(request.link, request.title, read, itunes):
+    read: Read = lambda url, most: web.read(url, scratch / "document", most)  # noqa: E731
+    for enclosure in find_enclosures(request.link, request.title, read):
         if isinstance(enclosure, BadInput):
-            failures.append((None, enclosure))
+            failures.append((attempt, enclosure))
         elif enclosure.url not in tried:
             tried.add(enclosure.url)
+            facts = {name: getattr(enclosure, name) for name in ("via", "title", "guid", "published")}
+            at_address = replace(attempt, enclosure=strip_secrets(enclosure.url), **facts)
             try:
-                facts = _download(request.id, enclosure, scratch, into, web, most_bytes)
+                facts = _download(request.id, enclosure.url, scratch, into, web, most_bytes)
             except BadInput as failure:
-                failures.append((enclosure, failure))
+                failures.append((at_address, failure))
             else:
                 _clear(scratch)
-                return _complete(attempt, enclosure, status="found", **facts)
+                return replace(at_address, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
-    last, trouble = next((one for one in failures if one[0]), failures[-1])
-    status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
+    last, trouble = next((one for one in failures if one[0].enclosure), failures[-1])
+    status: Status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
         _clear(scratch)
-    return _complete(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+    return replace(last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
 
 
 def _clear(scratch: Path) -> None:
@@ -243,49 +234,30 @@ def _clear(scratch: Path) -> None:
         scratch.parent.rmdir()
 
 
-def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
-    address = (
-        {"via": enclosure.via, "title": enclosure.title, "guid": enclosure.guid, "published": enclosure.published}
-        | {"enclosure": strip_secrets(enclosure.url)}
-        if enclosure
-        else {}
-    )
-    return Attempt(**asdict(attempt) | address | facts)
-
-
-def _download(
-    name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
-) -> Mapping[str, Any]:
+def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_bytes: int) -> dict[str, Any]:
     """Download one file of audio, check it, move it into place, and return its facts.
 
     Raises:
-        BadInput: it cannot be had; `BadAudio` where it is not a whole audio file.
+        BadInput: it cannot be had; `BadAudio` if it is not a whole audio file.
     """
-    # Named by its address: what is there of one file is never gone on with from another.
-    part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
+    # Named by its address: a download of one file never resumes from a part of another.
+    address = strip_secrets(url)
+    part = scratch / hashlib.sha256(address.encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
-    web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    web.save(url, part, most_bytes, partial(_report, name))
     # Keep whole audio files only.
     try:
         container, seconds = read_container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is not a complete audio file: it {what}") from None
+        raise BadAudio(f"what {address} sends is not a complete audio file: it {what}") from None
     # Record the facts, and put the file in place.
-    facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
-    file_facts = {
-        "file": path.name,
-        "bytes": part.stat().st_size,
-        "sha256": hash_file(part),
-        "seconds": round(seconds, 3),
-        "container": container,
-        "http": asdict(facts) if facts else None,
-    }
+    facts = {"file": path.name, "bytes": part.stat().st_size, "sha256": hash_file(part), "container": container}
     with explain_write_errors(path):
         part.replace(path)
-    return file_facts
+    return {**facts, "seconds": round(seconds, 3)}
 
 
 def _report(name: str, done: int, total: int | None) -> None:

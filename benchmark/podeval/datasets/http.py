@@ -15,8 +15,6 @@ import ssl
 import time
 import unicodedata
 import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,21 +25,12 @@ from safehttpx import is_public_ip
 from podeval.datasets.downloading import Watch, download, make_client
 from podeval.errors import BadInput
 
+LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
+"""Seconds between lookups: Apple asks for no more than about 20 a minute."""
+
 
 class AddressRefused(BadInput):
     """The address is one that is never requested: it is private, or not on the web."""
-
-
-@dataclass(frozen=True)
-class HttpFacts:
-    """The facts of the server's last answer with a file, and how many redirects led to it."""
-
-    status: int
-    host: str
-    redirects: int
-    content_type: str | None
-    etag: str | None
-    last_modified: str | None
 
 
 class Web:
@@ -49,29 +38,15 @@ class Web:
 
     Args:
         pause: seconds between an answer of a host and the next request to it.
-        pauses: the same for single hosts.
-        timeout: seconds without a byte.
-        tries: attempts at transient failures.
-        wait: seconds before the second attempt; see `download`.
         allow_private: go to private and loopback addresses too; for tests and for servers of one's own.
+        options: limits of time and attempts; see `download`.
     """
 
-    def __init__(
-        self,
-        *,
-        pause: float = 1.0,
-        pauses: Mapping[str, float] | None = None,
-        timeout: float = 30.0,
-        tries: int = 4,
-        wait: float = 1.0,
-        allow_private: bool = False,
-    ) -> None:
-        self._options: dict[str, Any] = {"timeout": timeout, "tries": tries, "wait": wait}
+    def __init__(self, *, pause: float = 1.0, allow_private: bool = False, **options: Any) -> None:
+        self._options = options
         self._pause = pause
-        self._pauses = pauses or {}
         self._allow_private = allow_private
         self._last_contact: dict[str, float] = {}
-        self._answers: list[httpx.Response] = []
         self._client = make_client(_Transport(allow_private))
         # They are called for every request and answer, redirects included.
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
@@ -94,7 +69,6 @@ class Web:
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
         """
-        self._answers.clear()
         self._client.cookies.clear()
         if not self._allow_private:
             # The transport judges every address; this names the private ones that httpx takes for no address at all.
@@ -105,35 +79,21 @@ class Web:
         except BadInput as error:
             raise type(error)(str(error).replace(url, strip_secrets(url))) from None
 
-    def facts(self) -> HttpFacts | None:
-        """Return the facts of the server's last answer with the last saved file; None where no server was asked."""
-        if not self._answers:
-            return None
-        last = self._answers[-1]
-        redirects = 0
-        for earlier in reversed(self._answers[:-1]):
-            if not 300 <= earlier.status_code < 400:
-                break
-            redirects += 1
-        kind, tag, modified = (last.headers.get(name) for name in ("Content-Type", "ETag", "Last-Modified"))
-        return HttpFacts(last.status_code, _host_of(last.request), redirects, kind, tag, modified)
-
     def _wait(self, request: httpx.Request) -> None:
         """Wait until the next request to the host is allowed."""
         host = _host_of(request)
         if host in self._last_contact:
-            pause = self._pauses.get(host, self._pause)
+            pause = max(self._pause, LOOKUP_PAUSE) if host == LOOKUP_HOST else self._pause
             time.sleep(max(0.0, self._last_contact[host] + pause - time.monotonic()))
         self._last_contact[host] = time.monotonic()
 
     def _note(self, answer: httpx.Response) -> None:
-        """Record an answer: its time for the host's pause, and its facts.
+        """Record the time of an answer, for the host's pause.
 
         Raises:
             AddressRefused: it redirects off the web.
         """
         self._last_contact[_host_of(answer.request)] = time.monotonic()
-        self._answers.append(answer)
         scheme = urlsplit(answer.headers.get("Location") or "").scheme if answer.has_redirect_location else ""
         if scheme not in ("", "http", "https"):
             raise AddressRefused(

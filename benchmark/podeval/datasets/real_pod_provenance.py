@@ -12,8 +12,7 @@ PROVENANCE = (
     "model; no person wrote or edited them. Rules check lengths, turns, whether everything can be read aloud, that "
     "both versions say the same and the written one stands alone, contractions, repeated openings and endings, that "
     "voices are used equally, that every year or name has a source, and that no phrase of eight words occurs in two "
-    "scripts. No episode was read for them. Hosts and guests are invented. Revision 1.2.0 remains in podeval as the "
-    "splits `topics_v1` and `spontaneous_v1`, whose protocols differ from those of `topics` and `spontaneous`. The "
+    "scripts. No episode was read for them. Hosts and guests are invented. The "
     "paper's systems read scripts made by PodAgent, and MoonCast's spontaneous version of them. The voices are 12 "
     "women and 12 men from PodAgent's presets, one utterance of 6.6 to 9.9 seconds each, stored as FLAC; each speaks "
     "in five scripts. The tables `hard`, `long`, `long_zh`, `demo_zh` and `zh` were also written in November 2026 by "
@@ -62,10 +61,7 @@ KNOWN_ERRORS = (
     "The language model that wrote the scripts named the sources from its knowledge: nobody has checked each "
     "source against its claim. A program lists every sentence with a figure or, in English, a name that has neither a "
     "source nor a reader's mark that the story invented it (`own_turns`, `own_names`); there are none. It cannot find "
-    "names in Chinese, and the marks are a language model's reading. Scripts of revision 1.2.0 "
-    "(`topics_v1`) have none.",
-    "`long` of revision 2.1.0 remains in podeval as `long_v1`: in it, a pupil of seventeen did a project of Ireland's "
-    "transition year, whose pupils are younger, and a swimmer of 1927 was said to have fought those who took her out.",
+    "names in Chinese, and the marks are a language model's reading.",
     "Names and words from other languages are written in plain letters, without accents.",
     "Fillers of the spontaneous version were written, not transcribed from real conversations.",
 )

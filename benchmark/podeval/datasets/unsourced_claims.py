@@ -90,7 +90,7 @@ def main() -> None:
     from podeval.datasets.real_pod_sources import make_claims_rows
     from podeval.datasets.source_files import find_package_folder
 
-    splits = [split for split in BENCHMARK.splits if split.version == "written" and not split.superseded_by]
+    splits = [split for split in BENCHMARK.splits if split.version == "written"]
     rows = list(make_claims_rows(find_package_folder("podeval.benchmarks:data"), splits))
     found = list(find_open_sentences(rows))
     for one in found:

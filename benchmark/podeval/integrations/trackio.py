@@ -33,7 +33,7 @@ def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str
 
     Args:
         scores: what `podeval.score` returned.
-        step: of the training; Trackio counts by itself where it is None.
+        step: the step of the training; Trackio counts by itself if it is None.
         prefix: put before each name.
 
     Raises:

@@ -30,7 +30,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
         generate: takes the model and returns recordings, in any form that `podeval.score` takes.
         texts: what the recordings should say, one each; None where no metric compares words.
         metrics: names, where not all are wanted.
-        profile: whose models score.
+        profile: the profile of the models that score.
         when: at each checkpoint (`save`), or after each evaluation (`evaluate`).
         log: takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`; the values
             are in the trainer's `log_history` in any case.

@@ -64,7 +64,7 @@ class Budget:
 
     Args:
         cost: in the currency of the judges' prices; None for no cap.
-        tokens: of requests and answers together; None for no cap.
+        tokens: number of tokens of requests and answers together; None for no cap.
 
     Raises:
         BadInput: a cap is not above 0.

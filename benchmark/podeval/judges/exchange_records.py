@@ -45,7 +45,7 @@ class JudgeExchange:
         prompt, judge, seed, inputs: what the key is made of; `inputs` maps a name to the hash of a text or clip.
         messages: what was sent, audio as its SHA-256.
         answer: what the judge returned.
-        asked: when, UTC, ISO 8601.
+        asked: time of the request, UTC, ISO 8601.
         seconds: how long the answer took.
         problem: why the answer was unusable when it arrived; None if it was usable.
     """

@@ -9,11 +9,12 @@ be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from podeval.judges.answer_validation import Answer, UnreadableAnswer, shorten, validate
 from podeval.models.chat import ChatAnswer
+from podeval.text.reasoning import strip_thoughts
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
@@ -96,10 +97,6 @@ def _why_empty(answer: ChatAnswer) -> str:
     return "the answer is empty; answer with the JSON object"
 
 
-_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection|seed:think)>", re.IGNORECASE)
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s*<\|message\|>")
-
-
 _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
@@ -114,35 +111,7 @@ def _strip_thinking(text: str) -> str:
             return text
     except (ValueError, RecursionError):
         pass
-    text = _strip_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
-    text = text[_last_end(tag for tag in _TAG.finditer(text) if tag[1]) :]
-    begin = _TAG.search(text)
-    return text[: begin.start()] if begin else text
-
-
-def _strip_whole_thoughts(text: str) -> str:
-    """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
-    tags = list(_TAG.finditer(text))
-    # From the end backwards: the next closing tag of each name.
-    ends: dict[str, re.Match[str] | None] = {}
-    closing: list[re.Match[str] | None] = []
-    for tag in reversed(tags):
-        name = tag[2].casefold()
-        closing.append(ends.get(name))
-        if tag[1]:
-            ends[name] = tag
-    # Keep the text outside each pair of tags.
-    kept, position = [], 0
-    for tag, end in zip(tags, reversed(closing), strict=True):
-        if not tag[1] and end is not None and tag.start() >= position:
-            kept.append(text[position : tag.start()])
-            position = end.end()
-    return "".join([*kept, text[position:]])
-
-
-def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Return the position at which the last match ends; 0 if there is none."""
-    return max((match.end() for match in matches), default=0)
+    return strip_thoughts(text)
 
 
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)

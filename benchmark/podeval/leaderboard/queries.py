@@ -1,9 +1,8 @@
-"""Answer questions about a board as typed data; nothing is changed, and numbers of two protocols are never mixed."""
+"""Answer questions about a board as plain data; nothing is changed, and numbers of two protocols are never mixed."""
 
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel
 
 from podeval import benchmarks
 from podeval.errors import BadInput
@@ -11,122 +10,26 @@ from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.compare import compare
 from podeval.leaderboard.report_scores import ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import to_number
 from podeval.metrics import catalogue
+from podeval.metrics.description import describe_metric
 from podeval.sentences import write_sentence
 
 MOST = 200
 """Most rows of an answer."""
+FIELDS = {
+    "system": "system",
+    "system_title": "title",
+    "system_kind": "kind",
+    **{name: name for name in ("provenance", "benchmark", "split", "profile", "dimension", "metric", "key", "slice")},
+    **{name: name for name in ("value", "low", "high", "rank_best", "rank_worst", "rankable")},
+    **{name: name for name in ("scored", "unscored_system", "unscored_ours", "protocol")},
+}
+"""Columns of the board in a number, with their names there."""
 
+INTERVAL = {"difference": "mean", "low": "low", "high": "high"}
+"""Parts of a paired difference, with their names in an interval."""
 
-class SystemFound(BaseModel):
-    """A system of the board; `measured` lists where, as benchmark/split/profile."""
-
-    system: str
-    title: str
-    kind: str
-    provenance: str
-    measured: list[str]
-
-
-class Number(BaseModel):
-    """One number: mean over the scored items with its 95 % interval, and the range of ranks that the data allows.
-
-    `unscored_system` counts items without a score by the system's fault, `unscored_ours` those by the board's.
-    """
-
-    system: str
-    title: str
-    kind: str
-    provenance: str
-    benchmark: str
-    split: str
-    profile: str
-    dimension: str
-    metric: str
-    key: str
-    better: str
-    unit: str
-    slice: str
-    value: float | None
-    low: float | None
-    high: float | None
-    rank_best: int | None
-    rank_worst: int | None
-    rankable: bool
-    scored: int | None
-    unscored_system: int | None
-    unscored_ours: int | None
-    protocol: str
-
-
-class NumbersView(BaseModel):
-    """Numbers under one profile; only those of one metric and protocol may be compared.
-
-    `total` counts all that match; `profiles` lists the available ones.
-    """
-
-    benchmark: str
-    profile: str
-    profiles: list[str]
-    total: int
-    numbers: list[Number]
-
-
-class Compared(BaseModel):
-    """One key of two systems: means over each one's scored items, and the paired difference (a minus b) over common
-    items with its 95 % interval; null where they share none. `says` is how a stands to b, `sure` whether the interval
-    says so.
-    """
-
-    metric: str
-    key: str
-    better: str
-    unit: str
-    protocol: str
-    a: float | None
-    b: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    says: str
-    sure: bool
-
-
-class SystemDifference(BaseModel):
-    """The comparison of two systems where both were measured."""
-
-    a: str
-    b: str
-    where: str
-    items_in_common: int
-    keys: list[Compared]
-
-
-class Explained(BaseModel):
-    """A metric: what it measures, how, in which range and direction, by what authority."""
-
-    name: str
-    title: str
-    version: str
-    dimension: str
-    paper: str
-    keys: list[dict[str, Any]]
-    inputs: list[str]
-    parameters: dict[str, Any]
-    documentation: str
-
-
-class BenchmarkFound(BaseModel):
-    """A benchmark: what is asked, and what is measured on which dimensions."""
-
-    name: str
-    title: str
-    description: str
-    splits: list[str]
-    tracks: list[str]
-    dimensions: dict[str, list[str]]
-    citation: str
+Answer = dict[str, Any]
 
 
 class Questions:
@@ -140,12 +43,15 @@ class Questions:
         self._folder = folder
         self._shelf = ScoreCache(folder)
 
-    def systems(self, query: str = "", benchmark: str = "") -> list[SystemFound]:
-        """Return the systems whose id or title holds every word of the query; all systems without a query.
+    def systems(self, query: str = "", benchmark: str = "") -> list[Answer]:
+        """Return the systems whose id or title contains every word of the query; all systems without a query.
 
         Args:
             query: words.
             benchmark: only systems measured there.
+
+        Returns:
+            Id, title, kind and provenance of each, and where it was `measured`, as benchmark/split/profile.
         """
         board = self._folder.board()
         board = board[board["benchmark"] == benchmark] if benchmark else board
@@ -155,20 +61,14 @@ class Questions:
             name = f"{system} {first['system_title']}".casefold()
             if all(word in name for word in words):
                 places = rows[["benchmark", "split", "profile"]].drop_duplicates().astype(str)
-                systems.append(
-                    SystemFound(
-                        system=str(system),
-                        title=str(first["system_title"]),
-                        kind=str(first["system_kind"]),
-                        provenance=str(first["provenance"]),
-                        measured=sorted("/".join(filter(None, where)) for where in places.to_numpy()),
-                    )
-                )
+                fields = ("system", "system_title", "system_kind", "provenance")
+                measured = sorted("/".join(filter(None, where)) for where in places.to_numpy())
+                systems.append({**{FIELDS[field]: str(first[field]) for field in fields}, "measured": measured})
         return systems[:MOST]
 
     def leaderboard(
         self, benchmark: str, profile: str = "", metric: str = "", dimension: str = "", slice: str = "", split: str = ""
-    ) -> NumbersView:
+    ) -> Answer:
         """Return the numbers of a benchmark, best rank first.
 
         Args:
@@ -184,12 +84,16 @@ class Questions:
         """
         board = self._folder.board()
         rows = board[board["benchmark"] == benchmark]
+        profiles = sorted(set(rows["profile"]), key=lambda name: (name == "paper", name))
         if rows.empty:
             names = ", ".join(sorted(set(board["benchmark"]))) or "nothing"
             raise BadInput(write_sentence("benchmark-not-measured", benchmark=f"{benchmark!r}", choices=names))
-        return self._view(rows, benchmark, profile, metric, dimension, slice, split)
+        for name, value in (("metric", metric), ("split", split)):
+            rows = rows[rows[name] == value] if value else rows
+        rows = rows[rows["dimension"].str.startswith(dimension)] if dimension else rows
+        return _view(rows, benchmark, profiles, profile or profiles[0], slice)
 
-    def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[NumbersView]:
+    def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[Answer]:
         """Return all numbers of one system, a view for each benchmark and profile.
 
         Args:
@@ -203,19 +107,24 @@ class Questions:
         """
         rows = self._of(system)
         rows = rows[rows["benchmark"] == benchmark] if benchmark else rows
-        views = []
-        for (name, under), part in rows.groupby(["benchmark", "profile"], sort=True):
-            if profile in ("", under):
-                views.append(self._view(part, str(name), str(under), "", "", slice, ""))
-        return views
+        return [
+            _view(part, str(name), [str(under)], str(under), slice)
+            for (name, under), part in rows.groupby(["benchmark", "profile"], sort=True)
+            if profile in ("", under)
+        ]
 
-    def compare(self, a: str, b: str, benchmark: str = "") -> SystemDifference:
+    def compare(self, a: str, b: str, benchmark: str = "") -> Answer:
         """Compare two systems by paired differences over the items they share.
 
         Args:
             a: id of one.
             b: id of the other.
             benchmark: the place; `benchmark`, `benchmark/split` or `benchmark/split/profile`.
+
+        Returns:
+            By key the means over each one's scored items, and the paired difference (a minus b) over common items with
+            its 95 % interval; null where they share none. `says` is how a compares with b, `sure` whether the interval
+            says so.
 
         Raises:
             BadInput: there is no such system, or the two were not both measured there.
@@ -225,30 +134,22 @@ class Questions:
         comparison = compare(self._folder.board(), self._shelf, a, b, benchmark)
         keys = []
         for pair in comparison.pairs:
-            value_a, value_b = pair.values
             difference = pair.beside.difference if pair.beside else None
+            of = {name: getattr(pair.column, name) for name in ("metric", "key", "better", "unit")}
+            values = dict(zip(("a", "b"), pair.values, strict=True))
+            over = {name: getattr(difference, field, None) for name, field in INTERVAL.items()}
             keys.append(
-                Compared(
-                    metric=pair.column.metric,
-                    key=pair.column.key,
-                    better=pair.column.better,
-                    unit=pair.column.unit,
-                    protocol=pair.protocol,
-                    a=value_a,
-                    b=value_b,
-                    difference=difference.mean if difference else None,
-                    low=difference.low if difference else None,
-                    high=difference.high if difference else None,
-                    says=pair.to_b.word,
-                    sure=pair.to_b.sure,
-                )
+                of | values | over | {"protocol": pair.protocol, "says": pair.to_b.word, "sure": pair.to_b.sure}
             )
-        common = sum(any(None not in both for both in item.readings.values()) for item in comparison.items)
-        return SystemDifference(
-            a=comparison.a.title, b=comparison.b.title, where=comparison.where, items_in_common=common, keys=keys
-        )
+        return {
+            "a": comparison.a.title,
+            "b": comparison.b.title,
+            "where": comparison.where,
+            "items_in_common": sum(any(None not in both for both in i.readings.values()) for i in comparison.items),
+            "keys": keys,
+        }
 
-    def metric(self, name: str) -> Explained:
+    def metric(self, name: str) -> Answer:
         """Explain what a metric measures and how.
 
         Raises:
@@ -257,37 +158,22 @@ class Questions:
         if name not in catalogue.NAMES:
             raise BadInput(write_sentence("no-such-metric", metric=f"{name!r}", choices=", ".join(catalogue.NAMES)))
         metric = catalogue.get(name)
-        return Explained(
-            name=metric.name,
-            title=metric.title,
-            version=metric.version,
-            dimension=metric.dimension,
-            paper=metric.paper,
-            keys=[
-                {"name": key.name, "better": key.better, "unit": key.unit, "bounds": key.bounds} for key in metric.keys
-            ],
-            inputs=list(metric.inputs),
-            parameters={parameter.name: parameter.default for parameter in metric.parameters},
-            documentation=metric.documentation,
-        )
+        return describe_metric(metric) | {"documentation": metric.documentation}
 
-    def benchmarks(self) -> list[BenchmarkFound]:
-        """Return every benchmark."""
-        records = []
-        for name in benchmarks.list_benchmarks():
-            benchmark = benchmarks.get(name)
-            records.append(
-                BenchmarkFound(
-                    name=benchmark.name,
-                    title=benchmark.title,
-                    description=benchmark.description,
-                    splits=[split.name for split in benchmark.splits],
-                    tracks=sorted({track for split in benchmark.splits for track in split.tracks}),
-                    dimensions={part.title: [use.name for use in part.metrics] for part in benchmark.dimensions},
-                    citation=benchmark.citation,
-                )
-            )
-        return records
+    def benchmarks(self) -> list[Answer]:
+        """Return every benchmark: what is asked, and what is measured on which dimensions."""
+        return [
+            {
+                "name": benchmark.name,
+                "title": benchmark.title,
+                "description": benchmark.description,
+                "splits": [split.name for split in benchmark.splits],
+                "tracks": sorted({track for split in benchmark.splits for track in split.tracks}),
+                "dimensions": {part.title: [use.name for use in part.metrics] for part in benchmark.dimensions},
+                "citation": benchmark.citation,
+            }
+            for benchmark in map(benchmarks.get, benchmarks.list_benchmarks())
+        ]
 
     def _of(self, system: str) -> pd.DataFrame:
         board = self._folder.board()
@@ -296,28 +182,19 @@ class Questions:
             raise BadInput(write_sentence("system-unknown", system=f"{system!r}"))
         return rows
 
-    def _view(
-        self, rows: pd.DataFrame, benchmark: str, profile: str, metric: str, dimension: str, slice: str, split: str
-    ) -> NumbersView:
-        profiles = sorted(set(rows["profile"]), key=lambda name: (name == "paper", name))
-        chosen = profile or profiles[0]
-        rows = rows[(rows["profile"] == chosen) & (rows["slice"] == slice)]
-        for name, value in (("metric", metric), ("split", split)):
-            rows = rows[rows[name] == value] if value else rows
-        rows = rows[rows["dimension"].str.startswith(dimension)] if dimension else rows
-        rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
-        numbers = [_number(row) for row in rows.head(MOST).to_dict("records")]
-        return NumbersView(benchmark=benchmark, profile=chosen, profiles=profiles, total=len(rows), numbers=numbers)
 
+def _view(rows: pd.DataFrame, benchmark: str, profiles: list[str], profile: str, slice: str) -> Answer:
+    """Return numbers under one profile; only those of one metric and protocol may be compared.
 
-def _number(row: dict[Any, Any]) -> Number:
-    of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
-    fields = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
-    for name in ("value", "low", "high"):
-        fields[name] = to_number(row[name])
-    for name in ("rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"):
-        count = to_number(row[name])
-        fields[name] = None if count is None else int(count)
-    return Number(
-        **fields | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}
-    )
+    `total` counts all that match; `profiles` lists the available ones. A number has its mean over the scored items with
+    the 95 % interval and the range of ranks that the data allows; `unscored_system` counts items without a score by the
+    system's fault, `unscored_ours` those by the board's.
+    """
+    rows = rows[(rows["profile"] == profile) & (rows["slice"] == slice)]
+    rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
+    shown = rows.head(MOST)[list(FIELDS)].rename(columns=FIELDS).astype(object)
+    numbers: list[Answer] = shown.where(shown.notna(), None).to_dict("records")  # type: ignore[assignment]
+    for number in numbers:
+        column = get_column(number["metric"], number["key"], number["dimension"])
+        number |= {"better": column.better, "unit": column.unit}
+    return {"benchmark": benchmark, "profile": profile, "profiles": profiles, "total": len(rows), "numbers": numbers}

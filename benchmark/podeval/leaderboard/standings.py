@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics.aggregate import COMPLETE, find_gap, is_complete
 from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.score import Result, Score
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary
@@ -81,6 +81,16 @@ class Run:
                 scores[item.id] = result
         return scores
 
+    def find_foreign(self, protocol: str, slice_: str, name: str) -> list[Unscored]:
+        """Find the unscored items of a slice that could not have a key: it bears the name of a group of a breakdown,
+        and they belong to another one.
+        """
+        field, _, group = slice_.partition("=")
+        of = next((breakdown.name for breakdown in self.benchmark.breakdowns if name in breakdown.groups), "")
+        items = [item for item in self.items if of and item.group(of) != name]
+        results = [self.results.get((item.id, protocol)) for item in items if not slice_ or item.group(field) == group]
+        return [result for result in results if isinstance(result, Unscored)]
+
 
 @dataclass
 class Standing:
@@ -136,8 +146,10 @@ def _rank_column(
     field: dict[str, dict[str, float]] = {}
     for (run, row), of_items in zip(entries, scores, strict=True):
         system, values = run.summary.plan.system, _pool_values(name, of_items)
-        standings[system] = standing = _count_items(key, row, of_items, clusters)
+        foreign = run.find_foreign(row.protocol, row.slice, name)
+        standings[system] = standing = _count_items(key, row, of_items, clusters, foreign)
         if not standing.rankable:
+            standing.reasons = standing.reasons or {EVIDENT["values"]: len(foreign)}
             continue
         bar = _explain_bar(run, row.metric) or _explain_refusals(name, of_items, standing)
         standing.rankable = not bar
@@ -158,17 +170,25 @@ def _rank_column(
     return standings
 
 
-def _count_items(key: Key, row: MetricSummary, of_items: Mapping[str, Score], clusters: Mapping[str, str]) -> Standing:
-    """Return the standing of a system before any rank, with what it lacks of this key counted as unscored."""
+def _count_items(
+    key: Key,
+    row: MetricSummary,
+    of_items: Mapping[str, Score],
+    clusters: Mapping[str, str],
+    foreign: Sequence[Unscored] = (),
+) -> Standing:
+    """Return the standing of a system before any rank, with what it lacks of this key counted as unscored, and without
+    the unscored items that cannot have it.
+    """
     gaps = [gap for score in of_items.values() if (gap := find_gap(score, key))]
-    ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps)
-    scored, unscored = row.scored - len(gaps), row.unscored_system + row.unscored_ours + len(gaps)
+    ours = row.unscored_ours + sum(gap.cause == "ours" for gap in gaps) - sum(one.cause == "ours" for one in foreign)
+    scored, unscored = row.scored - len(gaps), row.unscored_system + row.unscored_ours + len(gaps) - len(foreign)
     having = [item for item, score in of_items.items() if score.values.get(key.name) is not None]
     return Standing(
         scored=scored,
         unscored_system=unscored - ours,
         unscored_ours=ours,
-        reasons=dict(Counter(row.reasons) + Counter(gap.reason for gap in gaps)),
+        reasons=dict(Counter(row.reasons) + Counter(gap.reason for gap in gaps) - Counter(o.reason for o in foreign)),
         values=len(having),
         clusters=len({clusters[item] for item in having}),
         rankable=is_complete(scored, unscored - ours, ours),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,18 @@ from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.reasons import CAUSES, translate_reason
 from podeval.metrics.score import Result, Score, Timeline, Unscored, parse_result
+from podeval.plots.axis import Axis
+from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
+from podeval.plots.svg import Frame
 
 HEARD = "transcript"
 """Name of the note that holds the transcribed words."""
 
 DEFECTS = "defects"
 """Name of the note that lists what went wrong, with times."""
+
+MOST_KEYS = 4
+"""Most keys in a timeline."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,24 @@ def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
     return {
         metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
     }
+
+
+def draw_timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
+    """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
+
+    Args:
+        track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.
+        title: text for screen readers.
+        names: names of the keys, in the order of the track.
+    """
+    middles = [start + track.window / 2 for start in track.starts]
+    lines = [
+        Line(list(zip(middles, track.values[key], strict=False)), css_class=f"key{number}", name=name)
+        for number, (key, name) in enumerate(zip(list(track.values)[:MOST_KEYS], names, strict=False))
+    ]
+    in_time = track.unit == "s"
+    along = Axis.over_length(max(track.starts, default=0.0) + track.window, LEFT, 480 - RIGHT, seconds=in_time)
+    return draw_lines(lines, along, Frame(title, 480, 13, "drawn timeline"), 216, unit="" if in_time else track.unit)
 
 
 def _result(text: str) -> Result:

@@ -83,9 +83,6 @@ class BoardView:
                 values[field.name] = tuple(dict.fromkeys(part for part in text.split(",") if part))
             else:
                 values[field.name] = text
-        # Addresses of the first boards named the plotted column so.
-        if values["plot"] not in PLOTS:
-            values["of"], values["plot"] = values["of"] or values["plot"], ""
         return cls(**values)  # type: ignore[arg-type]
 
     def to_query(self) -> str:

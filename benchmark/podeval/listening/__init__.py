@@ -8,7 +8,6 @@ __all__ = [
     "Listening",
     "SessionProgress",
     "Shown",
-    "box_plots",
     "designs",
     "moderation",
     "planning",

@@ -172,7 +172,7 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
     Args:
         design: design of the test.
         page: the page that was shown.
-        answer: by kind. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
+        answer: the answer. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
             text_preference: -1, 0, 1. abx: `{"abx": -1}` (X is A) or 1. questionnaire: `{question: {"mark": …,
             "reason": …}}`. rubric: `{criterion_1: 0 or 1, …, "rationale": …}`.
 

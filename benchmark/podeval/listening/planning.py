@@ -70,10 +70,10 @@ def compute_listener_differences(marks: Iterable[Mark], first: str, second: str,
     """Return each listener's mean mark for one system minus that for another, in the order in which they came.
 
     Args:
-        marks: of finished listeners, in the order of their places.
+        marks: marks of finished listeners, in the order of their places.
         first: the system whose marks count as they are.
         second: the one whose marks are taken off.
-        scale: which marks count; every scale where it is empty.
+        scale: the scale whose marks count; every scale if it is empty.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
@@ -92,7 +92,7 @@ def pair_differences(marks: Iterable[Mark], first: str, second: str) -> list[flo
     Of preferences it is how much the first is preferred to the second, of ABX answers the share right above chance.
 
     Args:
-        marks: of a test of pairs, as `podeval.listening.session_results.read_session_marks` gives them.
+        marks: marks of a test of pairs, as `podeval.listening.session_results.read_session_marks` gives them.
         first: the system that counts as it is.
         second: the one that it is compared with.
     """
@@ -117,11 +117,11 @@ def count_listeners(
     """Count the listeners that tell each two systems apart where they differ by so much, from the marks of a pilot.
 
     Args:
-        marks: of the pilot.
+        marks: marks of the pilot.
         systems: all of the test.
         difference: least difference of means that is to be found, in marks.
         power: how surely it is to be found.
-        level: of the interval that shall not hold 0.
+        level: level of the interval that must not contain 0.
         pairs: whether the marks are those of a test of pairs.
 
     Raises:
@@ -148,9 +148,9 @@ def judge_stopping(
     """Judge for each two systems whether the test may stop now; it may be asked after every listener.
 
     Args:
-        marks: of the finished listeners, in the order of their places.
+        marks: marks of the finished listeners, in the order of their places.
         systems: all of the test; the level is shared between all pairs.
-        level: that all intervals hold together, at every look.
+        level: level that all intervals hold together, at every look.
         pairs: whether the marks are those of a test of pairs; of an ABX test `better` names the first system of two
             that are told apart.
     """

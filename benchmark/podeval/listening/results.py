@@ -1,5 +1,6 @@
 """The results of a listening test in one place: screening, means with intervals and ranks, how far listeners agree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -10,6 +11,8 @@ from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.designs import PAIRED, Design
 from podeval.listening.headphones import NEEDED, TRIALS
+from podeval.plots.boxes import BoxRow, draw_boxes
+from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.discrimination import Trial, discrimination
 from podeval.stats.multiple import holm
 from podeval.stats.mushra_scores import Mark, reliability, standings
@@ -193,3 +196,28 @@ def _by_system(marks: list[Mark]) -> list[Mark]:
         for system, value in ((first, -mark.value), (second, mark.value)):
             rows.append(Mark(mark.rater, f"{item}: {pair}", system, value, mark.scale, mark.seconds))
     return rows
+
+
+def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> list[str]:
+    """Draw a box plot for each listener of a MUSHRA test, which shows at once who gave all stimuli the same mark.
+
+    A box for each stimulus, marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count come first, and
+    are named so in words, not by colour alone.
+    """
+    stimuli = sorted({mark.stimulus for mark in marks})
+    verdicts = {verdict.rater: verdict for verdict in screened}
+    values: dict[tuple[str, str], list[float]] = {}
+    for mark in marks:
+        values.setdefault((mark.rater, mark.stimulus), []).append(mark.value)
+    dropped = {rater for rater, verdict in verdicts.items() if not verdict.kept}
+    pictures = []
+    for rater in sorted({mark.rater for mark in marks}, key=lambda rater: (rater not in dropped, rater)):
+        reasons = "; ".join(verdicts[rater].reasons) if rater in verdicts else ""
+        rows = [
+            BoxRow(stimulus, values.get((rater, stimulus), []), dots="out" if rater in dropped else "dot")
+            for stimulus in stimuli
+        ]
+        frame = Frame(": ".join(filter(None, (rater, reasons))), WIDTH, alone=True)
+        heading = f"{rater[:24]} (left out)" if rater in dropped else rater[:24]
+        pictures.append(draw_boxes(rows, frame, ends=(0, 100), heading=heading))
+    return pictures

@@ -21,9 +21,9 @@ def compute_share_by_minute(
 
     Args:
         key: the metric's key that the shares add up to.
-        duration: of the recording, in seconds; what is left of a last minute belongs to the one before if it is short.
+        duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
         counts: for each thing, when it is (seconds), by how much it happens, and out of how many.
-        scale: by what shares are multiplied.
+        scale: the factor of the shares.
     """
     if duration < LONG:
         return None

@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).with_name("example_outputs.json")
 """What each metric gives for the example below, as this version computes it; a test computes it anew."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
-"""What papers print of metrics themselves, made from the transcribed tables by `tests/studies/paper_values.py`."""
+"""What papers print of metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
 
 
 @dataclass(frozen=True)

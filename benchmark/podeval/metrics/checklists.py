@@ -258,7 +258,7 @@ def audit(
         shown_text: what of it the judge reads.
         counted: what was counted, in words.
         generic: derive the list without knowledge of podcasts.
-        seed: of the judge.
+        seed: the seed of the judge.
     """
     records: list[str] = []
     if request.checklist:

@@ -45,7 +45,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     Args:
         inputs: `recording`, and where there is one its `script` and `reference_voices`; without a script there are only
             the faults of `integrity`.
-        parameters: by metric its choices that are not at their default.
+        parameters: choices that are not at their default, by metric.
 
     Raises:
         BadInput: an input cannot be read, or does not fit another.

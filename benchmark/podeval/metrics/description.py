@@ -22,6 +22,18 @@ class Argument:
     about: str
 
 
+def describe_metric(metric: Metric) -> dict[str, Any]:
+    """Return what a metric measures, its version, inputs, keys with direction and bounds, and parameters, as data."""
+    facts = ("name", "title", "version", "dimension", "about", "paper")
+    return {name: getattr(metric, name) for name in facts} | {
+        "inputs": list(metric.inputs),
+        "keys": [
+            {"name": key.name, "better": key.better, "unit": key.unit, "bounds": key.bounds} for key in metric.keys
+        ],
+        "parameters": {parameter.name: parameter.default for parameter in metric.parameters},
+    }
+
+
 def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     """Return the arguments of `compute` of the metric's module, inputs first."""
     # Inputs.

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.predicted_windows import choose_tracks, choose_windows, cut_to_speech
 from podeval.analysis.recording import MODEL_RATE
-from podeval.audio.faults import remove_offset
 from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
@@ -180,14 +179,14 @@ def rate_samples(
 
     Args:
         track: the recording.
-        windows: which windows, as `dnsmos` names them.
+        windows: the kind of windows, as `dnsmos` names them.
         gain: decibels by which the samples are made louder first.
         part: the samples that are rated, at 16 kHz; those of the whole recording if None.
         options: what tells this part from others.
     """
 
     def stack_scores(model: Any) -> NDArray[Any]:
-        samples = track.mono() if part is None else part
+        samples = track.mono(offset=True) if part is None else part
         louder = samples if not gain else (samples * np.float32(10 ** (gain / 20))).astype(np.float32)
         scores = model.score(louder, windows=windows)
         return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
@@ -198,7 +197,7 @@ def rate_samples(
 
 def measure_speech_level(recording: Recording) -> float | None:
     """Return the level of the speech in dBov, the root mean square over its spans; None where none is heard."""
-    samples = remove_offset(recording.mono(), MODEL_RATE)
+    samples = recording.mono()
     spans = [samples[round(s.start * MODEL_RATE) : round(s.end * MODEL_RATE)] for s in recording.speech()]
     power = float(np.mean(np.square(np.concatenate(spans), dtype=np.float64))) if any(map(len, spans)) else 0.0
     return 10 * float(np.log10(power)) if power > 0 else None

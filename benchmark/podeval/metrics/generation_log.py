@@ -54,7 +54,7 @@ class GenerationLog:
         for number, piece in numbered:
             if _seconds(piece, "wall_seconds", number) == 0:
                 raise BadInput(f"piece {number} of the generation log took 0 seconds, which is impossible; measure it")
-        parts = [(number, part) for number, piece in numbered for part in piece.get("parts") or [piece]]
+        parts = [(number, part) for number, piece in numbered for part in _list_parts(piece, number)]
         spoken = [_optional(piece, "speech_seconds", number) for number, piece in numbered]
         return cls(
             wall_seconds=sum(_seconds(piece, "wall_seconds", number) for number, piece in numbered),
@@ -81,6 +81,13 @@ def _pieces(source: Any) -> list[Mapping[str, Any]]:
             "such objects"
         )
     return pieces
+
+
+def _list_parts(piece: Mapping[str, Any], number: int) -> Sequence[Mapping[str, Any]]:
+    parts = piece.get("parts") or [piece]
+    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise BadInput(f"the parts of piece {number} of the generation log are a list of objects")
+    return parts
 
 
 def _read(text: str) -> Any:

@@ -1,6 +1,7 @@
 """Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
 
-Votes may also have the forms of other arenas and of judges (`podeval.stats.battles`), and a table may be CSV.
+Votes may also have the forms of other arenas and of judges (`podeval.stats.battles`), and a table may be CSV with
+commas, semicolons or tabs, Parquet, or a DataFrame.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
@@ -19,11 +20,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from podeval.errors import BadInput
 from podeval.metrics.inputs import MissingInput
-from podeval.stats.battles import Battles
+from podeval.stats.battles import Battles, clean_name
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 from podeval.text.missing_value import is_missing
@@ -31,6 +32,8 @@ from podeval.text.missing_value import is_missing
 _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
 """What the name of a file has not."""
+_MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""What is said of the music in a clip."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +82,17 @@ def _parse_votes(text: str) -> Battles:
 def _parse_marks(text: str) -> tuple[Mark, ...]:
     marks_read = []
     for location, record in list_records(text, "mark"):
-        value, seconds = record.get("value"), record.get("seconds")
-        if not _is_number(value):
-            raise BadInput(f"{location}: its value is a number, not {value!r}")
+        value, seconds = _read_number(record.get("value")), _read_number(record.get("seconds"))
+        if value is None or not 0 <= value <= 100:
+            raise BadInput(f"{location}: its value is a number from 0 to 100, not {record.get('value')!r}")
         marks_read.append(
             Mark(
                 rater=_word(record, "rater", location),
                 page=_word(record, "page", location),
                 stimulus=_word(record, "stimulus", location),
-                value=float(value),
+                value=value,
                 scale=str(record.get("scale") or ""),
-                seconds=float(seconds) if _is_number(seconds) else None,
+                seconds=seconds,
             )
         )
     return tuple(marks_read)
@@ -103,32 +106,30 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
     for location, record in list_records(text, "answer"):
         system = _word(record, "system", location)
         # A judge's score J.
-        if "judged" in record:
-            if not _is_number(record["judged"]) or not 1 <= record["judged"] <= 5:
+        if not is_missing(record.get("judged")):
+            judged_mark = _read_number(record["judged"])
+            if judged_mark is None or not 1 <= judged_mark <= 5:
                 raise BadInput(f"{location}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
-            judged[system, _word(record, "question", location)] = float(record["judged"])
+            judged[system, _word(record, "question", location)] = judged_mark
             continue
         item = _word(record, "item", location)
         # The facts of a clip.
-        if "question" not in record:
-            clips[item, system] = ClipFacts(record.get("speakers"), record.get("music"))
+        if is_missing(record.get("question")):
+            music = _MUSIC.get(str(record.get("music")).strip().casefold())
+            if music is None and not is_missing(record.get("music")):
+                raise BadInput(f"{location}: music is true, false or null, not {record['music']!r}")
+            clips[item, system] = ClipFacts(_read_count(record, "speakers", location), music)
             continue
         # A listener's answer.
-        question, mark = _word(record, "question", location), record.get("mark")
-        if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
-            raise BadInput(f"{location}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")
-        if question in (*RATED, SPEAKERS):
-            whole_mark = None if mark is None else int(mark)
-            answers_read.append(
-                QuestionnaireAnswer(
-                    _word(record, "rater", location),
-                    item,
-                    system,
-                    question,
-                    whole_mark,
-                    str(record.get("reason") or ""),
-                )
-            )
+        question = _word(record, "question", location).casefold()
+        if question not in (*RATED, SPEAKERS):
+            raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
+        mark = _read_count(record, "mark", location)
+        if question in RATED and mark not in (None, 1, 2, 3, 4, 5):
+            raise BadInput(f"{location}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {record['mark']!r}")
+        reason = "" if is_missing(record.get("reason")) else str(record["reason"])
+        rater = _word(record, "rater", location)
+        answers_read.append(QuestionnaireAnswer(rater, item, system, question, mark, reason))
     return QuestionnaireAnswers(tuple(answers_read), clips, judged)
 
 
@@ -136,23 +137,43 @@ def _read_source(source: Any, what: str) -> str:
     """Return the text of a source: the content of a file, the text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and source and not _CONTENT.search(source)):
         try:
+            if Path(source).suffix == ".parquet":
+                import pandas
+
+                return _read_source(pandas.read_parquet(source), what)
             return Path(source).read_text(encoding="utf-8-sig")
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot read the {what} {str(source)[:200]!r}: {error}") from None
-    if isinstance(source, str):
-        return source
+    return source if isinstance(source, str) else write_records(source, what)
+
+
+def write_records(source: Any, what: str) -> str:
+    """Return data as JSON: an object, a list of objects, or a DataFrame; scalars of numpy are numbers.
+
+    Raises:
+        BadInput: it is none of these.
+    """
+    rows = source.to_dict("records") if hasattr(source, "columns") else source
     try:
-        return json.dumps(source if isinstance(source, Mapping) else list(source), ensure_ascii=False)
+        return json.dumps(rows if isinstance(rows, Mapping) else list(rows), ensure_ascii=False, default=_to_plain)
     except TypeError:
         raise BadInput(f"{what} are JSON lines, a list of objects, or a file of such, not {type(source)}") from None
+
+
+def _to_plain(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(type(value))
 
 
 def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
     """List the objects of JSON lines, a JSON list, CSV, data, or a file of these, each with its place; null is none.
 
     Args:
-        source: where the objects are.
-        what: what they are: `vote` (only these may be CSV), `mark` or `answer`.
+        source: the place of the objects.
+        what: their kind: `vote`, `mark` or `answer`.
 
     Raises:
         MissingInput: there is none.
@@ -164,10 +185,11 @@ def list_records(source: Any, what: str) -> list[tuple[str, Mapping[str, Any]]]:
     if content.startswith("["):
         entries = _parse_line(content, what, 1)
         records = [(f"{what} {number}", entry) for number, entry in enumerate(entries, start=1)]
-    elif what == "vote" and not content.startswith(("{", "null")):
-        reader = csv.DictReader(io.StringIO(text))
+    elif not content.startswith(("{", "null")):
+        delimiter = max(",;\t", key=content.partition("\n")[0].count)
+        reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
         try:
-            records = [(f"line {reader.line_num}", row) for row in reader]
+            records = [(f"line {reader.line_num}", {_clean(n): one for n, one in row.items()}) for row in reader]
         except csv.Error as error:
             raise BadInput(f"line {reader.line_num + 1} is no {what} in CSV: {error}") from None
     else:
@@ -189,12 +211,36 @@ def _parse_line(text: str, what: str, number: int) -> Any:
         raise BadInput(f"line {number} is no {what} in JSON: {error}") from None
 
 
+def _clean(name: Any) -> str:
+    return name.strip().lower() if isinstance(name, str) else ""
+
+
 def _word(record: Mapping[str, Any], name: str, location: str) -> str:
+    """Return a name, which may be a number."""
     value = record.get(name)
-    if not isinstance(value, str) or not value:
+    if is_missing(value) or isinstance(value, bool) or not isinstance(value, str | int | float):
         raise BadInput(f"{location} lacks {name}; it has {', '.join(map(str, record)) or 'nothing'}")
-    return value
+    return clean_name(value)
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _read_number(value: Any) -> float | None:
+    """Return a number, which CSV has as a text; None if it is none."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | None:
+    """Return a whole number from 0; None if it is missing.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    value, number = record.get(name), _read_number(record.get(name))
+    if is_missing(value):
+        return None
+    if number is None or number < 0 or number != int(number):
+        raise BadInput(f"{location}: {name} is a whole number or null, not {value!r}")
+    return int(number)

@@ -44,7 +44,7 @@ class MetricInputs(Mapping[str, Any]):
     """One item's inputs by the names of metrics' parameters; each is read when it is asked for.
 
     Args:
-        sources: by name, the path, text or data that the input is read from, an input that was read before, or a
+        sources: the path, text or data of each input by its name, an input that was read before, or a
             function without arguments that returns one of these. A `Path` is opened; other text is the input itself.
         profile: the profile whose models recordings and passages use.
         allow_upsampling: whether recordings below a model's sample rate are read all the same.
@@ -121,7 +121,8 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         MissingInput: the source is a missing value, or a file without content.
         BadInput: the input cannot be read; the message says why.
     """
-    if isinstance(source, Path) and name not in (*_OPENS_FILES, "system"):
+    is_table = isinstance(source, Path) and name in _RECORDS and source.suffix == ".parquet"
+    if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
         source = _read_file(name, source)
     if not isinstance(source, Path) and _is_missing(source):
         raise MissingInput(name)
@@ -182,7 +183,7 @@ _PARSERS = {
     "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
     "request": "podeval.text.podcast_request:PodcastRequest.parse",
     "generation_log": "podeval.metrics.generation_log:GenerationLog.parse",
-    "system": "builtins:str",
+    "system": "podeval.stats.battles:clean_name",
     "reference_votes": "podeval.metrics.human_records:read_votes",
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
@@ -269,19 +270,35 @@ def convert_to_text(item: Any, name: str = "script") -> str:
             return ""
     if isinstance(item, str):
         return "" if _is_missing(item) else refuse_file_name(item)
+    if name in _RECORDS and not _is_missing(item):
+        text: str = resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " "))
+        return text
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
     entries = item if isinstance(item, list | tuple) else ()
     if _is_missing(item) or any(map(_is_missing, entries)):
         return ""
     turns = all(isinstance(one, Mapping) or (isinstance(one, list | tuple) and len(one) == 2) for one in entries)
     try:
-        text = json.dumps(item, ensure_ascii=False) if turns and isinstance(item, Mapping | list | tuple) else ""
+        text = (
+            json.dumps(item, ensure_ascii=False, default=_convert_scalar)
+            if turns and isinstance(item, Mapping | list | tuple)
+            else ""
+        )
     except TypeError:
         text = ""
     if text:
         return text
     kind = type(item).__name__ + (f" of {type(entries[0]).__name__}" if entries else "")
     raise BadInput(f"a text is a string, a path, or a script as data (a list of turns), not {kind}")
+
+
+def _convert_scalar(value: Any) -> Any:
+    """Return a scalar of numpy, or a missing value of pandas, as JSON has it."""
+    if _is_missing(value):
+        return None
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"no text: {type(value).__name__}")
 
 
 def read_inputs_from_files(

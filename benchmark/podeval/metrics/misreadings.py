@@ -8,16 +8,16 @@ Whoever adds a metric adds its sentence.
 from collections.abc import Mapping
 
 _JUDGED = (
-    "Judges have biases of their own; use `podeval judge probe` and `podeval report judge` to find those of the judge "
+    "Judges have biases of their own; use `podeval judge check` and `podeval report judge` to find those of the judge "
     "in use."
 )
 _UNRUN = (
     "Its weights come with no package and were not available here, so its biases have not been measured; after "
-    "`podeval models install --profile reference`, `tests/studies/bias.py run WORK --profile reference` does."
+    "`podeval models install --profile reference`, `studies/bias.py run WORK --profile reference` does."
 )
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
-    "which order, which `podeval report evaluators` shows."
+    "which order, which `podeval report agreement` shows."
 )
 
 MISREADINGS: Mapping[str, str] = {
@@ -75,8 +75,8 @@ MISREADINGS: Mapping[str, str] = {
     "content_errors": (
         "that words are omitted if the speech is fast, in Chinese or in a voice that the recogniser handles badly: "
         "two engines have 140 and 490 more errors per 1,000 words in Chinese than in English, and the same speech "
-        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that stage directions should be "
-        "read aloud because leaving them out counts as omitting words."
+        "played 1.5 times as fast has 95 more, all of them the recogniser's; nor that nothing is left out where words "
+        "are in brackets, which are no words of the script."
     ),
     "distinct_n": (
         "that a Chinese script is richer than an English one: it scores 0.025 higher because of how words are split. "
@@ -93,13 +93,11 @@ MISREADINGS: Mapping[str, str] = {
     "semantic_div": (
         "that diversity is good, or that texts of different lengths compare: the first half of the same script has "
         "0.023 less. Chinese is not read by the embedded profile's encoder, so nobody has measured it here: "
-        "`tests/studies/bias.py run WORK --profile reference` does."
+        "`studies/bias.py run WORK --profile reference` does."
     ),
     "sound_fidelity": f"that two voices or rooms are treated alike. {_UNRUN}",
     "utmos22": f"that two voices or rooms are treated alike. {_UNRUN}",
-    "utmosv2": f"that two voices or rooms are treated alike. {_UNRUN}",
     "nisqa_tts": f"that two voices or rooms are treated alike. {_UNRUN}",
-    "audiobox_aesthetics": f"that two voices or rooms are treated alike. {_UNRUN}",
     "pam": f"that two voices or rooms are treated alike. {_UNRUN}",
     "casp": f"that listeners would find that music and speech suit each other. {_UNRUN}",
     "rtf": (

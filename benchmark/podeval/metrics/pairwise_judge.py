@@ -193,7 +193,7 @@ def judge_battle(
         other: the same user's turns with another.
         variant: `default` asks both orders, `mtalk` one that is drawn, for a winner.
         modality: whether the judge reads or hears.
-        seed: of the judge, and of the order that is drawn.
+        seed: the seed of the judge, and of the order that is drawn.
         transcripts: `claimed` has the systems' own words read, marked as claims; `heard` what is heard in their audio.
 
     Raises:

@@ -179,10 +179,10 @@ def _share(good: Floats, bad: Floats) -> Floats:
 def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]:
     """Return the samples to score at 44.1 kHz, the mean of the channels or each of them, and the first one's number."""
     if variant == "default":
-        samples, begin = cut_to_sound(recording.mono(RATE), RATE)
+        samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin
     if variant != "msclap" or recording.channels == 1:
-        return [recording.mono(RATE)], 0
+        return [recording.mono(RATE, offset=True)], 0
     recording.require_rate(RATE)
     return [resample(recording.samples[:, number], recording.rate, RATE) for number in range(recording.channels)], 0
 
@@ -191,7 +191,7 @@ def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
     """Return whether less is heard than of the whole recording, whose embeddings variants that mix it share."""
     if variant != "default":
         return False
-    whole = recording.mono(RATE)
+    whole = recording.mono(RATE, offset=True)
     return len(samples) < len(whole) or not np.shares_memory(samples, whole)
 
 

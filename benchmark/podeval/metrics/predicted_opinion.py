@@ -1,7 +1,6 @@
 """How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from podeval.analysis.predicted_windows import (
     Source,
     choose_tracks,
     predict_windows,
-    start_windows,
 )
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
@@ -39,7 +37,6 @@ def rate_speech(
     source: Source,
     seconds: float,
     highest_rate: int | None = None,
-    most: int | None = None,
 ) -> Score:
     """Return the mean of a predictor over windows of speech, with the course, and that of the stem beside it.
 
@@ -51,7 +48,6 @@ def rate_speech(
         seconds: length of a window.
         highest_rate: for a model whose values depend on the sample rate, which is given the recording's own up to this
             one; other models have the rate of their card.
-        most: how many windows are rated at most, spread evenly; all where it is None.
     """
     recording.require_sound(SHORTEST)
     # Nothing is separated where there is no model for what follows.
@@ -67,7 +63,7 @@ def rate_speech(
             scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
             return scores
 
-        return predict_windows(audio, job, seconds, rate, ask, partial(start_windows, most=most))
+        return predict_windows(audio, job, seconds, rate, ask)
 
     return score_windows(recording, key, predict(track), predict(stem) if stem is not track else None, notes)
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podeval.metrics.declaration import Metric
-from podeval.models.registry import restore_former_id
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,9 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of what is hashed>`.
-
-        A model that was renamed counts with its first name, so that earlier rows have the same protocol.
-        """
-        models = {job: restore_former_id(model) for job, model in self.models.items()}
+        """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of what is hashed>`."""
         conditions = self.generation if self.task is None else self.task
-        hashed = {**self._content(), "models": models, "generation": dict(conditions)}
+        hashed = {**self._content(), "generation": dict(conditions)}
         canonical = json.dumps(hashed, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
 

@@ -103,23 +103,6 @@ SENTENCES: Mapping[str, str] = {
 }
 """Reasons that can be translated, by code, with `{0}`, `{1}` … in the place of what varies."""
 
-FORMER_SENTENCES: Mapping[str, str] = {
-    "no-speech-no-room": "no speech is heard, and only speech tells how much a room reverberates",
-    "half-the-words": "less than half of the script's words are heard, so who speaks when cannot be told",
-    "nothing-left-recording": "nothing is left of the recording when its channels are averaged; they cancel each other",
-    "no-speaker-found": "no speaker is found in the recording; is there speech in it?",
-    "no-words-are-heard": "no words are heard in {0}; is there speech in it?",
-    "no-speaker-found-0": "no speaker is found in {0}; is there speech in it?",
-    "no-music-heard-recording": "no music is heard in the recording, so there is nothing to fit its speech",
-    "somebody-else-begins": "somebody else begins to speak {0} times; below {1} times the distance from "
-    "people is mostly chance",
-    "two-voices-are": "two voices are heard and no change of turn between them",
-    "script-has-one": "the script has one speaker; who says what can only go wrong where there are two",
-    "no-stretch-speaker": "no stretch of a speaker is long enough to tell a voice by",
-    "loudness-needs-at": "Loudness needs at least 0.4 s of audio, there are {0} s.",
-}
-"""How some were worded before: runs keep the reasons of the version that measured them."""
-
 _PLACE = re.compile(r"(\{\d\})")
 
 
@@ -131,10 +114,9 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
         words: like `CAUSES`; `sentences` has the translation of some of `SENTENCES`, by the same codes.
     """
     for code, translation in words.get("sentences", {}).items():
-        for template in filter(None, (SENTENCES[code], FORMER_SENTENCES.get(code))):
-            if match := _compile(template).fullmatch(reason):
-                # A reason may be part of a longer sentence.
-                return str(translation).format(*(translate_reason(part, words) for part in match.groups()))
+        if match := _compile(SENTENCES[code]).fullmatch(reason):
+            # A reason may be part of a longer sentence.
+            return str(translation).format(*(translate_reason(part, words) for part in match.groups()))
     return reason
 
 

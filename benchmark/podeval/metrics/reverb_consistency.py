@@ -9,6 +9,8 @@ non-speech are left out and counted in the notes. `srmr` is the mean over the sa
 depends on the voice and its tempo. For the same reason a change of voice raises the spread about as much as a change of
 room.
 
+What is measured is what all predictors of opinion here hear: no constant offset, and no silent ends.
+
 Where there is music the speech stem is measured, and the value is shown without a rank (version 1.3): what separation
 leaves of a louder bed evens out the ratio, in the stem as in the mix (0.24 to 0.21 for Kokoro, 0.27 to 0.24 for a
 reader, from no bed to one as loud as the speech).
@@ -28,6 +30,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.predicted_windows import SpokenPart, cut_to_speech
 from podeval.analysis.recording import MODEL_RATE
 from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.srmr import compute_srmr_windows
@@ -135,8 +138,10 @@ def reverb_consistency(
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")
-    srmr = partial(compute_srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
+    part = cut_to_speech(track) if variant == "default" else SpokenPart(track.mono(offset=True), 0.0, {})
+    srmr = partial(compute_srmr_windows, part.samples, MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
     starts, values = srmr(norm=norm)
+    starts += part.begin
     kept = find_sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
@@ -146,7 +151,7 @@ def reverb_consistency(
     # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
-    windows = int((len(track.mono()) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1
+    windows = int((len(part.samples) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1
     return Score(
         values={
             "reverb_consistency_cv": float(np.std(values) / np.mean(values)),

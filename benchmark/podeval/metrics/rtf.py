@@ -121,8 +121,8 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     values = {
         "rtf": generation_log.wall_seconds / generation_log.audio_seconds,
         "speech_rtf": generation_log.wall_seconds / spoken if (spoken := generation_log.speech_seconds) else None,
-        "p50": float(np.percentile(generation_log.ratios, 50)),
-        "p95": float(np.percentile(generation_log.ratios, 95)),
+        "p50": float(np.percentile(ratios, 50)) if (ratios := generation_log.ratios) else None,
+        "p95": float(np.percentile(ratios, 95)) if ratios else None,
         "time_to_first_audio": float(np.median(first)) if (first := generation_log.first_audio) else None,
         "underrun": max(generation_log.underruns, default=None),
     }

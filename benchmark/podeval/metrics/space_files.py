@@ -59,7 +59,7 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 BIAS_PICTURE = "bias.svg"
-"""In the folder of a metric's Space, the picture that `tests/studies/bias.py` draws."""
+"""In the folder of a metric's Space, the picture that `studies/bias.py` draws."""
 
 
 def install() -> dict[str, Path]:
@@ -235,7 +235,7 @@ def _describe_output(metric: Metric) -> str:
     """Write an example's output, and what stood in for a judge or for weights; a test computes it anew."""
     output = read_example_output(metric)
     if output is None:
-        return "No output is kept here yet; `tests/studies/example_outputs.py` computes it."
+        return "No output is kept here yet; `studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
     of = output.of or of

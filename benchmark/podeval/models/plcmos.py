@@ -61,9 +61,9 @@ def _read_for_many_listeners(path: Path) -> bytes:
     for node in graph.node:
         if of_listeners.intersection(node.input):
             of_listeners.update(node.output)
-    place, meeting = next(
-        (place, node)
-        for place, node in enumerate(graph.node)
+    position, meeting = next(
+        (position, node)
+        for position, node in enumerate(graph.node)
         if node.op_type == "Concat" and of_listeners.intersection(node.input)
     )
     first, one, count, shape = "first_axis", "one", "listener_count", "repeated_shape"
@@ -79,7 +79,7 @@ def _read_for_many_listeners(path: Path) -> bytes:
             meeting.input[number] = f"{name}_repeated"
             added.append(helper.make_node("Expand", [name, shape], [f"{name}_repeated"]))
     for node in reversed(added):
-        graph.node.insert(place, node)
+        graph.node.insert(position, node)
     # Sizes are no longer those that are written down: one sound, and as many marks as listeners.
     del graph.value_info[:]
     graph.output[0].type.tensor_type.ClearField("shape")

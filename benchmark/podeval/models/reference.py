@@ -251,23 +251,6 @@ CARDS: tuple[ModelCard, ...] = (
         options={"weights": "mos/utmos22_strong_step7459_v1.pt"},
         build="podeval.models.networks.utmos22:Utmos22",
     ),
-    _make_hub_card(
-        HubRepo(
-            "sarulab-speech/UTMOSv2",
-            "506474f2b33dc77c234d668cc419be1861899cad",
-            ("fold0_s42_best_model.pth",),
-            sha256={"fold0_s42_best_model.pth": "c8149d988e4bbf3f347e6966b5d769de347a5f8c59ffca1dc4bd4bf5b8585e57"},
-        ),
-        job="utmosv2",
-        title="UTMOSv2 (fusion, stage 3, fold 0)",
-        licence="MIT",
-        megabytes=819,
-        rate=16_000,
-        profiles=("reference",),
-        packages=("torch", "transformers"),
-        options={"weights": "fold0_s42_best_model.pth", "domain": "sarulab"},
-        build="podeval.models.networks.utmosv2:UtmosV2",
-    ),
     ModelCard(
         id="gabrielmittag/NISQA-TTS",
         job="nisqa_tts",
@@ -281,25 +264,6 @@ CARDS: tuple[ModelCard, ...] = (
         weights="nisqa-tts",
         build="podeval.models.networks.nisqa:NisqaTts",
         extra="reference",
-    ),
-    _make_hub_card(
-        HubRepo(
-            "facebook/audiobox-aesthetics",
-            "9b1dd8e5df9af7216e836a98974fe3b82c56ded6",
-            ("config.json", "model.safetensors"),
-            sha256={
-                "config.json": "0b8eabc5ced92cefed116a3aca8f1e59d2a33dc4d376b9e86dfb9c072e1d280d",
-                "model.safetensors": "a5a3c2412649cc2384ec525ffd5180ce6c4778f43bed6108e0a1303de04d014e",
-            },
-        ),
-        job="aesthetics",
-        title="Audiobox Aesthetics",
-        licence="CC BY 4.0",
-        megabytes=415,
-        rate=16_000,
-        profiles=("reference",),
-        packages=("torch", "transformers", "safetensors"),
-        build="podeval.models.networks.audiobox:AudioboxAesthetics",
     ),
     # No commit of this repo is publicly known; its checkpoint is read as tensors only.
     _make_hub_card(

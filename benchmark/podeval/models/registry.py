@@ -11,7 +11,7 @@ A profile is written as its name, or as its name and the models that replace its
 import contextlib
 import functools
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from threading import Lock, RLock
 from typing import Any
 
@@ -49,9 +49,6 @@ def get_card(job: str, profile: str) -> ModelCard:
     if job in chosen:
         for candidate in able:
             if candidate.id == chosen[job]:
-                return candidate
-        for candidate in able:
-            if candidate.formerly == chosen[job]:
                 return candidate
         choices = ", ".join(c.id for c in able) or "none"
         raise BadInput(f"the {name} profile has no {_in_words(job)} {chosen[job]!r}; it has {choices}")
@@ -114,11 +111,8 @@ def use(job: str, profile: str) -> Iterator[Any]:
     Raises:
         ModelMissing: as `load`.
     """
-    # Imported here, as much is measured without a model.
-    from podeval.models.threads import hold
-
     model = load(job, profile)
-    with hold(_in_use.setdefault(id(model), RLock())):
+    with _in_use.setdefault(id(model), RLock()):
         yield model
 
 
@@ -138,29 +132,12 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
         ) from error
 
 
-def restore_former_id(identity: Any) -> Any:
-    """Return a model's identity with the id that its computation had first, for the hashes that it is compared by.
-
-    A protocol's id and the name of a kept fact are made of it, so that what was made before a model was renamed is
-    still the same protocol and still found. What is no model's identity is returned as it is.
-    """
-    former = {card.id: card.formerly for card in CARDS if card.formerly}
-    if isinstance(identity, Mapping) and identity.get("id") in former:
-        return {**identity, "id": former[identity["id"]]}
-    return identity
-
-
-def is_for_processor(jobs: Collection[str], profile: str) -> bool:
-    """Tell whether a profile's models for all of these jobs run on the processor, whatever else the machine has."""
-    return all(card.processor for card in list_cards(profile, jobs))
-
-
 def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return what a protocol says about the models for these jobs; None for a job that the profile cannot do.
 
     Args:
-        jobs: that a measurement needs.
-        profile: whose models do them.
+        jobs: the jobs that a measurement needs.
+        profile: the profile of the models that do them.
         where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
     """
     by_job: dict[str, Any] = {each.job: each.identity for each in list_cards(profile, where_available)}

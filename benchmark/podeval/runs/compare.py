@@ -154,7 +154,7 @@ def compare_runs(
         first: folder of a run, RUNS/BENCHMARK/SPLIT/NAME.
         second: the same of the other.
         watched: columns that must not become worse.
-        profile: whose measurements.
+        profile: the profile of the measurements.
 
     Raises:
         BadInput: there is no run, they are of different benchmarks, splits or tracks, have no item or seed in common,

@@ -1,12 +1,10 @@
 """Measurements run in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
-measures the last. Where there is one worker, the next task can be prepared in it meanwhile, so that a GPU does not
-wait for what the processor does. What a dying worker took with it is tried once more, each task in a process of its
-own. Where a task does not fit into memory beside the others', one worker is left out and it is tried again.
+measures the last. What a dying worker took with it is tried once more, each task in a process of its own. If a task
+does not fit into memory next to the others, one worker is left out and it is tried again.
 """
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -18,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from podeval.models.device import count_copies, free_memory
 
@@ -43,15 +41,12 @@ def count_workers(profile: str) -> int:
 class Executor(Protocol):
     """Does work on tasks."""
 
-    def map(
-        self, work: Callable[[T], R], tasks: Iterable[T], prepare: Callable[[T], object] | None = None
-    ) -> Iterator[tuple[T, R | None]]:
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where the process died twice on it.
 
         Args:
             work: is done on each task.
             tasks: taken one by one.
-            prepare: may be called with the next task, in the process that will work on it, while it works on another.
         """
 
 
@@ -70,13 +65,8 @@ class Carried(Protocol):
 class InProcess:
     """One task after the other, here."""
 
-    def map(
-        self, work: Callable[[T], R], tasks: Iterable[T], prepare: Callable[[T], object] | None = None
-    ) -> Iterator[tuple[T, R | None]]:
-        """Yield each task with its result, in order; None where it did not fit into memory twice.
-
-        Nothing is prepared: a task may only come once the one before it is done with.
-        """
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
+        """Yield each task with its result, in order; None where it did not fit into memory twice."""
         for task in tasks:
             yield task, try_twice(work, task)
 
@@ -87,17 +77,13 @@ class Workers(AbstractContextManager["Workers"]):
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._pool: ProcessPoolExecutor | None = None
-        self._coming: Any = None
-        """Tells the workers of the pool which task comes next."""
 
     @property
     def processes(self) -> int:
         """How many work at once."""
         return self._processes
 
-    def map(
-        self, work: Callable[[T], R], tasks: Iterable[T], prepare: Callable[[T], object] | None = None
-    ) -> Iterator[tuple[T, R | None]]:
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where the process died twice on it.
 
         No more are under way than there are processes, as everything under way falls with one that dies.
@@ -106,9 +92,6 @@ class Workers(AbstractContextManager["Workers"]):
         fallen: list[T] = []
         too_large: list[T] = []
         for task in tasks:
-            # Of several workers one computes while another has the GPU, and who is next is not known.
-            if prepare is not None and self._processes == 1 and running and self._coming is not None:
-                self._coming.put((prepare, task))
             while len(running) >= self._processes:
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             future, pool = self._submit(work, task)
@@ -166,8 +149,7 @@ class Workers(AbstractContextManager["Workers"]):
 
     def _open_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            self._coming = multiprocessing.get_context("spawn").Queue()
-            self._pool = _pool(self._processes, self._coming)
+            self._pool = _pool(self._processes)
         return self._pool
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
@@ -199,18 +181,13 @@ def try_twice(work: Callable[[T], R], task: T) -> R | None:
     return None
 
 
-def _pool(processes: int, coming: Any = None) -> ProcessPoolExecutor:
-    """Start processes that share the cores: one thread pool each would fight over them.
-
-    Args:
-        processes: how many.
-        coming: a queue of what to prepare, each with the function that does.
-    """
+def _pool(processes: int) -> ProcessPoolExecutor:
+    """Start processes that share the cores: one thread pool each would fight over them."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=partial(_prepare_worker, threads, coming),
+        initializer=partial(_prepare_worker, threads),
     )
 
 
@@ -220,21 +197,11 @@ def limit_threads(threads: int) -> None:
         os.environ[variable] = str(threads)
 
 
-def _prepare_worker(threads: int, coming: Any) -> None:
+def _prepare_worker(threads: int) -> None:
     limit_threads(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()
-    if coming is not None:
-        Thread(target=_prepare_what_comes, args=(coming,), daemon=True).start()
-
-
-def _prepare_what_comes(coming: Any) -> None:
-    """Prepare one task after the other; what fails is met again, and told, by whoever works on the task."""
-    while True:
-        prepare, task = coming.get()
-        with contextlib.suppress(Exception):
-            prepare(task)
 
 
 def _leave_with_parent() -> None:

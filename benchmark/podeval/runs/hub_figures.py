@@ -12,7 +12,7 @@ def list_hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
     """Yield the main value of every dimension for which a run is complete.
 
     Args:
-        summary: of one run under one profile.
+        summary: the summary of one run under one profile.
     """
     plan = summary.plan
     benchmark = benchmarks.get(plan.benchmark)

@@ -25,7 +25,7 @@ def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> Me
         item: what was asked.
         output: what came of it.
         outputs: the folder of the run's audio.
-        profile: whose models recordings and passages use.
+        profile: the profile of the models that recordings and passages use.
     """
     sources: dict[str, Any] = {}
     if output.audio:

@@ -4,16 +4,13 @@ An item's recording is opened once and shared by all its metrics. The work may b
 alone writes, a line for each finished measurement. Judges are asked here, about many items at a time.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
-from podeval.analysis.speech_track import has_music
-from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
@@ -24,22 +21,18 @@ from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
-from podeval.models.device import free_memory, is_gpu_used, is_out_of_memory
-from podeval.models.threads import SharedThreads, share_threads
+from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores
 from podeval.runs.conditions import list_conditions, list_task_conditions, mark_joined_timing
 from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, gather_inputs
-from podeval.runs.next_item import NextItem
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.scoring.side_by_side import MOST_AT_ONCE, SideBySide, count_at_once
 
 DIED = Unscored(
     "the measuring process died twice on this item, or its memory was too small; use --workers 1 to give it all of it",
     "ours",
 )
 
-_next_item: NextItem[MetricInputs | Unscored] = NextItem()
 _JUDGED_AT_ONCE = 64
 _NOTHING = "the system produced no "
 
@@ -56,11 +49,6 @@ class Task:
     uses: tuple[MetricUse, ...]
     original_folders: Mapping[str, str] = field(default_factory=dict)
     """Folders by which the files' folders are called in results, where the files were moved."""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What tells its item from others in one process."""
-        return str(self.outputs), self.item.id, self.profile, str(self.output.duration)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -95,10 +83,10 @@ def make_protocols(
 
     Args:
         benchmark: what is measured.
-        plan: of the run.
-        profile: whose models.
+        plan: the plan of the run.
+        profile: the profile of the models.
         conditions: how outputs came about, of `podeval.runs.conditions.list_conditions`.
-        bench: who judges.
+        bench: the judges.
     """
     by_name = {}
     task = list_task_conditions(benchmark.split(plan.split))
@@ -137,13 +125,13 @@ def measure(
     """Measure what has no result yet under the present protocols.
 
     Args:
-        folder: of the run.
-        profile: whose models.
+        folder: the folder of the run.
+        profile: the profile of the models.
         benchmark: what is measured.
-        items: whose outputs are in the folder, as they come.
-        executor: where the work is done; this process alone writes.
+        items: the items with outputs in the folder, as they come.
+        executor: the processes that do the work; this process alone writes.
         done: is told how many items are finished.
-        bench: who judges.
+        bench: the judges.
     """
     plan = folder.plan()
     protocols = _read_protocols(benchmark, plan, profile, bench)
@@ -177,7 +165,7 @@ def measure(
                 done(next(finished))
 
     # What models measure, wherever the executor does it.
-    for task, results in executor.map(measure_item, tasks(), choose_preparation(profile)):
+    for task, results in executor.map(measure_item, tasks()):
         results = results or dict.fromkeys((use.name for use in task.uses), DIED)
         keep(task.item, protocols(task.output), mark_joined_timing(plan, task.output, results))
         done(next(finished))
@@ -207,75 +195,12 @@ def _read_protocols(
 
 def measure_item(task: Task) -> dict[str, Result]:
     """Measure every metric asked for on one item; the recording is decoded once."""
-    begun, results = _next_item.take(task.key)
-    inputs = begun if begun is not None else _read_inputs(task)
+    inputs = _read_inputs(task)
     if isinstance(inputs, Unscored):
-        return dict.fromkeys((use.name for use in task.uses), _restore_paths(inputs, task.original_folders))
-    results |= _score_all([use for use in task.uses if use.name not in results], inputs, task.profile)
-    return {use.name: _restore_paths(results[use.name], task.original_folders) for use in task.uses}
-
-
-def prepare_item(task: Task) -> None:
-    """Do of an item that is measured next what leaves the GPU to the one before it; see `podeval.runs.next_item`."""
-
-    def steps(inputs: MetricInputs | Unscored) -> Iterator[tuple[str, Callable[[], Result]]]:
-        if isinstance(inputs, Unscored) or "recording" not in inputs:
-            return
-        recording = inputs["recording"]
-        recording.speech()
-        # Where there is music, its speech is separated first, on the GPU.
-        if has_music(recording):
-            return
-        for use in task.uses:
-            jobs = set(catalogue.get(use.name).jobs(use.parameters)) - {"separator"}
-            if jobs and registry.is_for_processor(jobs, task.profile):
-                yield use.name, partial(_score_guarded, use, inputs)
-
-    def read() -> MetricInputs | Unscored:
-        inputs = _read_inputs(task)
-        if not isinstance(inputs, Unscored) and "recording" in inputs:
-            inputs["recording"]
-        return inputs
-
-    _keep_to_one_thread()
-    with share_threads(SharedThreads(MOST_AT_ONCE)):
-        _next_item.begin(task.key, read, steps)
-
-
-@cache
-def _keep_to_one_thread() -> None:
-    """Limit products of matrices to one thread, for good: threads that each limit them for a time undo each other's.
-
-    The last digit of a product depends on its threads, and shall not on what is done beside it.
-    """
-    limit_to_one_thread().__enter__()
-
-
-def choose_preparation(profile: str) -> Callable[[Task], None] | None:
-    """Choose what is done with the next item meanwhile: nothing where the processor has enough to do with this one."""
-    return prepare_item if profile.partition(",")[0] == "reference" and is_gpu_used() else None
-
-
-def _score_all(uses: Sequence[MetricUse], inputs: MetricInputs, profile: str) -> dict[str, Result]:
-    """Score with every metric: two at once where a GPU is at work for one and the processor for the other."""
-    results: dict[str, Result] = {}
-    if len(uses) > 1 and profile.partition(",")[0] == "reference" and count_at_once(profile) > 1:
-        by_name = {use.name: use for use in uses}
-
-        def score(metric: Metric) -> None:
-            results[metric.name] = _score_guarded(by_name[metric.name], inputs)
-
-        # Read by one thread; what cannot be read is told by each metric that asks for it.
-        for name in inputs:
-            with contextlib.suppress(Exception):
-                inputs[name]
-        try:
-            _keep_to_one_thread()
-            SideBySide([catalogue.get(name) for name in by_name], MOST_AT_ONCE, score).run()
-        except MemoryRanOut:
-            # Two models had no room beside each other; one may.
-            free_memory()
-    return results | {use.name: _score_guarded(use, inputs) for use in uses if use.name not in results}
+        results: dict[str, Result] = dict.fromkeys((use.name for use in task.uses), inputs)
+    else:
+        results = {use.name: _score_guarded(use, inputs) for use in task.uses}
+    return {name: _restore_paths(result, task.original_folders) for name, result in results.items()}
 
 
 def _read_inputs(task: Task) -> MetricInputs | Unscored:

@@ -33,10 +33,10 @@ def pair_values(
     """Pair the values of a key.
 
     Args:
-        benchmark: whose items they are.
-        items: that both runs have, or should have.
+        benchmark: the benchmark of the items.
+        items: the items that both runs have, or should have.
         seeds: likewise.
-        key: of a metric.
+        key: the key of a metric.
         first: results of the run that is compared with, by item and seed.
         second: results of the run that is judged.
     """

@@ -68,7 +68,7 @@ class RayWorker:
         """Do one piece of work; `work` is taken over once, so that the models it loads stay.
 
         Args:
-            name: of the work.
+            name: the name of the work.
             work: the same as a reference of Ray's, in a list, so that Ray does not fetch it with every task.
             task: what it is done on.
             parcels: files of the task.

@@ -84,10 +84,10 @@ class Ray(AbstractContextManager["Ray"]):
         """Say what to use; nothing is reached yet.
 
         Args:
-            address: of the cluster, see `podeval.runs.ray_cluster.connect`.
+            address: the address of the cluster, see `podeval.runs.ray_cluster.connect`.
             workers: processes; 0 for as many as there is room for at the start. More wait for nodes to be added.
-            cpus: that each takes, and threads it computes with.
-            gpus: that each takes; parts of one share it, such as 0.5.
+            cpus: processors that each takes, and threads it computes with.
+            gpus: GPUs that each takes; parts of one share it, such as 0.5.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("give a Ray worker more than 0 CPUs and at least 0 GPUs")
@@ -128,9 +128,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._flights.clear()
         self._resources.close()
 
-    def map(
-        self, work: Callable[[T], R], tasks: Iterable[T], prepare: Callable[[T], object] | None = None
-    ) -> Iterator[tuple[T, R | None]]:
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.

@@ -104,7 +104,7 @@ def measure_run(
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
     Args:
-        plan: of the run; its dataset is taken from the request's items.
+        plan: the plan of the run; its dataset is taken from the request's items.
         request: what to measure; its seed is not looked at.
         progress: tells a person.
         making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
@@ -126,7 +126,7 @@ def _run(
     """Run a plan, whoever makes the outputs: put them into the folder, measure them as they come, then aggregate.
 
     Args:
-        plan: of the run; its dataset is that of the items.
+        plan: the plan of the run; its dataset is that of the items.
         request: what to measure.
         data: the items.
         progress: tells a person.

@@ -39,7 +39,7 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
         folder: for the document and its outputs; made here.
-        id: of the system: lower-case letters, digits and underscores.
+        id: the id of the system: lower-case letters, digits and underscores.
         title: as people call it; the run's by default.
 
     Raises:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from podeval import progress as work_progress
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
 from podeval.metrics.inputs import TEXT_SUFFIXES, MissingInput
 from podeval.metrics.score import Unscored
 from podeval.scoring.engine import score_source
-from podeval.scoring.estimate import ScoreProgress
-from podeval.scoring.estimate_many import ManyEstimate, read_length
 from podeval.scoring.listing import MetricEntry, MetricListing
 from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest, has_speakers, plan_metrics, read_request, take_words
@@ -23,8 +22,6 @@ from podeval.scoring.scores import Scores, ScoreTable
 from podeval.scoring.sources import list_recordings, read_source
 from podeval.scoring.words import score_script
 from podeval.text.script import Script
-
-Tell = Callable[[ScoreProgress], None]
 
 
 def score(
@@ -36,7 +33,7 @@ def score(
     speakers: int | None = None,
     *,
     allow_upsampling: bool = False,
-    progress: Tell | None = None,
+    progress: work_progress.Listener | None = None,
 ) -> Any:
     """Score a recording, or many, with every metric whose inputs are there.
 
@@ -49,10 +46,11 @@ def score(
             turns of speaker and text. For many recordings one for all, or a list with one each.
         references: the voices the speakers should have: one recording, or recordings by speaker.
         metrics: names, where not all are wanted.
-        profile: whose models: `embedded` or `reference`.
+        profile: the profile of the models: `embedded` or `reference`.
         speakers: how many people speak, where it is known.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
-        progress: is told how far it is.
+        progress: a function that is called with the name of the task at hand, how much of it is finished, and the
+            total, such as `("metrics", 4, 22)`.
 
     Returns:
         `Scores` of one recording; for many a `ScoreTable`.
@@ -74,21 +72,22 @@ def score(
         "speakers": speakers,
         "allow_upsampling": allow_upsampling,
     }
-    return _score_any(source, text, progress or (lambda _: None), options)
+    with work_progress.listen(progress) if progress is not None else nullcontext():
+        return _score_any(source, text, options)
 
 
-def _score_any(source: Any, text: Any, tell: Tell, options: Mapping[str, Any]) -> Any:
+def _score_any(source: Any, text: Any, options: Mapping[str, Any]) -> Any:
     """Score one recording or many, with one text for all or one for each, of which some may be missing."""
     many = list_recordings(source)
     if many is None:
-        return score_one(source, read_request(text=text, **options), tell)
+        return score_one(source, read_request(text=text, **options))
     texts = _list_texts(text, len(many))
     if texts is None:
-        return score_many(many, [read_request(text=text, **options)] * len(many), tell)
-    return score_many(many, [read_request(text="" if one is None else one, **options) for one in texts], tell)
+        return score_many(many, [read_request(text=text, **options)] * len(many))
+    return score_many(many, [read_request(text="" if one is None else one, **options) for one in texts])
 
 
-def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -> Scores:
+def score_one(source: Any, request: ScoreRequest) -> Scores:
     """Score one recording as a request asks.
 
     Raises:
@@ -102,7 +101,7 @@ def score_one(source: Any, request: ScoreRequest, tell: Tell = lambda _: None) -
         opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
     except MissingInput as absence:
         return _leave_unscored(request, plan, str(absence))
-    return score_source(opened, request, plan, tell)
+    return score_source(opened, request, plan)
 
 
 def _leave_unscored(request: ScoreRequest, plan: MetricPlan, reason: str) -> Scores:
@@ -121,20 +120,16 @@ def _leave_unscored(request: ScoreRequest, plan: MetricPlan, reason: str) -> Sco
     )
 
 
-def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest], tell: Tell = lambda _: None) -> ScoreTable:
+def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest]) -> ScoreTable:
     """Score recordings one after the other; those that cannot be read are errors of the table."""
     scored, errors = [], {}
-    together = ManyEstimate([read_length(source) or 60.0 for source in sources])
-
-    def tell_of(number: int, progress: ScoreProgress) -> None:
-        what = f"{number + 1} of {len(sources)}, {progress.what}" if len(sources) > 1 else progress.what
-        tell(replace(together.combine(number, progress), what=what))
-
     for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
+        work_progress.report("recordings", number, len(sources))
         try:
-            scored.append(score_one(source, request, partial(tell_of, number)))
+            scored.append(score_one(source, request))
         except BadInput as refusal:
             errors[_name_of(source, number)] = str(refusal)
+    work_progress.report("recordings", len(sources), len(sources))
     return ScoreTable(tuple(scored), errors)
 
 
@@ -144,7 +139,7 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
         source: the recording, as `score` takes it; for a metric of texts a script or a text, or the path of one.
-        profile: whose models.
+        profile: the profile of the models.
         inputs: what the metric compares with (`text`, `references`) and its choices by name, such as
             `normaliser="basic"`.
 
@@ -182,7 +177,7 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
         return score_script(request, plan_metrics(request))
     if declared.asks:
         raise BadInput(f"{declared.name} asks a judge: use `podeval measure {declared.name} --judge …`")
-    return _score_any(source, text, lambda _: None, options)
+    return _score_any(source, text, options)
 
 
 def list_metrics() -> MetricListing:

@@ -8,11 +8,11 @@ What failed by our fault (a model that is not installed) is tried again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from podeval import progress
 from podeval.analysis.cache import Cache, open_default_cache
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import PodevalError
@@ -20,12 +20,9 @@ from podeval.metrics.compute import describe_provenance, make_protocol_for, scor
 from podeval.metrics.inputs import MetricInputs, MissingInput
 from podeval.metrics.score import Result, Unscored, parse_result
 from podeval.scoring.defects import Defect, find_defects, list_noted_defects
-from podeval.scoring.estimate import ScoreProgress, TimeEstimate, list_works
-from podeval.scoring.kept_works import KeptWorks
 from podeval.scoring.recording_results import RecordingFacts
 from podeval.scoring.request import MetricPlan, ScoreRequest
 from podeval.scoring.scores import Scores
-from podeval.scoring.side_by_side import SideBySide, count_at_once
 from podeval.version import __version__
 
 if TYPE_CHECKING:
@@ -35,23 +32,14 @@ if TYPE_CHECKING:
 _FORM = 2
 """Of what is kept; raised when it changes."""
 
-SHORTEST, LONGEST = 30.0, 2 * 3600.0
-"""Seconds of recordings of which several metrics are scored at once."""
 
-
-def score_source(
-    source: AudioSource,
-    request: ScoreRequest,
-    plan: MetricPlan,
-    tell: Callable[[ScoreProgress], None] = lambda _: None,
-) -> Scores:
-    """Score one recording.
+def score_source(source: AudioSource, request: ScoreRequest, plan: MetricPlan) -> Scores:
+    """Score one recording, and report how many metrics are finished.
 
     Args:
         source: the recording, which is decoded where a result is not in the cache.
         request: what is asked, with what there is beside the recording.
         plan: the metrics.
-        tell: is told how far it is.
 
     Raises:
         BadInput: the recording cannot be read, or an input does not fit another.
@@ -65,7 +53,7 @@ def score_source(
         else:
             results[metric.name] = result
     facts, defects = session.describe()
-    results |= _score_missing(session, missing, facts.seconds, request, tell)
+    results |= _score_missing(session, missing)
     results = {metric.name: results[metric.name] for metric in plan.metrics}
     protocols = {metric.name: session.protocol(metric) for metric in plan.metrics}
     return Scores(
@@ -83,14 +71,8 @@ def score_source(
     )
 
 
-def _score_missing(
-    session: _Session,
-    metrics: list[Metric],
-    seconds: float,
-    request: ScoreRequest,
-    tell: Callable[[ScoreProgress], None],
-) -> dict[str, Result]:
-    """Score with metrics whose results are not kept, side by side where there are cores for that.
+def _score_missing(session: _Session, metrics: list[Metric]) -> dict[str, Result]:
+    """Score with metrics whose results are not kept.
 
     Raises:
         BadInput: an input cannot be read, or does not fit another.
@@ -98,44 +80,14 @@ def _score_missing(
     if not metrics:
         return {}
     results: dict[str, Result] = {}
-
-    def score(metric: Metric) -> None:
-        with estimate.scoring(metric.name):
-            results[metric.name] = session.score(metric)
-
-    count = _count_side_by_side(request, seconds, len(metrics))
-    side_by_side = SideBySide(metrics, count, score)
-
-    def tell_unless_stopped(progress: ScoreProgress) -> None:
-        side_by_side.require_success()
-        tell(progress)
-
-    kept = KeptWorks(session.content, request.profile)
-    estimate = TimeEstimate(
-        metrics,
-        seconds,
-        request.has_turns,
-        tell_unless_stopped,
-        side_by_side=count,
-        profile=request.profile,
-        kept=kept.choose(list_works(metrics, request.has_turns)),
-    )
+    progress.report("metrics", 0, len(metrics))
     session.open(metrics)
-    # Products of matrices are too small for a second thread, and their last digit shall not depend on what runs beside.
+    # Products of matrices are too small for a second thread.
     with limit_to_one_thread():
-        side_by_side.run()
-    estimate.learn()
-    kept.note(estimate.complete)
+        for metric in metrics:
+            results[metric.name] = session.score(metric)
+            progress.report("metrics", len(results), len(metrics))
     return results
-
-
-def _count_side_by_side(request: ScoreRequest, seconds: float, metrics: int) -> int:
-    """Return how many metrics are scored at once.
-
-    A short recording is over before a second thread is of use, and of a long one two metrics at once need too much
-    memory.
-    """
-    return min(metrics, count_at_once(request.profile)) if SHORTEST <= seconds <= LONGEST else 1
 
 
 class _Session:
@@ -169,7 +121,7 @@ class _Session:
         return None if payload is None else parse_result(json.loads(payload))
 
     def open(self, metrics: list[Metric]) -> None:
-        """Read what metrics ask for, as one thread.
+        """Read what metrics ask for.
 
         Raises:
             BadInput: the recording or another input cannot be read.

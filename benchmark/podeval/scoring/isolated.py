@@ -12,19 +12,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from podeval.errors import PodevalError
 from podeval.metrics.score import Result, parse_result
 from podeval.scoring.defects import Defect
 from podeval.scoring.engine import score_source
-from podeval.scoring.estimate import JOBS, ScoreProgress
 from podeval.scoring.recording_results import RecordingFacts, RecordingResults
 from podeval.scoring.request import MetricPlan, plan_metrics, read_request
 from podeval.scoring.sources import read_source
-
-if TYPE_CHECKING:
-    from podeval.metrics.declaration import Metric
 
 LINES, REPORT = "scored.jsonl", "report.html"
 
@@ -63,7 +59,7 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
 
     Args:
         lines: as the program wrote them.
-        name: of the recording.
+        name: the name of the recording.
     """
     results: dict[str, Result] = {}
     protocols: dict[str, Any] = {}
@@ -96,15 +92,14 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     request = read_request(text=f"{job.text}\n" if job.text.strip() else None, speakers=job.speakers or None)
     plan = plan_metrics(request)
     # What takes little time comes first, so that there is something to read soon.
-    chosen = tuple(sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=_estimate_cost))
+    chosen = tuple(
+        sorted((metric for metric in plan.metrics if metric.name in job.metrics), key=lambda metric: len(metric.needs))
+    )
     tell({"left_out": {name: plan.left_out[name] for name in job.metrics if name in plan.left_out}})
     source = read_source(job.recording, name=job.name)
     for number, metric in enumerate(chosen):
-
-        def tell_progress(progress: ScoreProgress, number: int = number, title: str = metric.title) -> None:
-            tell({"at": (number + progress.done) / len(chosen), "what": title})
-
-        scores = score_source(source, request, MetricPlan((metric,), {}, {}), tell_progress)
+        tell({"at": number / len(chosen), "what": metric.title})
+        scores = score_source(source, request, MetricPlan((metric,), {}, {}))
         tell(
             {
                 "metric": metric.name,
@@ -116,11 +111,6 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
         )
     everything = score_source(source, request, replace(plan, metrics=chosen))
     everything.report(job.out / REPORT, job.language)
-
-
-def _estimate_cost(metric: Metric) -> float:
-    """The seconds that a metric's models take for a minute of audio, roughly."""
-    return sum(JOBS[job].seconds if job in JOBS else 1.0 for job in metric.needs)
 
 
 def main(job_file: str) -> None:

@@ -123,10 +123,10 @@ def read_request(
         text: the words: the path of a file, a text, a script as data or JSON.
         references: a recording of the voice, or recordings by speaker, as paths.
         metrics: names, or one text with commas between them.
-        profile: whose models.
+        profile: the profile of the models.
         speakers: how many there should be.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
-        parameters: by metric the choices that are not at their default.
+        parameters: choices that are not at their default, by metric.
 
     Raises:
         BadInput: no such metric or profile, or words that cannot be read.

@@ -56,7 +56,7 @@ class Scores(RecordingResults):
         """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
 
         Args:
-            path: of the file; an existing one is replaced.
+            path: the path of the file; an existing one is replaced.
             language: `en` or `zh`.
 
         Raises:
@@ -95,7 +95,7 @@ class ScoreTable(ResultsTable):
         """Write one self-contained HTML file with the table of means and a report of every recording.
 
         Args:
-            path: of the file; an existing one is replaced.
+            path: the path of the file; an existing one is replaced.
             language: `en` or `zh`.
 
         Raises:

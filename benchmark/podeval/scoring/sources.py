@@ -54,7 +54,7 @@ def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
     Args:
         source: audio in any form that `read_audio` takes, or a `Recording`.
         name: what it is called; for a path the path itself.
-        options: of `Recording.open`.
+        options: the options of `Recording.open`.
 
     Raises:
         BadInput: none of these forms; a file that does not exist, is empty or a directory.
@@ -88,6 +88,8 @@ def list_recordings(source: Any) -> list[Any] | None:
     Raises:
         BadInput: a folder or a collection that holds none; samples without their rate.
     """
+    if is_missing(source):
+        return None
     if isinstance(source, str | Path):
         folder = Path(source)
         if not folder.is_dir():
@@ -101,10 +103,9 @@ def list_recordings(source: Any) -> list[Any] | None:
     if (
         isinstance(source, bytes | bytearray | memoryview | Mapping)
         or is_samples(source)
-        or is_missing(source)
         or not isinstance(source, Iterable)
         or not any(hasattr(source, name) for name in ("__len__", "cast_column", "column_name"))
-        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording"))
+        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording", "raw_data"))
     ):
         return None
     if _is_bare_samples(source):

@@ -8,9 +8,7 @@ __all__ = [
     "discrimination",
     "drift",
     "elo",
-    "evaluators",
     "intervals",
-    "judge_scales",
     "multiple",
     "mushra_scores",
     "pair_comparisons",
@@ -18,5 +16,4 @@ __all__ = [
     "screening",
     "sequential",
     "turn_taking",
-    "two_way",
 ]

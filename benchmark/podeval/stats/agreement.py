@@ -44,6 +44,14 @@ class Estimate:
     count: int
 
 
+def format_estimate(estimate: Estimate, digits: int = 2) -> str:
+    """Format a statistic with its interval; a dash if it is not defined."""
+    if estimate.value is None:
+        return "–"
+    bounds = "" if estimate.low is None else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return f"{estimate.value:.{digits}f}{bounds}"
+
+
 def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
     """Return Spearman's rank correlation, with ties at their mean rank.
 
@@ -224,23 +232,6 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     draws = np.random.default_rng(0).integers(0, things, size=(ROUNDS, things))
     low, high = _percentiles(np.array([alpha(table[:, draw]) for draw in draws]))
     return Estimate(value, low, high, things)
-
-
-def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate]]:
-    """Return Pearson's correlation of every rater with every other, over the items that both rated.
-
-    Returns:
-        A square table in the order of the raters; a pair with fewer than three common items has the value None.
-    """
-    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    matrix: list[list[Estimate]] = []
-    for row in table:
-        line = []
-        for other in table:
-            both = ~np.isnan(row) & ~np.isnan(other)
-            line.append(plcc(row[both].tolist(), other[both].tolist()))
-        matrix.append(line)
-    return matrix
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
+from podeval.text.characters import clean_text
 from podeval.text.missing_value import is_missing
 
 Outcome = Literal["a", "b", "tie", "both_bad"]
@@ -29,6 +30,19 @@ _WORDS: Mapping[str, str] = {
 }
 """What logs call an outcome, in lower case and without spaces, underscores, hyphens and brackets."""
 
+_VOTERS = (
+    "voter",
+    "judge",
+    "judge_hash",
+    "user_id",
+    "user",
+    "username",
+    "rater",
+    "annotator",
+    "annotator_id",
+    "worker_id",
+)
+"""What logs call whoever judged; with an `outcome` only the first, for a judge that is a model judges all."""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 Codes = NDArray[np.intp]
@@ -218,7 +232,8 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     It has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an `outcome` or a
     `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a side. None, NaN
     and an empty text are a skipped battle. It may have `covariates` by name and a `voter`, which with `winner` may be
-    called `judge`; without one, battles on one `dialogue` belong together.
+    called `judge`, `user_id` and the like; without one, battles on one `dialogue` belong together. Names are cleaned
+    by `clean_name`.
 
     Args:
         place: its place in the log, for the message.
@@ -236,15 +251,28 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
     if lacking or not key:
         lacking += ["outcome"] * (not key)
         raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote has first, second, outcome and voter")
-    first, second = (record[name] for name in sides)
-    voter = record.get("voter") or (record.get("judge") if key == "winner" else record.get("dialogue"))
+    first, second = (clean_name(record[name]) for name in sides)
+    outcome = _read_outcome(place, key, record[key], first, second)
+    if first == second and outcome != SKIPPED:
+        raise BadInput(f"{place}: {first} is on both sides of a battle; leave such battles out")
+    covariates = record.get("covariates")
+    covariates = {} if is_missing(covariates) else covariates
+    if not isinstance(covariates, Mapping) or not all(isinstance(one, int | float) for one in covariates.values()):
+        raise BadInput(f"{place}: its covariates are an object of numbers by name, not {covariates!r}")
+    voters = (record.get(name) for name in (_VOTERS if key == "winner" else ("voter", "dialogue")))
+    voter = next((voter for voter in voters if not is_missing(voter)), None)
     return {
         "first": first,
         "second": second,
-        "outcome": _read_outcome(place, key, record[key], first, second),
-        "voter": None if is_missing(voter) else str(voter),
-        "covariates": record.get("covariates") or {},
+        "outcome": outcome,
+        "voter": None if voter is None else clean_name(voter),
+        "covariates": covariates,
     }
+
+
+def clean_name(name: object) -> str:
+    """Return a name of a system or a person as it is compared: NFC, without spaces around it or invisible letters."""
+    return clean_text(str(name)).strip()
 
 
 def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
@@ -252,7 +280,7 @@ def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> s
     if is_missing(word):
         return SKIPPED
     word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""
-    meanings = ({first: "a", second: "b"}.get(str(word)), _WORDS.get(word_only))
+    meanings = ({first: "a", second: "b"}.get(clean_name(word)), _WORDS.get(word_only))
     outcome = next(filter(None, meanings if key == "winner" else reversed(meanings)), None)
     if outcome is None:
         raise BadInput(

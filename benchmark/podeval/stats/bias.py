@@ -83,7 +83,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
 
     Args:
         preferred: for each decided battle, whether the side in question won.
-        voters: who judged it, or what else makes battles depend on each other, such as the pair shown in both orders.
+        voters: the people who judged it, or what else makes battles depend on each other, such as a pair shown twice.
         seed: seed of the random signs.
 
     Raises:
@@ -119,7 +119,7 @@ def length_bias(
     Args:
         winner_lengths: for each decided battle, the length of the preferred answer (seconds, words).
         loser_lengths: for each decided battle, the length of the other answer.
-        voters: who judged it.
+        voters: the people who judged it.
         seed: seed of the exchanges.
 
     Raises:

@@ -122,7 +122,7 @@ def compare_draws(
     sorting. Means that were subtracted are off by rounding, so that draws near zero count as either.
 
     Args:
-        drawn_means: of each system, `(rounds, systems)`.
+        drawn_means: drawn means of each system, `(rounds, systems)`.
         index: the system.
         others: those that it is compared with, by index.
         tail: the quantile of the differences that is to lie above zero.

@@ -3,7 +3,7 @@
 `mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
 share. The unit that is resampled (episode, dialogue, voter) is the cluster: values inside one may depend on each other
 in any way. How often each interval covers the truth, and how often equal systems are separated:
-`docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `tests/studies/ranks.py`.
+`docs/decisions/intervals.md` and `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Which systems beat which: each two are compared on the items that both were scored on, and on nothing else.
 
 What a third system lacks changes no verdict, and no system gains by what it lacks itself. How often equal systems are
-separated, with and without gaps: `docs/decisions/ranks.md`, produced by `tests/studies/ranks.py`.
+separated, with and without gaps: `docs/decisions/ranks.md`, produced by `studies/ranks.py`.
 """
 
 from collections.abc import Hashable, Mapping

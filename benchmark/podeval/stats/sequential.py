@@ -8,7 +8,7 @@ beforehand. The capital after n differences d, with signs s and sizes r relative
 over stakes c of the products of 1 + s tanh(c r).
 
 Why this and not another: docs/decisions/regression-gate.md. How often equal systems fail, and what is caught:
-`python tests/studies/regression_gate.py`.
+`python studies/regression_gate.py`.
 """
 
 import math
@@ -87,8 +87,8 @@ def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed
     Args:
         before: values of repeats, `(n,)`.
         after: the same of what is compared with it, `(m,)`.
-        margin: by which `after` may be greater.
-        seed: of the draws.
+        margin: the difference by which `after` may be greater.
+        seed: the seed of the draws.
     """
     a, b = np.asarray(before, np.float64), np.asarray(after, np.float64) - margin
     values = np.concatenate([a, b])

@@ -84,7 +84,7 @@ def follow_the_floor(spoken: Iterable[Spoken]) -> FloorEvents:
     """Return what happens on the floor.
 
     Args:
-        spoken: who speaks when, in any order; people may overlap.
+        spoken: the turns of all speakers, in any order; people may overlap.
     """
     units = join_units(spoken)
     offsets: list[float] = []
@@ -158,7 +158,7 @@ def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:
 def read_people() -> dict[str, dict[str, Any]]:
     """Return the facts about people's turn-taking by kind of conversation, each with its source and licence.
 
-    They are made by `tests/studies/turn_times.py` from public turn times.
+    They are made by `studies/turn_times.py` from public turn times.
     """
     text = resources.files("podeval.stats").joinpath("data", "people_turn_taking.json").read_text(encoding="utf-8")
     facts: dict[str, dict[str, Any]] = json.loads(text)

@@ -42,7 +42,7 @@ def create_tables(engine: Engine, revision: str, name: str) -> None:
     Args:
         engine: the database.
         revision: the version.
-        name: whose tables these are, for the message.
+        name: the owner of the tables, for the message.
 
     Raises:
         StoreUnusable: a newer podeval made such tables.
@@ -63,7 +63,7 @@ def check(engine: Engine, name: str) -> None:
     version = _version(engine)
     if version != _newest():
         _refuse_newer(version, name)
-        raise StoreUnusable(f"the tables of {name} are missing or out of date; run `podeval arena init`")
+        raise StoreUnusable(f"the tables of {name} are missing or out of date; run `podeval arena status`")
 
 
 def build_configuration(connection: Connection | None = None) -> "Config":

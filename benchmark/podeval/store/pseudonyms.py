@@ -37,7 +37,7 @@ def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: date
     Args:
         session: session of the database.
         secret: the service's secret.
-        identity: who the person is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
+        identity: the person, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
         now: the time.
     """
     digest = _digest(secret, identity)
@@ -63,7 +63,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     Args:
         session: a writing session of the database.
         secret: the service's secret.
-        identity: who the person is, `issuer:subject`; an identity without an issuer has no name.
+        identity: the identity of the person, `issuer:subject`; an identity without an issuer has no name.
         name: the name that the issuer currently has for them.
         now: the time.
     """

@@ -145,7 +145,7 @@ def renew(database: "Database", reason: str, by: str) -> int:
     Args:
         database: the database, which nothing else may be using.
         reason: why, for the trail.
-        by: who decided it, for the trail.
+        by: the person who decided it, for the trail.
 
     Raises:
         BadInput: the environment holds the secret that the database knows already, or one that is too short.

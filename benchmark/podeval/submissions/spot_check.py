@@ -96,7 +96,7 @@ class SpotCheck:
                     write_json(run.path / FILE, report.model_dump(mode="json"))
                 reports.append(report)
         if not reports:
-            raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --board")
+            raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --runs")
         return reports
 
     def _check_run(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import limit_threads as threads_allowed
+from podeval.models.threads import count_threads as threads_allowed
 from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
 from podeval.systems.speech import Kind, Samples
 
@@ -66,8 +66,8 @@ class OnnxReader(DialogueReader):
         Args:
             sounds: the samples of each line.
             rate: their rate in Hz.
-            begin: when loading began, by `time.perf_counter`.
-            loaded: when it ended.
+            begin: the time at which loading began, by `time.perf_counter`.
+            loaded: the time at which it ended.
             voices: the names of the voices, by their number.
         """
         return SynthesisedLines(

@@ -36,8 +36,8 @@ from podeval.systems.speech import (
     SpokenAnswers,
     WrittenScript,
 )
+from podeval.text.reasoning import strip_reasoning
 from podeval.text.script import Script
-from podeval.text.script_format import strip_reasoning
 
 RATES = (1_000, 768_000)
 """Least and greatest sampling rate in Hz."""
@@ -60,7 +60,7 @@ class PythonSystem:
     """An `OutputMaker` that calls a function of a file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         function: its name.
     """
 

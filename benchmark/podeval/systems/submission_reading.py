@@ -113,7 +113,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     Args:
         text: the document.
         name: what to call it in errors.
-        folder: where a results file may lie; None where there is no such place, as in a form.
+        folder: the folder of a results file; None if there is no such place, as in a form.
 
     Raises:
         BadInput: it is too large, or not YAML.

@@ -45,7 +45,7 @@ def read_records(output: bytes, count: int, head: struct.Struct, start: int = 0)
         output: what a worker wrote: for each line its seconds and length in bytes, then samples of 16 bits.
         count: the number of lines.
         head: the form of what comes before the samples of a line.
-        start: where the first line begins.
+        start: the offset of the first line.
     """
     position, synthesis = start, 0.0
     sounds: list[Samples] = []

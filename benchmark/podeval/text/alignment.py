@@ -29,6 +29,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, CannotScore
 from podeval.text.characters import HAN, KANA, MARKED, UNSPACED, fold_letters
+from podeval.text.normalise import drop_bracketed, keep_spoken
 from podeval.text.numerals import say_number
 from podeval.text.script import Script
 from podeval.text.simplified_chinese import simplify
@@ -156,9 +157,9 @@ def split_words(text: str, language: str = "en") -> list[str]:
     """Split a text into words as they are compared: lower case, no punctuation, simplified characters for Chinese.
 
     In writing without spaces, such as Chinese, Japanese or Thai, each character with its marks is a word. Numbers are
-    spelt out in `language`, so that `25.` and `Twenty five.` are equal.
+    spelt out in `language`, so that `25.` and `Twenty five.` are equal. Text in brackets, and tags, are no words.
     """
-    plain = fold_letters(text).replace("'", "")
+    plain = keep_spoken(fold_letters(text), language).replace("'", "")
     plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
         plain = simplify(plain)
@@ -177,13 +178,17 @@ def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) 
         BadInput: a word's times are not finite numbers in order.
     """
     timed: list[HeardWord] = []
+    words = list(words)
+    # What is heard as a sound may be several words in brackets.
+    spoken, at = drop_bracketed(" ".join(text for text, _, _ in words)), 0
     for text, start, end in words:
+        part_text, at = spoken[at : at + len(text)], at + len(text) + 1
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
-        parts = split_words(text, language)
+        parts = split_words(part_text, language)
         size, done = sum(map(len, parts)), 0
         for part in parts:
-            begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))
+            begins, ends = (start + (end - start) * share / size for share in (done, done + len(part)))
             timed.append(HeardWord(part, begins, ends))
             done += len(part)
     return sorted(timed, key=lambda word: (word.start, word.end))

@@ -10,6 +10,8 @@ therefore use the package `regex`, whose `\w` includes marks.
 
 import re
 import unicodedata
+from html import unescape
+from typing import Any
 
 import regex
 
@@ -22,15 +24,24 @@ UNSPACED = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua
 # Letters beyond Latin ones and marks; without them, a word is what Python's own regular expressions take for one.
 MARKED = re.compile("[\u0300-\u1fff\u2070-\u209f\u20d0-\u20ff\u2c00-\U0010ffff]")
 
-_UNCLEAN = regex.compile(r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\u2028\u2029]--[\t\n]]", regex.V1)
+_UNCLEAN = regex.compile(
+    r"[[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cs}\u2028\u2029]--[\t\n]]|&#?\w{2,32};", regex.V1
+)
 # Letters of Malayalam and Bengali that were written with a joiner before they were characters of their own.
 _WITH_JOINER = dict(
     zip("\u0d23\u0d28\u0d30\u0d32\u0d33\u0d15\u09a4", "\u0d7a\u0d7b\u0d7c\u0d7d\u0d7e\u0d7f\u09ce", strict=True)
 )
-_CLEANING = (
+_CLEANING: tuple[tuple[Any, Any], ...] = (
+    # Twice, as text that has been written as HTML twice.
+    (re.compile(r"&(?:amp;)*#?\w{2,32};"), lambda written: unescape(unescape(written[0]))),
+    (re.compile("[\ud800-\udfff]"), "\ufffd"),
     (regex.compile(f"([{''.join(_WITH_JOINER)}])[\u0d4d\u09cd]\u200d"), lambda match: _WITH_JOINER[match[1]]),
     (regex.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"), "\n"),
-    (regex.compile(r"[\p{Cf}\p{Default_Ignorable_Code_Point}]+"), ""),
+    # In Persian the parts of a word have a joiner between them, for which others type a space.
+    (
+        regex.compile(r"(?!(?<=\p{Arabic})\u200c(?=\p{Arabic}))[\p{Cf}\p{Default_Ignorable_Code_Point}]"),
+        "",
+    ),
     (regex.compile(r"[\p{Cc}--[\t\n]]+", regex.V1), " "),
 )
 
@@ -40,8 +51,20 @@ _ALIKE: dict[str, str | int | None] = {
     **dict.fromkeys("\u05f3\u055a\u1fbd\u1fbf", "'"), "\u0149": "'n", "\u2122": " ", "\u2120": " ",
     # Letters of which some keyboards have only another: Persian and Urdu, Romanian; Russian leaves out the dots.
     "\u06cc": "\u064a", "\u06a9": "\u0643", "\u06c1": "\u0647", "\u0671": "\u0627",
+    "\u200c": None,
+    # Signs of numbers in Arabic; signs of tone in Armenian, which are inside of words.
+    "\u066a": "%", "\u066b": ".", "\u066c": ",", **dict.fromkeys("\u055b\u055c\u055e"),
     "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е",
 }  # fmt: skip
+# The other place of a tone mark in Vietnamese, and letters by which Vietnamese is known.
+_TONE_PLACES = {
+    unicodedata.normalize("NFC", vowels + tone): unicodedata.normalize("NFC", vowels[0] + tone + vowels[1])
+    for vowels in ("oa", "oe", "uy")
+    for tone in "\u0300\u0301\u0303\u0309\u0323"
+}
+_TONE_LAST = regex.compile(rf"(?<!q)(?:{'|'.join(_TONE_PLACES)})(?!\p{{L}})")
+_VIETNAMESE = re.compile("[đơư\u1ea0-\u1ef9]")
+_GROUPS = re.compile(r"(?<![\d.,])\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)")
 _HAS_ALIKE = re.compile(f"[{''.join(_ALIKE)}]")
 _FOLDING = (
     # Digits of other writing.
@@ -57,6 +80,10 @@ _FOLDING = (
     # Stress in Cyrillic, and the sign of a Hebrew abbreviation.
     (regex.compile(r"(?<=\p{Cyrillic})[\u0300\u0301]"), ""),
     (re.compile('(?<=[\u05d0-\u05ea])["\u05f4](?=[\u05d0-\u05ea])'), ""),
+    # The apostrophe of Ukrainian, as some keyboards have it.
+    (regex.compile(r'(?<=\p{Cyrillic})"(?=\p{Cyrillic})'), "'"),
+    # Hindi: a nasal before a consonant of its own place.
+    (re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"), "ं"),
     # Thai and Lao: a tone mark before the vowel that it follows, and two signs for one.
     (re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])"), r"\2\1"),
     (re.compile("\u0e40\u0e40"), "\u0e41"),
@@ -86,10 +113,15 @@ def fold_letters(text: str) -> str:
         return text.replace("`", "'").lower()
     if _HAS_ALIKE.search(text):
         text = text.translate(str.maketrans(_ALIKE))
-    text = unicodedata.normalize("NFKC", text)
+    # Groups of a number are joined, and fractions parted from it, before both are plain characters.
+    text = _GROUPS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
+    text = unicodedata.normalize("NFKC", re.sub("(?<=[0-9])(?=[¼-¾⅐-⅞])", " ", text))
     for pattern, replacement in _FOLDING if MARKED.search(text) else ():
         text = pattern.sub(replacement, text)
     # The capital I is that of ı in Turkish, where ı and İ are 5 % of the letters.
     if text.count("ı") + text.count("İ") > 0.005 * len(text):
         text = text.replace("I", "ı")
-    return text.casefold().replace("i\u0307", "i")
+    text = text.casefold().replace("i\u0307", "i")
+    if _VIETNAMESE.search(text):
+        text = _TONE_LAST.sub(lambda vowels: _TONE_PLACES[vowels[0]], text.replace("ð", "đ"))
+    return text

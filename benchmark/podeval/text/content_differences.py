@@ -136,22 +136,22 @@ def _find_lost_words(
     """Words of the script that are in nothing that is heard in the place of more words: "here is what" and "heres"."""
     if last - first <= end - start:
         return []
-    heard = [word.text for word in alignment.heard[start:end]]
+    spoken = [word.text for word in alignment.heard[start:end]]
     written = [word.text for word in alignment.written[first:last]]
-    letters = "".join(heard)
+    letters = "".join(spoken)
 
     def is_better_without(at: int) -> bool:
         """Whether what is heard is nearer to the script without a word: "cannot" is no nearer to "not"."""
-        likeness = _likeness(written, heard)
+        likeness = _likeness(written, spoken)
         without = written[: at - first] + written[at - first + 1 :]
-        return likeness < ALIKE or _likeness(without, heard) > likeness
+        return likeness < ALIKE or _likeness(without, spoken) > likeness
 
     lost = [
         at
         for at in range(first, last)
         if len(alignment.written[at].text) >= CLEAR_WORD
         and alignment.written[at].text not in letters
-        and not any(_is_alike(alignment.written[at].text, text) for text in heard)
+        and not any(_is_alike(alignment.written[at].text, text) for text in spoken)
         and is_better_without(at)
     ]
     return [ContentDifference("omitted", at, at + 1, start, start, uncertain=True) for at in lost]
@@ -160,8 +160,8 @@ def _find_lost_words(
 def _is_misheard(first: int, last: int, start: int, end: int, alignment: ScriptAlignment) -> bool:
     """Whether the letters of the words on both sides, joined, are alike: "sea floor" and "seafloor"."""
     written = "".join(word.text for word in alignment.written[first:last])
-    heard = "".join(word.text for word in alignment.heard[start:end])
-    return bool(written and heard) and _is_alike(written, heard)
+    spoken = "".join(word.text for word in alignment.heard[start:end])
+    return bool(written and spoken) and _is_alike(written, spoken)
 
 
 def _strip_alike(difference: Difference, alignment: ScriptAlignment) -> tuple[int, int, int, int]:

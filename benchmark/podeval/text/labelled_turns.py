@@ -10,12 +10,14 @@ Names are believed only if many lines begin with one and some name comes again, 
 """
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import regex
 
+from podeval.text.markup import strip_surroundings, strip_tags, strip_time, strip_times
 from podeval.text.numerals import parse_number
 from podeval.text.script import Script
 from podeval.text.subtitles import VOICE, read_cues
@@ -32,11 +34,11 @@ _ROLES = (
 )
 # A list's number, and a time that has a colon.
 _LEAD = (
-    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,3}[.)、]\s++)?"
+    r"[\s*_#•\"“\-\p{S}]*+(?:\d{1,4}[.)、]\s++|(?<=\#)\d{1,4}\s++|\[?(?i:turn|line|segment)\s\d{1,4}\]?\s*+[.–—\-]?\s*+)?"
     r"(?:[\[(]?(?=[^\p{L}]{0,30}\d:\d\d)\d[\d/.,:\s>\-]{3,45}+(?:[ap]m\b)?[\])]?[\s–—\-]*+)?[*_\"“]*+"
 )
-_DIRECTION = r"(?:[\s*_]*+(?:[(\[（【][^()\[\]（）【】\n]{1,60}[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
-_COLON = r"[\s*_\"”]*+[:：][*_]*+"
+_DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
+_COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉][*_]*+"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
     r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
@@ -44,13 +46,20 @@ _NUMBERED = regex.compile(
     rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
     regex.IGNORECASE,
 )
-_NAME = r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+(?: [\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+){0,4}+)"
+_NAME = (
+    r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+"
+    r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
+)
+_CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}[\])]?"
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
-    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
-    rf"|[\[【]{_NAME}[\]】](?=\s*[^\s:：])|{_NAME}[*_]*+\s++[\[(]?\d{{1,2}}(?::\d\d){{1,2}}[\])]?\s*$)\s*+"
+    rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
+    rf"|[\[【]{_NAME}[\]】](?=\s*[^\s:：])|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
+    # A quotation behind a name.
+    rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
     rf"|(?:\#+\s*+|\*\*){_NAME}\*{{0,2}}\s*$"
-    rf"|\s*(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*$"
+    rf"|\s*@?(?P<name>\p{{Lu}}[\p{{Lu}}\p{{N}} .'’\-]{{1,30}}\p{{Lu}})\.?(?:\s*\([^()]*\))?\s*\^?\s*$"
+    r"|\s*@?(?P<name>\p{Lu}[\p{L}'’\-]+(?: \p{Lu}[\p{L}'’\-]+){0,2})\s*$"
 )
 _TAG = regex.compile(
     rf"[\[<(]\|?(?P<word>{_COUNTED}|{_ROLES}|s)[\s_:\-]*+(?P<number>\d{{1,3}}|[a-z])\|?[\]>)]\s*+[:：]?\s*+"
@@ -58,17 +67,24 @@ _TAG = regex.compile(
     regex.IGNORECASE,
 )
 _SPEAKING_TAG = regex.compile(
-    r"<(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|speaker|who|id)=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+"
-    r"|</(?:voice|turn|line|utterance|speaker)>"
+    r"<(?:[\w:]+\s[^<>]*?\b(?:speaker|who|spk)|(?:voice|turn|line|utterance|speaker)\s[^<>]*?\b(?:name|id))"
+    r"=[\"'](?P<name>[^\"'<>]+)[\"'][^<>]*>\s*+|</?(?:voice|turn|line|utterance|utt|u|sp|speaker)>"
 )
+# Elements that are called as their speakers are.
+_ELEMENT = regex.compile(r"<(\p{L}[\w .-]{0,30})>([^<>]+)</\1>")
 # Between a sentence and a label in the same line.
+_BEHIND = r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+"
 _WITHIN = regex.compile(
-    r"(?<=\p{L}[.!?…]|[.!?…。！？][\"”’)\]]|[。！？]) *+(?=(?:host|speaker|主持人|说话人) ?\d{1,3} ?[:：])",
-    regex.IGNORECASE,
+    rf"{_BEHIND}(?=\**(?:{_COUNTED}|{_ROLES})[ _#]?(?:\d{{1,3}}|(?-i:[A-Z])(?![\w'’]))\** ?[:：])", regex.IGNORECASE
+)
+_NAME_WITHIN = regex.compile(
+    rf"{_BEHIND}(?=[*\[]*(?P<name>\p{{Lu}}[\w.'’-]*(?: \p{{Lu}}[\w.'’-]*){{0,2}})[*\]]* ?[:：][*]* )"
 )
 _HEADING = regex.compile(
     r"\s*(?:#{1,6}\s|```|[-=*_]{3,}\s*$|(?:music|sfx|fx|sounds?|bgm|音乐|音樂|音效)\s*[:：])", regex.I
 )
+# Places and cuts of screenplays.
+_SCENE = regex.compile(r"\s*(?:(?:INT|EXT|INT\.?/EXT)\.\s|(?:FADE|CUT|DISSOLVE)\s(?:IN|OUT|TO)\b)")
 _DIRECTION_ALONE = regex.compile(r"[\s*_]*[(\[（【][^()\[\]（）【】]*[)\]）】][\s*_]*$")
 _NO_SPEAKER = regex.compile(
     r"(?:https?|notes?|n\.?b|p\.?s|warning|caution|tips?|hint|important|example|e\.?g|i\.?e|title|subtitle|topic|theme|genre|"
@@ -85,9 +101,14 @@ _NO_SPEAKER = regex.compile(
     r"价格|说明|第.{1,3}[章节集部]|问题|答案|原因|结果|其[一二三次]|首先|最后|因此|所以|.*[说說道问問答讲講喊叫曰])",
     regex.IGNORECASE,
 )
-_LOOKS_LABELLED = regex.compile(rf"{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])")
+_LOOKS_LABELLED = regex.compile(
+    rf"\s*[–—]\s|{_LEAD}(?:[\p{{Lu}} .'’\-]{{3,40}}\.\s|{_NAME}(?:\s+[–—\-]\s|\t)|\[\d{{1,2}}\])"
+)
+_HEAD_OF_LINE = regex.compile(r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«「.]{0,39}?)\s*+(?:[:：|>;\t)\]}—–=«「.]|- )")
 # A word that is not a name's; chats write all names small.
-_SMALL_WORD = regex.compile(r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu)\b)\p{Ll}")
+_SMALL_WORD = regex.compile(
+    r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
+)
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 # Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
@@ -95,13 +116,15 @@ _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
 _OPENING, _LONG_OPENING = 4, 10
 # Share of the lines that begin with a label: enough by itself, and with further signs of a dialogue.
 _MOST, _SOME = 0.5, 0.25
+# Share of a text that is in elements called as speakers; ratio of names as headings to other headings.
+_INSIDE, _MORE = 0.8, 2
 
 
 @dataclass(frozen=True)
 class LabelledLine:
     """A line, its number from 1, the label that it may begin with, and the words behind that.
 
-    `sure` is whether the label says by its form that it is a speaker's.
+    `sure` is whether the label says by its form that it is a speaker's, and `aside` what is in brackets behind it.
     """
 
     number: int
@@ -109,6 +132,7 @@ class LabelledLine:
     label: str = ""
     words: str = ""
     sure: bool = False
+    aside: str = ""
 
 
 def read_labels(text: str) -> Script:
@@ -118,36 +142,84 @@ def read_labels(text: str) -> Script:
         BadInput: the text has no words, or is in a format with markup that is not read.
     """
     cues = read_cues(text)
-    plain = text if cues is None else "\n".join(cues)
-    # Tags with a speaker's name, as of SSML, and those of HTML that only format.
-    plain = _SPEAKING_TAG.sub(lambda tag: f"\n{VOICE}{tag['name']}{VOICE}" if tag["name"] else "\n", plain)
-    plain = regex.sub(r"</?(?:p|div|br|li)\b[^<>]*>", "\n", plain)
-    plain = regex.sub(r"</?(?:b|i|u|em|strong|span|speak|script|dialogue)\b[^<>]*>", "", plain)
-    # Each tag, and each label behind a sentence, begins a line of its own.
-    if _begins_with_tags(plain):
-        plain = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", plain)
-    elif _NUMBERED.match(plain[:_HEAD]):
-        plain = _WITHIN.sub("\n", plain)
-    lines = [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
-    # Headings may be the speakers' names; of those of a document, several occur once.
-    headings = {
-        line.number: line.text
-        for line in lines
-        if _is_direction(line)
-        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
-    }
-    times = Counter(headings.values())
-    as_names = sum(each == 1 for each in times.values()) < 2
-    spoken = [
-        line for line in lines if line.number not in headings or (as_names and line.label and times[line.text] > 1)
-    ]
-    speakers, notes = _find_speakers(spoken)
+    plain, around = strip_surroundings(text) if cues is None else ("\n".join(cues), [])
+    plain, stamped = strip_times(plain) if cues is None else (plain, 0)
+    plain = _break_lines(plain)
+    lines = _name_by_asides(
+        [_read_line(number, line) for number, line in enumerate(plain.split("\n"), 1) if line.strip()]
+    )
+    speakers, notes = _find_speakers(_leave_out_headings(lines))
     turns, more = _join_turns(lines, speakers) if speakers else ([], [])
     if cues is not None:
         notes.insert(0, f"the text is subtitles, of which {len(cues)} lines of words are read and no times")
         voiced = sum(line.startswith(VOICE) for line in cues)
         more += [f"{len(cues) - voiced} of them name no voice, as the line before"] if 0 < voiced < len(cues) else []
-    return Script.from_turns(turns or [("1", text if cues is None else " ".join(cues))], [*notes, *more])
+    if stamped and not turns:
+        notes.insert(0, f"the times at the beginning of {stamped} lines are read as no words")
+    return Script.from_turns(turns or [("1", plain if cues is None else " ".join(cues))], [*around, *notes, *more])
+
+
+def _break_lines(text: str) -> str:
+    """Begin a line with each tag, and with each label that is behind a sentence."""
+    # Tags with a speaker's name, as of SSML, and those that only format.
+    text = strip_tags(_SPEAKING_TAG.sub(_begin_turn, text))
+    if _begins_with_tags(text):
+        text = _TAG.sub(lambda tag: f"\n{VOICE}{_name_number(tag)}{VOICE}" if tag["number"] else "\n", text)
+    elif sum(len(element[0]) for element in _ELEMENT.finditer(text)) >= _INSIDE * len(text.strip()):
+        text = _ELEMENT.sub(lambda element: f"\n{VOICE}{element[1]}{VOICE}{' '.join(element[2].split())}\n", text)
+    elif _NUMBERED.match(text[:_HEAD]):
+        text = _WITHIN.sub("\n", text)
+    elif (first := _NAMED.match(text[:_HEAD])) and not first["name"].islower():
+        names = Counter([first["name"], *(match["name"] for match in _NAME_WITHIN.finditer(text))])
+        if len(names) > 1 and len(text.split("\n")) < sum(names.values()) < 2 * sum(
+            each for each in names.values() if each > 1
+        ):
+            text = _NAME_WITHIN.sub("\n", text)
+    return text
+
+
+def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
+    """Return the lines that are no headings; names may look like these."""
+    # Headings may be the speakers' names; of those of a document, several occur once.
+    headings = {
+        line.number: line.label or line.text
+        for line in lines
+        if _is_direction(line)
+        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
+    }
+    times = Counter(headings.values())
+    once = sum(
+        times[line.label] == 1 and not _SCENE.match(line.text)
+        for line in lines
+        if line.number in headings and line.label
+    )
+    again = sum(times[line.label] > 1 for line in lines if line.number in headings and line.label)
+    side_by_side = sum(
+        one.number in headings and other.number in headings and bool(one.label and other.label)
+        for one, other in pairwise(lines)
+    )
+    as_names = (once < 2 or again >= _MORE * once) and _MORE * side_by_side <= again
+    return [
+        line for line in lines if line.number not in headings or (as_names and line.label and times[line.label] > 1)
+    ]
+
+
+def note_inner_labels(script: Script) -> Script:
+    """Return a script with a note on turns whose text has labels of its own, which are not read."""
+    inner = [
+        str(number)
+        for number, turn in enumerate(script.turns, 1)
+        if len({match["number"] for match in _TAG.finditer(turn.text)} - {None}) > 1
+        or sum(_NUMBERED.match(line[:_HEAD]) is not None for line in turn.text.split("\n")) > 1
+    ]
+    if not inner:
+        return script
+    note = f"the text of turn {', '.join(inner[:5])} has labels of speakers of its own, which are read as words"
+    return replace(script, notes=(*script.notes, note))
+
+
+def _begin_turn(tag: regex.Match[str]) -> str:
+    return f"\n{VOICE}{tag['name']}{VOICE}" if tag["name"] else "\n"
 
 
 def _read_line(number: int, line: str) -> LabelledLine:
@@ -155,12 +227,30 @@ def _read_line(number: int, line: str) -> LabelledLine:
         _, name, words = line.split(VOICE, 2)
         return LabelledLine(number, line, name, words, sure=True)
     head = line[:_HEAD]
-    if match := _NUMBERED.match(head):
-        return LabelledLine(number, line, _name_number(match), line[match.end() :].strip(), sure=True)
-    if (match := _NAMED.match(head)) and len(match["name"]) <= _LONGEST_NAME:
-        role = regex.fullmatch(_ROLES, match["name"], regex.IGNORECASE) is not None
-        return LabelledLine(number, line, match["name"], line[match.end() :].strip(), sure=role)
-    return LabelledLine(number, line)
+    match, sure = _NUMBERED.match(head), True
+    if match:
+        name = _name_number(match)
+    elif (match := _NAMED.match(head)) and len(match["name"]) <= _LONGEST_NAME:
+        name = match["name"]
+        sure = regex.fullmatch(_ROLES, name, regex.IGNORECASE) is not None
+    else:
+        return LabelledLine(number, line)
+    return LabelledLine(number, line, name, strip_time(line[match.end() :]).strip(), sure, match["aside"] or "")
+
+
+def _name_by_asides(lines: list[LabelledLine]) -> list[LabelledLine]:
+    """Name speakers of one role, `Host (Ann):` and `Host (Bob):`, by what is in brackets."""
+    asides_by_label: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for line in lines:
+        asides_by_label[line.label][line.aside] += 1
+    roles = {
+        label
+        for label, asides in asides_by_label.items()
+        if regex.fullmatch(rf"{_ROLES}", label, regex.IGNORECASE)
+        and len(asides) > 1
+        and all(aside and not _SMALL_WORD.search(aside) and count > 1 for aside, count in asides.items())
+    }
+    return [replace(line, label=line.aside) if line.label in roles else line for line in lines]
 
 
 def _begins_with_tags(text: str) -> bool:
@@ -192,7 +282,7 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     if certain or (len(sure) > 1 and share >= _SOME and sure[0] <= _LONG_OPENING):
         ahead = {line.label for line in lines[: sure[0]]} & names
         alone = (f"“{name}:” is read as a speaker, although other speakers are numbered" for name in sorted(ahead))
-        return {lines[at].label for at in sure} | again | ahead, list(alone)
+        return {lines[at].label for at in sure} | (names if share == 1 else again | ahead), list(alone)
     # Names at many lines, some of them more than once.
     many = share >= _MOST or (share >= _SOME and len(again) > 1)
     recurring = again and sum(labels[label] for label in again) >= _MOST * sum(labels.values())
@@ -201,12 +291,21 @@ def _find_speakers(lines: Sequence[LabelledLine]) -> tuple[set[str], list[str]]:
     quoted = ", ".join([f"“{label}:”" for label in dict.fromkeys(line.label for line in lines) if label][:2])
     if len(lines) == len(names) == 2 and all(" " not in line.label or _ENDED.search(line.words) for line in lines):
         return names, [f"the two lines are read as turns of two speakers ({quoted}), because each begins with a name"]
-    like = sum(bool(line.label or _LOOKS_LABELLED.match(line.text[:_HEAD])) for line in lines)
-    note = (
-        f"{like} of {len(lines)} lines look like turns with a label, but are read as the words of one speaker "
-        f"({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+    heads = [match[1] if (match := _HEAD_OF_LINE.match(line.text[:_HEAD])) else "" for line in lines]
+    heads_again = {head for head, count in Counter(heads).items() if count > 1 and not _SMALL_WORD.search(head)} - {""}
+    like = sum(
+        bool(
+            line.label in (names | again)
+            or _LOOKS_LABELLED.match(line.text[:_HEAD])
+            or (len(heads_again) > 1 and head in heads_again)
+        )
+        for line, head in zip(lines, heads, strict=True)
     )
-    return set(), [note] if sure or like > max(1, len(lines) / 2) else []
+    note = (
+        f"{max(like, len(sure))} of {len(lines)} lines look like turns with a label, but are read as the words of one "
+        f"speaker ({quoted or 'without a colon'}); begin each turn with Speaker 1:, Speaker 2:, or give JSON"
+    )
+    return set(), [note] if sure or like > max(1, len(lines) / 2) or len(lines) == len(names) == 1 else []
 
 
 def _may_speak(line: LabelledLine) -> bool:
@@ -218,7 +317,7 @@ def _may_speak(line: LabelledLine) -> bool:
 
 def _is_direction(line: LabelledLine) -> bool:
     """Return whether a line is no speech: a heading, a rule, a direction in brackets, a sound."""
-    return not line.sure and bool(_HEADING.match(line.text) or _DIRECTION_ALONE.match(line.text))
+    return not line.sure and any(form.match(line.text) for form in (_HEADING, _SCENE, _DIRECTION_ALONE))
 
 
 def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list[tuple[str, str]], list[str]]:

@@ -49,7 +49,7 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
 
     Args:
         folder: holds `<language>/LC_MESSAGES/<page>.po`.
-        language: of the texts.
+        language: the language of the texts.
         pages: those that are read; by default all.
 
     Returns:

@@ -2,7 +2,42 @@
 
 from typing import Any
 
-WRITTEN = frozenset({"", "null", "NULL", "None", "NaN", "nan", "<NA>", "NaT", "NA", "N/A", "n/a", "#N/A"})
+WRITTEN = frozenset(
+    {
+        *(
+            "",
+            "null",
+            "NULL",
+            "Null",
+            "None",
+            "NaN",
+            "nan",
+            "NAN",
+            "-nan",
+            "-NaN",
+            "<NA>",
+            "NaT",
+            "NA",
+            "N/A",
+            "n/a",
+            "#N/A",
+        ),
+        *(
+            "#NA",
+            "#N/A N/A",
+            "<null>",
+            "(null)",
+            "(NULL)",
+            "\\N",
+            "undefined",
+            "1.#QNAN",
+            "1.#IND",
+            "-1.#IND",
+            "-1.#QNAN",
+        ),
+        *("#NULL!", "#VALUE!", "#REF!", "#NAME?", "#DIV/0!"),
+    }
+)
 """Texts that programs write in place of a missing value."""
 
 
@@ -15,7 +50,7 @@ def is_missing(value: Any) -> bool:
     if value is None:
         return True
     if isinstance(value, str):
-        return all(line.strip() in WRITTEN for line in value.removeprefix("\ufeff").splitlines())
+        return all(line.strip(" \t\u00a0\u200b\u2060\ufeff") in WRITTEN for line in value.splitlines())
     if hasattr(value, "__len__"):
         return False
     # NaN differs from itself, and pandas' NA has no truth.

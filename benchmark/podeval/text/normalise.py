@@ -3,17 +3,20 @@
 - `basic`, for every language: letters with their marks, and digits. What is read alike is written alike: composed and
   decomposed letters, full and half width, curly and straight apostrophes, digits of other writing, the vowel signs that
   Arabic and Hebrew may leave out (`podeval.text.characters.fold_letters`). Case and punctuation are removed; an
-  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. No accent, vowel or tone mark
-  is removed that makes another word. Whisper's own basic normaliser takes marks for spaces, and loses these words.
+  apostrophe stays inside a word, and a currency or percent sign stays, behind its number. Thousands are joined (1.000
+  and 1 000), and so are initials (z. B.). No accent, vowel or tone mark is removed that makes another word. Whisper's
+  own basic normaliser takes marks for spaces, and loses these words.
 - `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers dropped,
   accents removed), except that it also reads `&`, keeps the unit of "one" (`$1`, `1%`), reads signs of currencies,
-  degrees and minus that it would drop, and keeps `1.10.1`. Chinese: `basic`, with characters simplified and signs of
+  degrees, fractions, powers, comparison and minus that it would drop, keeps `1.10.1`, joins initials (`U.S.`) and times
+  (10:30, as it writes "ten thirty"). Chinese: `basic`, with characters simplified and signs of
   currencies read.
 - `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
   simplified characters and mainland wording.
 - `none`: only whitespace is unified.
 
-`whisper` and `basic` drop text in brackets of all kinds, and tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`);
+`whisper` and `basic` drop text in brackets of all kinds, tags (`<break time="1s"/>`, `<laughs>`, `<|music|>`), sounds
+between signs of emphasis (`*laughs*`; `*really*` stays), and the addresses of links (`[words](address)`);
 `a < b` is text, and so is what follows a bracket that is never closed. Corner brackets, 「」 and 『』, quote spoken
 words in Chinese and Japanese: only the name of a sound in them is dropped (`「笑」`). `&` is read as the word for "and"
 in the language of the text. All normalisers begin with `clean_text`. Numbers in Chinese texts are unified by
@@ -42,10 +45,21 @@ _SOUNDS = (
     "(?:[轻輕大苦微狂偷傻冷爆]{0,2}笑[声聲い]?|[音效配][乐樂楽]|掌[声聲]|鼓掌|拍手|[叹嘆][气氣息]|ため息|停[顿頓]|沉默|咳嗽?"
     "|哭[声聲泣]?|音效)"
 )
+# Sounds between signs of emphasis, as chats have them; other words there are spoken.
+_NOISES = (
+    r"(?:\w+ly\s+)?(?:laugh(?:s|ing|ter)|chuckl(?:es|ing)|giggl(?:es|ing)|sighs?|sighing|gasps?|gasping|coughs?|coughing|"
+    r"clears (?:(?:his|her|their) )?throat|sniff(?:s|les)|sobs|sobbing|groans?|groaning|yawns?|yawning|snorts|gulps|"
+    r"applause|clapping|cheering|inhales|exhales|whispers|smiles|smiling|nods|pauses)(?:\s+\w+ly)?"
+)
+_LINK = regex.compile(r"(!?)\[([^\[\]]*)\]\((?=[^\s()]*[#:./])[^\s()]*+(?:\s+[\"'][^\"'()]*[\"'])?\)")
 _BRACKETED = regex.compile(
     r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
-    rf"|「{_SOUNDS}」|『{_SOUNDS}』|[<＜]/?(?:[A-Za-z][^<>＜＞]*|\|[^<>＜＞]*|\p{{L}}[^<>＜＞\s]*)[>＞]"
+    rf"|「{_SOUNDS}」|『{_SOUNDS}』|<!--(?:(?!<!--).)*?-->|<\?[^<>]*\?>|(?<!\w)([*_~]{{1,2}}){_NOISES}\1(?!\w)"
+    # A tag has attributes or one word, or is a direction; `a<b and c>d` is text.
+    r"|[<＜]/?(?:[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=[^<>＜＞]*)?\s*/?|\|[^<>＜＞]*|\p{L}[^<>＜＞\s]*)[>＞]"
+    r"|(?<![\w)])[<＜][A-Za-z][^<>＜＞]*[>＞]",
+    regex.IGNORECASE | regex.DOTALL,
 )
 
 _WORD = regex.compile(r"[\p{L}\p{N}][^\W_]*+(?:'[^\W_]+)*+|[\p{Sc}%‰°]")
@@ -59,6 +73,19 @@ _CURRENCIES = {
     },
 }  # fmt: skip
 _UNREAD = "[¥₹₩₽₺₫₱₦฿₪₴₿]"
+_FRACTIONS = {
+    "½": "a half",
+    "¼": "a quarter",
+    "¾": "three quarters",
+    "⅓": "a third",
+    "⅔": "two thirds",
+    "⅛": "an eighth",
+}
+_SIGNS = {
+    "<": "less than", ">": "greater than", "=": "equals", "×": "times", "÷": "divided by",
+    "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
+}  # fmt: skip
+_POWERS = {"²": " squared", "³": " cubed"}
 # Signs in words, or behind their number, before the text is cut into words: those that would be dropped.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
@@ -69,10 +96,13 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"°\s?c\b"), " degrees celsius "),
         (re.compile(r"°\s?f\b"), " degrees fahrenheit "),
         (re.compile("°"), " degrees "),
-        (re.compile(r"(?<=[\w)]) < (?=[\w(])"), " less than "),
-        (re.compile(r"(?<=[\w)]) > (?=[\w(])"), " greater than "),
+        (re.compile(r"(?<=[\w)])(?: ([<>=]) | ?([×÷≤≥≠]) ?)(?=[\w(])"), lambda m: f" {_SIGNS[m[1] or m[2]]} "),
+        (re.compile(r"#(?=\d)"), "number "),
         (re.compile(r"(?<!\S)[-−](?=\d)"), "minus "),
         (re.compile(r"\b([ap])\. ?m\b\.?"), r"\1m"),
+        (re.compile(r"\b[a-z]\.(?: ?[a-z]\.)+"), lambda initials: re.sub(r"[. ]", "", initials[0]) + " "),
+        # "Ten thirty" becomes 1030.
+        (re.compile(r"(?<=\d):(?=\d\d\b)"), ""),
         # OpenAI's normaliser searches a run of spaces from each of them, and a bracket's end from each that is left.
         (re.compile(r"[\[\]()<>\s]+"), " "),
         # It fails at numbers of some thousand digits, which nobody says.
@@ -85,7 +115,24 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (regex.compile(r"(\d[\d.]*)\s*‰"), r"千分之\1"),
         (regex.compile(r"[\W_]+"), " "),
     ),
-    "basic": ((regex.compile(r"(?<!\d\s*)(\p{Sc})\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),),
+    "basic": (
+        (regex.compile(r"(?<!\d\s*)(\p{Sc}|[%‰]\s*(?=\d+(?!\s*%)))\s*(\d(?:[\d.,]*\d)?)"), r" \2 \1 "),
+        # The thousands of a number, which languages part by a point, a comma, a space or an apostrophe.
+        (re.compile(r"(?<![\d.,])\d{1,3}([ .,'])\d{3}(?:\1\d{3})*(?!\d)"), lambda m: re.sub(r"\D", "", m[0])),
+        (regex.compile(r"(?<!\p{L})\p{L}\.(?: ?\p{L}\.)+"), lambda m: re.sub(r"[. ]", "", m[0]) + " "),
+    ),
+    # Characters that lose their meaning where they are written in the usual way.
+    "signs": (
+        (re.compile(r"(?<=\d)º"), "°"),
+        (re.compile("№"), "number "),
+        (re.compile(r"\b([Cc])\+\+"), r"\1 plus plus"),
+        (re.compile(r"\b([A-Ga-g])#"), r"\1 sharp"),
+        (re.compile(r"(?<=\d)\s*½"), ".5"),
+        (re.compile(r"(?<=\d)\s*([¼¾⅓⅔⅛])"), lambda m: f" and {_FRACTIONS[m[1]]}"),
+        (re.compile(r"[½¼¾⅓⅔⅛]"), lambda m: f" {_FRACTIONS[m[0]].removeprefix('a ')} "),
+        (re.compile(r"(?<=\d)[²³]|(?<=\b[A-Za-z])[²³]|(?<=\b[A-Za-z]{2})[²³]"), lambda m: _POWERS[m[0]]),
+        (re.compile(r"(?<=[^\W\d_]{3})[¹²³⁰⁴-⁹]+"), ""),
+    ),
 }
 # A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
@@ -127,11 +174,21 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper", writ
         raise BadInput(f"normaliser must be one of {', '.join(get_args(Normaliser))}, not {normaliser!r}")
     text = clean_text(text)
     if normaliser in _DROPS_BRACKETS:
-        text = drop_bracketed(text)
-        if "&" in text or "\uff06" in text:
-            code = written_in or (normaliser == "basic" and identify_language(text).code) or language
-            text = re.sub("[&\uff06](?:amp;)?", f" {name_conjunction(code)} ", text)
+        text = keep_spoken(text, written_in or (None if normaliser == "basic" else language))
     return " ".join(_NORMALISERS[normaliser](text, language).split())
+
+
+def keep_spoken(text: str, language: str | None = None) -> str:
+    """Return what is said of a text: nothing in brackets and tags, and the word for `&`.
+
+    Args:
+        text: any text.
+        language: the code of the language in which `&` is read; None for that of the text.
+    """
+    text = drop_bracketed(_read_links(text))
+    if "&" in text or "\uff06" in text:
+        text = re.sub("[&\uff06]", f" {name_conjunction(language or identify_language(text).code or 'en')} ", text)
+    return text
 
 
 @cache
@@ -148,17 +205,23 @@ def name_conjunction(language: str) -> str:
 
 
 def drop_bracketed(text: str) -> str:
-    """Replace text in brackets, and tags, by spaces; signs of pairs that are not closed stay."""
+    """Replace text in brackets, and tags, by as many spaces; signs of pairs that are not closed stay."""
     # Brackets may be inside each other.
     for _ in range(5):
-        before, text = text, _BRACKETED.sub(" ", text)
+        before, text = text, _BRACKETED.sub(lambda unspoken: " " * len(unspoken[0]), text)
         if before == text:
             break
     return text
 
 
+def _read_links(text: str) -> str:
+    """Return the words of links in Markdown, without addresses and pictures."""
+    return _LINK.sub(lambda link: " " if link[1] else link[2], text) if "](" in text else text
+
+
 def compute_bracketed_share(text: str, normaliser: str = "whisper") -> float:
     """Return the share of a text's letters and digits, 0 to 1, that the normaliser drops as bracketed."""
+    text = _read_links(text)
     letters = sum(map(str.isalnum, text)) if normaliser in _DROPS_BRACKETS else 0
     return 1 - sum(map(str.isalnum, drop_bracketed(text))) / letters if letters else 0.0
 
@@ -174,7 +237,7 @@ def _normalise_as_whisper(text: str, language: Language) -> str:
         return _read_signs(fold_letters(simplify(text)), "zh")
     refuse_endless(text)
     try:
-        words = _load_english_normaliser()(_read_signs(fold_letters(text), "en")).split()
+        words = _load_english_normaliser()(_read_signs(fold_letters(_read_signs(text, "signs")), "en")).split()
     except AssertionError:
         # It joins digits across commas, accents and what it drops, and asserts that the number can be parsed.
         raise BadInput("the text contains a number with thousands of digits; shorten it") from None

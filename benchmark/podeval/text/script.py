@@ -19,19 +19,40 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
+from podeval.text.markup import strip_tags
+from podeval.text.missing_value import is_missing
 
+# Names of keys without case, spaces, hyphens and underscores; of several, the first counts.
 _TURN_LIST_KEYS = (
-    "turns", "dialogue", "content", "transcript", "script", "conversation", "messages", "segments", "utterances",
-    "inputs", "lines",
+    "turns", "dialogue", "content", "transcript", "script", "conversation", "conversations", "messages", "segments",
+    "utterances", "inputs", "lines", "audiosegments", "monologues", "phrases", "recognizedphrases", "sentences",
+    "transcription", "events",
 )  # fmt: skip
-_SPEAKER_KEYS = ("speaker", "role", "name", "speaker_name", "character", "voice", "speaker_id", "voice_id")
-_TEXT_KEYS = ("text", "content", "speaking_content", "dialogue", "line", "utterance")
+_SPEAKER_KEYS = (
+    "speaker", "speakername", "name", "character", "speakerlabel", "speakerid", "role", "who", "author", "from", "host",
+    "persona", "voice", "voiceid",
+)  # fmt: skip
+_TEXT_KEYS = (
+    "text", "content", "speakingcontent", "dialogue", "line", "utterance", "transcript", "message", "body", "value",
+    "sentence", "speech", "display", "utf8", "says", "words", "word",
+)  # fmt: skip
+# Where a recogniser has several results of a stretch, and the words of one.
+_ALTERNATIVES, _PARTS = ("alternatives", "nbest"), ("elements", "segs")
+# Lists of recognisers, whose entries need no speaker, and keys of the times of an entry.
+_RECOGNISED = frozenset(
+    ("segments", "utterances", "phrases", "recognizedphrases", "sentences", "transcription", "events")
+)
+_TIMES = frozenset(("start", "starttime", "duration", "timestamp", "timestamps", "offset"))
+# What contains no turns: single words, and what is said of them.
+_NO_TURNS = frozenset(("words", "items", "wordsegments", "metadata", "speakers", "speakerlabels"))
 # Whose turns a recogniser's segments are that name no speaker.
 _UNKNOWN = "unknown speaker"
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
-_LOOKS_LIKE_JSON = re.compile(r"""\s*(\{\s*["'}]|\[\s*[{\[\]])""")
-# A block of code and a few words of a model around it.
-_FENCED = re.compile(r"\A[^`]{0,300}```\w*[ \t]*\r?\n([^`]*)\n[ \t]*```[^`]{0,300}\Z")
+_JSON = r"""(?:\{\s*["'}]|\[\s*[{\[\]])"""
+_LOOKS_LIKE_JSON = re.compile(rf"\s*{_JSON}")
+# JSON among a few words of a model, or in a block of code.
+_EMBEDDED = re.compile(rf"\A[^{{}}]{{0,300}}?(?={_JSON})")
+_MOST_BEHIND = 300
 # What other readers may take for the beginning of a turn: some words and a colon.
 _LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
@@ -111,10 +132,19 @@ class Script:
         data = read_source(source)
         if isinstance(data, str):
             return cls.from_turns([("1", data)])
-        turns = [_parse_turn(entry, number) for number, entry in enumerate(data, start=1)]
+        # Entries without speaker and words are music, pauses, or about the script.
+        empty = [at for at, entry in enumerate(data, 1) if isinstance(entry, Mapping) and entry and _is_empty(entry)]
+        empty = empty if len(empty) < len(data) else []
+        turns = [_parse_turn(entry, number) for number, entry in enumerate(data, 1) if number not in empty]
         unknown = sum(turn.speaker == _UNKNOWN for turn in turns)
-        note = [f"{unknown} segments name no speaker and are read as turns of “{_UNKNOWN}”"] if unknown else []
-        return cls.from_turns([(turn.speaker, turn.text) for turn in turns], note)
+        system = {"system", "user"} <= {turn.speaker.lower() for turn in turns}
+        noted = {
+            f"{unknown} of the turns name no speaker and are read as turns of “{_UNKNOWN}”": unknown,
+            f"entries without a speaker and words are left out: {', '.join(map(str, empty[:5]))}": empty,
+            "what the role “system” says is left out": system,
+        }
+        spoken = [(turn.speaker, turn.text) for turn in turns if not (system and turn.speaker.lower() == "system")]
+        return cls.from_turns(spoken, [note for note, is_so in noted.items() if is_so])
 
     @classmethod
     def from_turns(cls, turns: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> "Script":
@@ -124,7 +154,8 @@ class Script:
             BadInput: there are no words at all, or more characters than podeval reads.
         """
         refuse_longer(sum(len(text) for _, text in turns))
-        if not any(text.strip() for _, text in turns):
+        turns = [(speaker, strip_tags(text)) for speaker, text in turns]
+        if all(is_missing(text) for _, text in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
         lost = sum(text.count("\ufffd") for _, text in turns)
         note = f"{lost} characters of the text are \ufffd, because a program could not read them; export it again"
@@ -145,40 +176,123 @@ def read_source(source: "str | Mapping[str, Any] | Iterable[Any]") -> "str | lis
     if isinstance(source, str):
         refuse_longer(len(source))
     data = _read(source) if isinstance(source, str) else source
-    if not isinstance(data, Mapping):
-        return data if isinstance(data, str) else list(data)
-    key = next((key for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), None)
-    if key is None:
-        texts = (data[key] for key in (*_TURN_LIST_KEYS, *_TEXT_KEYS) if isinstance(data.get(key), str))
-        return next(map(clean_text, texts), [data]) if data.keys().isdisjoint(_SPEAKER_KEYS) else [data]
-    entries = list(data[key])
-    if key != "segments" or not all(
-        isinstance(each, Mapping) and isinstance(each.get("text"), str) for each in entries
-    ):
+    if isinstance(data, str):
+        return data
+    entries = _find_entries(data if isinstance(data, Mapping) else list(data))
+    if entries is not None:
         return entries
-    # A recogniser tells the speakers of its segments apart, of some of them, or of none.
-    if any(each.get("speaker") for each in entries):
-        return [(each.get("speaker") or _UNKNOWN, each["text"].strip()) for each in entries]
-    return clean_text(" ".join(each["text"].strip() for each in entries))
+    return [data] if isinstance(data, Mapping) else list(data)
+
+
+def _name_fields(entry: Mapping[Any, Any]) -> dict[str, Any]:
+    return {re.sub(r"[\W_]+", "", str(key)).lower(): value for key, value in entry.items()}
+
+
+def _find_entries(data: Any) -> "str | list[Any] | None":
+    """Find the turns in data, or their text if they have no speakers; None if there are none."""
+    if isinstance(data, list | tuple):
+        if any(
+            isinstance(one, Turn)
+            or (isinstance(one, Mapping) and (_find_speaker(one) is not None or _is_name_with_words(one)))
+            for one in data
+        ):
+            return list(data)
+        timed = all(isinstance(one, Mapping) and not _TIMES.isdisjoint(_name_fields(one)) for one in data)
+        if timed and (text := _join_texts(data)):
+            return text
+        nested = (one for one in data if isinstance(one, Mapping) and {"text", "content"}.isdisjoint(_name_fields(one)))
+        parts = [part for one in nested if (part := _find_entries(one))]
+        texts = [part for part in parts if isinstance(part, str)]
+        if len(texts) == len(parts):
+            return " ".join(texts) or None
+        return [turn for part in parts for turn in ([part] if isinstance(part, str) else part)]
+    if not isinstance(data, Mapping):
+        return None
+    fields = _name_fields(data)
+    if isinstance(speakers := _find_speaker(data), list | tuple):
+        # Columns of a table.
+        texts = next((fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), list | tuple)), [])
+        return list(zip(speakers, texts, strict=False)) if len(texts) == len(speakers) else None
+    for key in _TURN_LIST_KEYS:
+        if isinstance(entries := fields.get(key), list | tuple) and entries:
+            recognised = key in _RECOGNISED and all(isinstance(one, Mapping) for one in entries)
+            has_speaker = [not recognised or _find_speaker(one) is not None for one in entries]
+            if not any(has_speaker):
+                return _join_texts(entries)
+            return [one if is_so else {**one, "speaker": ""} for one, is_so in zip(entries, has_speaker, strict=True)]
+    text = _find_text(data)
+    if isinstance(text, str):
+        return None if speakers is not None else clean_text(text)
+    inside = [value for key, value in fields.items() if key not in _NO_TURNS and isinstance(value, Mapping | list)]
+    parts = [part for value in inside if (part := _find_entries(value))]
+    return next((part for part in parts if isinstance(part, list)), next(iter(parts), None))
+
+
+def _find_speaker(entry: Mapping[Any, Any]) -> Any:
+    fields = _name_fields(entry)
+    return next((fields[key] for key in _SPEAKER_KEYS if key in fields), None)
+
+
+def _find_text(entry: Mapping[Any, Any]) -> Any:
+    """Find the text of a turn, which may be in parts; a value that is no text is returned as it is."""
+    fields = _name_fields(entry)
+    for key in _ALTERNATIVES:
+        if isinstance(best := fields.get(key), list) and best and isinstance(best[0], Mapping):
+            return _find_text(best[0])
+    for key in _PARTS:
+        if isinstance(fields.get(key), list):
+            return "".join(str(_find_text(part) or "") for part in fields[key] if isinstance(part, Mapping))
+    text = next((fields[key] for key in (*_TEXT_KEYS, *_TURN_LIST_KEYS) if key in fields), None)
+    parts = [_find_text(part) if isinstance(part, Mapping) else part for part in text] if isinstance(text, list) else []
+    return " ".join(parts) if parts and all(isinstance(part, str) for part in parts) else text
+
+
+def _is_name_with_words(entry: Mapping[Any, Any]) -> bool:
+    return (
+        len(entry) == 1
+        and {*_TEXT_KEYS, *_SPEAKER_KEYS}.isdisjoint(_name_fields(entry))
+        and isinstance(next(iter(entry.values())), str)
+    )
+
+
+def _is_empty(entry: Mapping[Any, Any]) -> bool:
+    return _find_speaker(entry) is None and _find_text(entry) is None and len(entry) > 1
+
+
+def _join_texts(entries: Iterable[Mapping[Any, Any]]) -> str | None:
+    texts = [_find_text(one) for one in entries]
+    return clean_text(" ".join(map(str.strip, texts))) if all(isinstance(text, str) for text in texts) else None
 
 
 def _read(text: str) -> Any:
     """Read the text as JSON or JSON lines; any other text is returned clean."""
     text = text.lstrip("\ufeff")
-    fenced = _FENCED.match(text)
-    text = fenced[1] if fenced and _LOOKS_LIKE_JSON.match(fenced[1]) else text
-    if not _LOOKS_LIKE_JSON.match(text):
+    if text.lstrip().startswith(('"', '["')):
+        # A text, or a list of texts or pairs a line, that a program has written as JSON; or a quotation.
+        try:
+            data = [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
+        except (ValueError, RecursionError):
+            return clean_text(text)
+        if all(isinstance(one, str) for one in data):
+            return _read("\n".join(data)) if len(data) > 1 or data[0] != text else clean_text(text)
+        return data
+    if not (before := _EMBEDDED.match(text)):
         return clean_text(text)
+    looks, broken = _LOOKS_LIKE_JSON.match(text) is not None, None
     try:
-        return json.loads(text)
+        data, end = json.JSONDecoder().raw_decode(text, before.end())
+        if len(text[end:].strip()) <= (_MOST_BEHIND if _find_entries(data) else 0):
+            return data
     except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error
     try:
         # Other line ends may be in a text; a carriage return may not.
         return [json.loads(line) for line in re.split(r"[\r\n]+", text) if line.strip()]
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        if not looks:
+            return clean_text(text)
         # Never read it as words: the brackets and keys of a truncated script would be scored as vocabulary.
-        raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
+        raise BadInput(f"the script looks like JSON but cannot be read as such: {broken or error}") from None
 
 
 def _parse_turn(entry: Any, number: int) -> Turn:
@@ -188,18 +302,22 @@ def _parse_turn(entry: Any, number: int) -> Turn:
         entry = dict(zip(("speaker", "text"), entry, strict=True))
     if not isinstance(entry, Mapping):
         raise BadInput(f"turn {number} of the script is not an object with a speaker and a text: {repr(entry)[:80]}")
-    speaker = next((entry[key] for key in _SPEAKER_KEYS if key in entry), None)
-    text = next((entry[key] for key in _TEXT_KEYS if key in entry), None)
-    if (
-        isinstance(text, list)
-        and text
-        and all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in text)
-    ):
-        # The parts of a chat message.
-        text = " ".join(part["text"] for part in text)
+    speaker, text = _find_speaker(entry), _find_text(entry)
+    if _is_name_with_words(entry):
+        speaker, text = next(iter(entry.items()))
+    if isinstance(speaker, Mapping):
+        speaker = _find_speaker(speaker)
+    names_one = not {*_SPEAKER_KEYS}.isdisjoint(_name_fields(entry))
+    if names_one and (speaker is None or is_missing(speaker)):
+        speaker = _UNKNOWN
+    if isinstance(speaker, float) and speaker.is_integer():
+        speaker = int(speaker)
+    if speaker is not None and is_missing(text) and str(text).strip():
+        raise BadInput(f"turn {number} of the script needs a text; {str(speaker)[:40]!r} has {text!r} in its place")
     if speaker is None or isinstance(speaker, Mapping | list) or not isinstance(text, str):
         raise BadInput(
             f"turn {number} of the script needs a speaker ({', '.join(_SPEAKER_KEYS)}) and a text "
             f"({', '.join(_TEXT_KEYS)}); it has {', '.join(sorted(map(str, entry))) or 'nothing'}"
         )
-    return Turn(clean_text(str(speaker)), clean_text(text))
+    # Recognisers begin the text of a segment with a space.
+    return Turn(clean_text(str(speaker)), clean_text(text).lstrip())

@@ -15,8 +15,9 @@ import regex
 
 from podeval.errors import BadInput
 from podeval.text.characters import HAN, clean_text
-from podeval.text.labelled_turns import read_labels
+from podeval.text.labelled_turns import note_inner_labels, read_labels
 from podeval.text.language import identify_language
+from podeval.text.reasoning import strip_reasoning
 from podeval.text.script import Script, read_source
 from podeval.text.tokens import Language, check_language, detect_language, is_unspaced
 
@@ -51,18 +52,6 @@ class Minutes:
     most: float
 
 
-def strip_reasoning(answer: str) -> str:
-    """Strip a model's reasoning from its answer: keep what `<answer>` holds, else what follows `</think>`, else all."""
-    # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
-    rest = answer.rpartition("</think>")[2]
-    for text in (rest, answer):
-        _, begin, after = text.partition("<answer>")
-        content, end, _ = after.partition("</answer>")
-        if begin and end:
-            return content.strip()
-    return rest.strip()
-
-
 def read_script(text: str) -> Script:
     """Read the turns of a script in the form `Host 1: …`; a line without a label continues the turn before it.
 
@@ -91,7 +80,7 @@ def read_any_script(source: Any) -> Script:
         return source
     data = read_source(source)
     if not isinstance(data, str):
-        return Script.parse(data)
+        return note_inner_labels(Script.parse(data))
     text = strip_reasoning(data)
     if not text and data.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")

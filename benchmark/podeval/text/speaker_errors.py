@@ -48,8 +48,8 @@ def count_cp_errors(reference: Mapping[str, Sequence[str]], heard: Mapping[str, 
     """Count the errors of cpWER.
 
     Args:
-        reference: by speaker its words in order; characters for cpCER.
-        heard: by voice what it says.
+        reference: the words of each speaker in order; characters for cpCER.
+        heard: the words of each voice.
     """
     return _assign_and_count(reference, heard, lambda said, meant: Levenshtein.distance(said, meant))
 
@@ -60,8 +60,8 @@ def count_tcp_errors(
     """Count the errors of tcpWER.
 
     Args:
-        reference: by speaker its words in order, with their times.
-        heard: by voice what it says; of a word's time the middle counts.
+        reference: the words of each speaker in order, with their times.
+        heard: the words of each voice; of a word's time the middle counts.
         collar: seconds by which that middle is widened on both sides.
     """
     return _assign_and_count(reference, heard, lambda meant, said: _count_within(meant, said, collar))

@@ -26,10 +26,19 @@ _OTHER_FORMS = {
         r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!--.*?-->\s*)?<tt[\s>]", re.DOTALL
     ): "TTML subtitles; export them as SRT or VTT",
     re.compile(r"\s*(?:<!DOCTYPE html|<html[\s>])", re.IGNORECASE): "a web page; save its text",
-    re.compile(r"\s*\|?\s*\"?(?:speaker|role|name)\"?\s*[,;\t|]\s*\"?(?:text|content|words|line)\b", re.IGNORECASE): (
-        "a table; write its rows as JSON, each with speaker and text"
-    ),
-    re.compile(r"\s*-\s*(?:speaker|role)\s*:"): "YAML; write it as JSON",
+    re.compile(
+        r"(?=[^\n]*\b(?:speaker|role|name|host|character)(?:_\w+)?\b)(?=[^\n]*\b(?:text|content|words|lines?|dialogue|utterance|transcript)\b)"
+        r"[ ]*\|?(?:[ ]*\"?\w+\"?[ ]*[,;\t|])+[ ]*\"?\w*\"?[ ]*\|?[ ]*(?:\n|$)",
+        re.IGNORECASE,
+    ): "a table; write its rows as JSON, each with speaker and text",
+    re.compile(
+        r"(?:[^\n]*\n)?\s*-?\s*(?:speaker|role|name)\s*:[^\n]*\n\s+(?:text|content|line|dialogue)\s*:"
+    ): "YAML; write it as JSON",
+    re.compile(
+        r"\s*SPEAKER \S+ \d+ [\d.]+ [\d.]+ <NA>"
+    ): "RTTM, which has the times of speakers and no words; export a transcript",
+    re.compile(r"\s*\S+ [\dA-Z] \S+ \d+\.\d+ \d+\.\d+ (?:\S+ |<)"): "STM or CTM; write it as JSON or SRT",
+    re.compile(r"\s*%PDF-"): "a PDF; save its text",
     re.compile(r"\s*\{\\rtf"): "rich text (RTF); save it as plain text",
 }
 

@@ -9,6 +9,11 @@ from pathlib import Path
 from podeval.errors import BadInput, find_address
 from podeval.text.characters import clean_text
 
+# The mark of UTF-32 begins with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
 _SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md", ".srt", ".vtt")
 
 
@@ -37,7 +42,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(content: bytes, name: str) -> str:
-    """Decode the content of a text file: UTF-8, or UTF-16 with a byte order mark; as clean as `read_text`.
+    """Decode the content of a text file: UTF-8, or UTF-16 or UTF-32 with a byte order mark; as clean as `read_text`.
 
     Args:
         content: the file's bytes.
@@ -47,7 +52,7 @@ def decode_text(content: bytes, name: str) -> str:
         BadInput: the content is not text.
     """
     try:
-        text = content.decode("utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig")
+        text = content.decode(next((codec for mark, codec in _MARKS.items() if content.startswith(mark)), "utf-8-sig"))
     except UnicodeDecodeError as error:
         raise BadInput(f"{name} cannot be read as UTF-8 text ({error}); save it as plain text or JSON") from None
     if "\x00" in text:

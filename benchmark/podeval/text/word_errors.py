@@ -9,14 +9,16 @@ The raw values are of the texts as they stand, case and punctuation included, as
 only whitespace is unified, because for jiwer a line break between two words would join them.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, cast
 
 import jiwer
+import regex
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
-from podeval.text.characters import clean_text
+from podeval.text.characters import clean_text, fold_letters
 from podeval.text.language import identify_language
 from podeval.text.normalise import normalise
 from podeval.text.spoken_numbers import say_alike
@@ -25,6 +27,7 @@ from podeval.text.tokens import check_language, is_unspaced
 Edit = Literal["equal", "substitute", "delete", "insert"]
 
 _CHARACTERS_PER_ERROR = 5
+_COMPOUND = regex.compile(r"\w+(?:\u200c\w+)+")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
     read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
     code = (identify_language(both).code or "en") if read_by_language else None
     expected, transcript = (normalise(text, language, normaliser, code) for text in pair)
+    # Where Persian joins the parts of a word (by U+200C), others type a space or nothing.
+    if normaliser == "basic" and (
+        compounds := {tuple(fold_letters(" ".join(word.split("\u200c"))).split()) for word in _COMPOUND.findall(both)}
+    ):
+        expected, transcript = _join_parts(expected, compounds), _join_parts(transcript, compounds)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
@@ -114,6 +122,17 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         reference_length=length,
         chunks=_read_chunks(outcome, " " if words else ""),
     )
+
+
+def _join_parts(plain: str, compounds: Collection[tuple[str, ...]]) -> str:
+    """Join the words of a normalised text that are the parts of a compound."""
+    words, joined, at = plain.split(), list[str](), 0
+    longest = max(map(len, compounds), default=1)
+    while at < len(words):
+        count = next((size for size in range(longest, 1, -1) if tuple(words[at : at + size]) in compounds), 1)
+        joined.append("".join(words[at : at + count]))
+        at += count
+    return " ".join(joined)
 
 
 def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:

@@ -72,7 +72,7 @@ def read_yaml_file(path: Path, *, trusted: bool = False) -> Any:
     """Read a file of YAML as plain data.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         trusted: whether it is the operator's own and may be as large as it likes.
 
     Raises:

@@ -22,8 +22,8 @@ from podeval.audio.resample import resample
 from podeval.systems import registry
 from podeval.text.script import Script
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "studies"))
-from distortions import mix_music
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from studies.distortions import mix_music
 
 RATE = 24_000
 PHONE_BELOW_SPEECH_DB = 10.0

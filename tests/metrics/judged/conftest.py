@@ -1,10 +1,8 @@
 """A judge for tests: the scripted server of tests/judges, which is told by prompt and inputs what to answer."""
 
-import importlib.util
 import json
 import re
 import string
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,20 +13,9 @@ import pytest
 from podeval.judges.prompt import Prompt
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.prompts import list_all_prompts
+from tests.fakes import scripted_server
 
 _MATERIAL = re.compile(r"\nBEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2\n", re.DOTALL)
-
-
-def _server_module() -> Any:
-    if "scripted_server" not in sys.modules:
-        path = Path(__file__).parents[2] / "judges" / "scripted_server.py"
-        spec = importlib.util.spec_from_file_location("scripted_server", path)
-        assert spec
-        assert spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["scripted_server"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["scripted_server"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +69,6 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     """Start a judge that answers by `answer(question)`, data or text as it is; `hears` is for its YAML file."""
     monkeypatch.delenv("PODEVAL_JUDGE_KEY", raising=False)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    module = _server_module()
     running: list[Any] = []
 
     def start(answer: Callable[[Question], Any], *, hears: bool | None = None) -> ScriptedJudge:
@@ -92,9 +78,9 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             question = read_back(call.body)
             made.questions.append(question)
             said = answer(question)
-            return module.Answer(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
+            return scripted_server.Answer(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
 
-        server = module.ScriptedServer(script).__enter__()
+        server = scripted_server.ScriptedServer(script).__enter__()
         running.append(server)
         name = f"scripted@{server.url}"
         if hears is not None:

@@ -1,13 +1,12 @@
 """Every judged benchmark has anchors, and judges with planted faults get their order wrong where a sound one does not.
 
-The answers are replayed from records, and two versions of a judge are linked by what both gave the anchors.
+The answers are replayed from records.
 """
 
 import base64
 import io
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,10 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.benchmarks.anchors import BATTLE, Anchor, read_anchors
 from podeval.errors import BadInput, PodevalError
-from podeval.leaderboard.judge_anchors import AnchorFinding, probe_anchors
-from podeval.leaderboard.judge_versions import link_versions, pair_versions
 from podeval.metrics import catalogue
-from podeval.metrics.judge_answers import read_answers
 from podeval.metrics.judge_use import JudgeConfig
+from podeval.validation.judge_check import BATTLE, Anchor, CheckFinding, check_anchors, read_anchors
 
 FILLERS = ("that is right", "interesting indeed", "确实是这样", "非常有意思")
 HELPS = [
@@ -148,23 +144,23 @@ def test_a_sound_judge_is_not_accused_and_one_that_sees_nothing_or_the_contrary_
     # Clips take time to send, and four of ten would show nothing: those of the benchmark of sound are asked by one.
     anchors = few(name, 4 if name == "lfs_bench" else 10)
 
-    def probed(sense: Callable[[float], float]) -> list[AnchorFinding]:
+    def probed(sense: Callable[[float], float]) -> list[CheckFinding]:
         made = judge(answering(sense), hears=True)
-        findings = probe_anchors(made.bench, anchors)
+        findings = check_anchors(made.bench, anchors)
         asked = len(made.questions)
-        assert probe_anchors(made.bench, anchors) == findings
+        assert check_anchors(made.bench, anchors) == findings
         assert len(made.questions) == asked, "the records give the same without a question"
         return findings
 
     sound = probed(lambda quality: quality)
     metrics = {anchor.metric for anchor in anchors}
-    assert {finding.metric for finding in sound} == metrics
-    assert all(finding.wrong.value == 0 and not finding.unanswered for finding in sound), [f.says for f in sound]
-    assert not any(finding.accused for finding in sound)
+    assert {finding.kind for finding in sound} == metrics
+    assert all(finding.errors.value == 0 and not finding.unanswered for finding in sound), [f.sentence for f in sound]
+    assert not any(finding.failed for finding in sound)
     for fault in (lambda quality: 0.75, lambda quality: 1 - quality):
         findings = probed(fault)
-        assert all(finding.wrong.value == 1 and finding.accused for finding in findings), [f.says for f in findings]
-        assert "does not tell the better anchor" in findings[0].says
+        assert all(finding.errors.value == 1 and finding.failed for finding in findings), [f.sentence for f in findings]
+        assert "does not recognise the better anchor" in findings[0].sentence
 
 
 def test_a_judge_that_errs_once_in_ten_is_not_accused(judge: Callable[..., Any]) -> None:
@@ -178,27 +174,9 @@ def test_a_judge_that_errs_once_in_ten_is_not_accused(judge: Callable[..., Any])
                 verdict["met"] = 1
         return answer
 
-    (finding,) = probe_anchors(judge(errs).bench, anchors)
-    assert finding.wrong.value == pytest.approx(0.1)
-    assert not finding.accused
-
-
-def test_two_versions_of_a_judge_are_linked_by_the_anchors_and_only_drift_is_seen(judge: Callable[..., Any]) -> None:
-    """Both know the order; one of them marks everything lower."""
-    anchors = [anchor for anchor in few("podbench", 10) if anchor.metric == "script_quality"]
-    folders: list[Path] = []
-    for mildness in (1.0, 0.8):
-        made = judge(answering(lambda quality, mildness=mildness: mildness * (0.4 + 0.6 * quality)))  # type: ignore[misc]
-        (finding,) = probe_anchors(made.bench, anchors)
-        assert not finding.accused
-        folders.append(Path(made.bench.records))
-    old, new = (read_answers([folder])[0] for folder in folders)
-    links = {link.measure: link.link for link in link_versions(old, new)}
-    drifted = next(link for measure, link in links.items() if measure == "substance.score")
-    assert drifted.drifted
-    assert drifted.drift.mean < 0
-    assert drifted.drift.n == 30
-    assert not any(link.link.drifted for link in link_versions(old, old))
+    (finding,) = check_anchors(judge(errs).bench, anchors)
+    assert finding.errors.value == pytest.approx(0.1)
+    assert not finding.failed
 
 
 def test_anchors_are_pinned_and_a_benchmark_without_them_says_so(judge: Callable[..., Any]) -> None:
@@ -208,20 +186,4 @@ def test_anchors_are_pinned_and_a_benchmark_without_them_says_so(judge: Callable
     with pytest.raises(PodevalError, match="its benchmark pins"):
         read_anchors(pinned.model_copy(update={"anchors": changed}))
     with pytest.raises(BadInput, match="has no anchors"):
-        probe_anchors(JudgeConfig("x@http://127.0.0.1:1/v1"), read_anchors(pinned.model_copy(update={"anchors": None})))
-    with pytest.raises(ValueError, match="are the same"):
-        Anchor(id="a", metric="m", key="k", levels=({"script": "x"}, {"script": "x"}))
-
-
-def test_versions_are_paired_by_the_way_in_which_answers_are_drawn(judge: Callable[..., Any], tmp_path: Path) -> None:
-    """Prosody is asked at temperature 1, the rest at 0: two judges in one folder, of one model."""
-    anchors = [one for one in few("lfs_bench", 1) if one.metric != "expressive_hierarchy"]
-    made = judge(answering(lambda quality: quality), hears=True)
-    probe_anchors(made.bench, anchors)
-    judges = read_answers([Path(made.bench.records)])
-    assert len(judges) == 2
-    assert pair_versions(judges, list(reversed(judges))) == [(one, one) for one in judges]
-    with pytest.raises(BadInput, match="drew their answers in different ways"):
-        pair_versions(judges[:1], judges[1:])
-    with pytest.raises(BadInput, match="are of several judges"):
-        pair_versions([judges[0], judges[0]], judges)
+        check_anchors(JudgeConfig("x@http://127.0.0.1:1/v1"), read_anchors(pinned.model_copy(update={"anchors": None})))

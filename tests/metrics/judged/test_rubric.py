@@ -137,7 +137,7 @@ def test_a_judge_that_hears_gets_every_turn_s_audio_in_its_place(
 def test_a_judge_that_does_not_hear_is_named_as_the_cause(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
     found = scored([heard], judge(verdicts(MET), hears=False).bench, modality="audio")
     assert found["items"][0]["cause"] == "ours"
-    assert "not said to hear audio" in found["items"][0]["reason"]
+    assert "not said to hear audio" in found["items"][0]["unscored"]
 
 
 def test_an_answer_that_is_missing_is_the_system_s_fault(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ def test_an_answer_that_is_missing_is_the_system_s_fault(judge: Callable[..., An
     absent = {**heard, "turns": [{**heard["turns"][0], "answer_audio": None}]}
     read, unheard = scored([silent], made.bench), scored([lost, absent], made.bench, modality="audio")
     assert [item["cause"] for item in (*read["items"], *unheard["items"])] == ["system"] * 3
-    assert "answer of turn 2 has no words" in read["items"][0]["reason"]
+    assert "answer of turn 2 has no words" in read["items"][0]["unscored"]
     assert made.questions == []
 
 
@@ -200,7 +200,7 @@ def test_wrong_verdicts_are_asked_again_and_then_unscored(
     made = judge(lambda question: wrong)
     found = scored([dialogue(sample=0)], made.bench)
     assert (found["scored"], found["unscored"]) == (0, 1)
-    assert told in found["items"][0]["reason"]
+    assert told in found["items"][0]["unscored"]
     assert len(made.questions) == 3
 
 

@@ -1,8 +1,5 @@
 """The pages of submissions over a database and a board of their own, with the benchmark `ten`."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,22 +12,18 @@ from podeval.arena import Arena
 from podeval.metrics import catalogue
 from podeval.store.database import Database
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
-
 if TYPE_CHECKING:
-    from submit_fixture import Build, People
+    from tests.space.submit_fixture import Build, People
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark `ten`."""
-    from submit_fixture import FIXTURES
+    from tests.fakes import tiny_worker
 
-    module: ModuleType = FIXTURES.beside("tiny_worker")
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
-    monkeypatch.setitem(benchmarks.find_all(), "ten", module.BENCHMARK)
-    return module
+    monkeypatch.setitem(benchmarks.find_all(), "ten", tiny_worker.BENCHMARK)
+    return tiny_worker
 
 
 @pytest.fixture
@@ -40,7 +33,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
+def site_of(hub_client: Any, database: Database, tmp_path: Path) -> "Build":
     """The site's pages of submissions; people are who a header or `everybody` says they are."""
     import gradio_app
     import site_app
@@ -78,7 +71,7 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
 
 
 @pytest.fixture
-def as_person(site_of: Build) -> People:
+def as_person(site_of: "Build") -> "People":
     """A client that is signed in under a name."""
     from fastapi.testclient import TestClient
 

@@ -1,23 +1,19 @@
 """The form of the tab: its fields and their mistakes, what a repo fills in, and what it would run as."""
 
-from __future__ import annotations
-
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.submissions.conftest import model_files
+
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
 
-
-from submit_fixture import FIXTURES, PART, Asking, Build, People, model, sent, tab_method
 
 from podeval.store.database import Database
+from tests.space.submit_fixture import PART, Asking, Build, People, model, sent, tab_method
 
 pytestmark = pytest.mark.space
 
@@ -38,8 +34,8 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
     site_of: Build, hub_client: Any
 ) -> None:
     model(hub_client)
-    card = FIXTURES.model_files()["README.md"].replace(b"apache-2.0", b"mit").replace(b"language: en", b"language: de")
-    hub_client.repos.publish("models", "bob/other-voice", FIXTURES.model_files(**{"README.md": card}))
+    card = model_files()["README.md"].replace(b"apache-2.0", b"mit").replace(b"language: en", b"language: de")
+    hub_client.repos.publish("models", "bob/other-voice", model_files(**{"README.md": card}))
     form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
     paths = [f"{group}:{field.path}" for group, field in zip(form._groups, form._declared, strict=True)]
     values: dict[str, Any] = dict.fromkeys(paths, "") | {

@@ -1,30 +1,17 @@
 """Submitting with a browser: by keys on a phone, and all the way to a row."""
 
-from __future__ import annotations
-
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.fakes.loopback_server import serve_app
+
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
 
-from accessibility import picture
-from arena_fixture import SYSTEMS, fill, quick
-from submit_fixture import FIXTURES, HOSTILE, Build, looked_at, model, serving_app, zipped
-
-from podeval.arena import Arena, ArenaSettings
-from podeval.leaderboard.build import build
 from podeval.store.database import Database
-from podeval.submissions import sandbox
-from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
-from podeval.submissions.worker import Worker
+from tests.space.submit_fixture import HOSTILE, Build, looked_at, model
 
 pytestmark = pytest.mark.space
 
@@ -32,7 +19,7 @@ pytestmark = pytest.mark.space
 @pytest.fixture
 def address(site_of: Build) -> Iterator[str]:
     """A running site where everybody is alice."""
-    with serving_app(site_of(everybody="alice", tabs=True)) as where:
+    with serve_app(site_of(everybody="alice", tabs=True)) as where:
         yield where
 
 
@@ -121,106 +108,3 @@ def wait_for_value(page: Any, field: str, value: str) -> None:
     """Wait until a field of the system has a value."""
     place = f"#system-system-{field} input, #system-system-{field} textarea"
     page.wait_for_function("([place, value]) => document.querySelector(place)?.value === value", arg=[place, value])
-
-
-def hear_and_vote(page: Any, number: int) -> None:
-    """Play A, after which B follows by itself, and vote by keys and by the button in turn."""
-    page.wait_for_selector("#arena[data-state=battle]")
-    page.click("#side-a .play")
-    page.wait_for_selector(".vote-a:enabled")
-    page.keyboard.press("1") if number % 2 else page.click(".vote-b")
-    page.wait_for_selector("#arena[data-state=revealed]")
-    page.wait_for_selector("#told audio")
-
-
-@pytest.mark.long
-@pytest.mark.browser
-def test_somebody_hears_votes_replays_and_submits_what_runs_what_does_not_and_recordings_until_a_row_is_there(
-    chromium: Any, site_of: Build, hub_client: Any, tiny: ModuleType, database: Database, tmp_path: Path
-) -> None:
-    fill(tmp_path / "podeval.db", tmp_path / "audio")
-    document = model(hub_client)
-    refused = {"config.json": b'{"model_type": "styletts"}', "modeling.py": b"print(1)"}
-    hub_client.repos.publish("models", "alice/own-code", FIXTURES.model_files(**refused))
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    context.add_init_script(quick(ArenaSettings().fastest_playback))
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    arena = Arena(database, ArenaSettings())
-    with serving_app(site_of(everybody="alice", tabs=True, arena=arena)) as where:
-        # Hear, vote, reveal, replay; a board of one's own from five votes on.
-        page.goto(f"{where}/arena")
-        for number in range(5):
-            hear_and_vote(page, number)
-            if number < 4:
-                assert sum(system.title in page.inner_text("#told") for system in SYSTEMS.values()) == 2
-                assert page.locator("#told table").count() == 0
-                page.keyboard.press("n")
-        page.locator("#told audio").first.evaluate("(sound) => sound.play()")
-        page.wait_for_function("document.querySelector('#told audio').currentTime > 0.1")
-        page.wait_for_selector("#told table")
-        looked_at(page, "story-revealed")
-
-        # A repo that runs, and one that does not.
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(f"{where}/submit")
-        repo = page.locator("#model-source-repo").locator("input, textarea")
-        repo.fill(document["source"]["repo"])
-        page.click("#submit-fill")
-        page.wait_for_selector("#verdict:has-text('It will be run as VITS')")
-        assert "51 scripts" in page.inner_text("#verdict")
-        wait_for_value(page, "id", "tiny_voice")
-        page.locator("#system-system-name").locator("input, textarea").fill("Typed by hand")
-        looked_at(page, "story-runs")
-        page.set_viewport_size({"width": 1280, "height": 900})
-        repo.fill("https://huggingface.co/alice/own-code")
-        page.click("#submit-fill")
-        page.wait_for_selector("#verdict:has-text('cannot be run as a model')")
-        wait_for_value(page, "id", "own_code")
-        wait_for_value(page, "name", "Typed by hand")
-        assert page.locator("#verdict a[href='/submit/scripts/real_pod/topics.zip']").count() == 1
-        assert page.locator("#verdict a[href='/submit/outputs/real_pod/topics.ipynb']").count() == 1
-        looked_at(page, "story-runs-not")
-
-        # So its recordings, of which one is missing at first.
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.get_by_label("Outputs made by you").check()
-        page.get_by_label("Real-Pod: Voice").uncheck()
-        page.get_by_label("Ten: Voice").check()
-        for field, text in (("id", "tones"), ("name", "Tones"), ("licence", "CC0-1.0"), ("languages", "en")):
-            page.locator(f"#system-system-{field}").locator("input, textarea").fill(text)
-
-        def upload(names: list[str]) -> None:
-            file = {"name": "tones.zip", "mimeType": "application/zip", "buffer": zipped(names)}
-            page.set_input_files("#submit-zip input[type=file]", file)
-
-        upload(["../item_0.wav"])
-        page.wait_for_selector("#submit-recordings .error:has-text('leads out of the zip')")
-        upload([f"tones/{item}.wav" for item in tiny.ITEMS[:9]])
-        page.wait_for_selector("#recordings:has-text('ten/demo: 9 of 10 are there')")
-        page.click("#submit-send")
-        page.wait_for_selector("#submit-answer p:has-text('Not accepted yet')")
-        assert "are missing" in page.inner_text("#submit-answer")
-        looked_at(page, "story-refused")
-        page.set_viewport_size({"width": 1280, "height": 900})
-        assert Queue(database).all() == []
-        upload([f"tones/{item}.wav" for item in tiny.ITEMS])
-        page.wait_for_selector("#recordings:has-text('10 of 10 are there')")
-        page.click("#submit-send")
-        page.click("#submit-answer a[href^='/submissions/']")
-        page.wait_for_selector("#standing[data-state=queued]")
-        making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
-        Worker(Queue(database), tmp_path / "work", tmp_path / "board", build, making).once()
-        page.wait_for_selector("#standing[data-state=published]")
-        assert "10 of 10" in page.inner_text("#live")
-        assert "all 10 items are made and measured" in page.inner_text("#log")
-        looked_at(page, "story-published")
-
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(f"{where}/leaderboard")
-        page.wait_for_selector("#table th:has-text('Tones')")
-        picture(page, "story-row")
-    assert wrong == []
-    context.close()

@@ -1,21 +1,16 @@
 """Submitting through the site: what the gate says, what becomes of it, and who may do what; with the real client."""
 
-from __future__ import annotations
-
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.submissions.conftest import document
+
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
 
-
-from submit_fixture import CARD, FIXTURES, HOSTILE, PART, People, model, sent, tone
 
 from podeval.leaderboard.build import build
 from podeval.leaderboard.runs_folder import RunsFolder
@@ -26,6 +21,7 @@ from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
 from podeval.text.redaction import redact
+from tests.space.submit_fixture import CARD, HOSTILE, PART, People, model, sent, tone
 
 pytestmark = pytest.mark.space
 
@@ -178,7 +174,7 @@ def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person:
 
     from podeval.store.submission_tables import HubJob, HubProposal
 
-    plain = FIXTURES.document(revision="a" * 40)
+    plain = document(revision="a" * 40)
     row = Queue(database).receive(plain, owner="alice", quotas=False)
     now = datetime.now(UTC)
     about = {"namespace": "lab", "image": "x", "flavour": "a10g-large", "minutes": 60, "attempts": 1}

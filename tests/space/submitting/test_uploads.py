@@ -1,9 +1,6 @@
 """Recordings that people upload: who may, how much, and what becomes of them."""
 
-from __future__ import annotations
-
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,11 +8,8 @@ from typing import Any
 import pytest
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[3] / "space"))
 
 from fastapi.testclient import TestClient
-from submit_fixture import Asking, Build, tab_method, zipped
 
 from podeval.leaderboard.build import build
 from podeval.leaderboard.runs_folder import RunsFolder
@@ -25,6 +19,7 @@ from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
+from tests.space.submit_fixture import Asking, Build, tab_method, zipped
 
 pytestmark = pytest.mark.space
 

@@ -1,6 +1,5 @@
 """Tiny models of every class, published to a Hub on loopback and fetched from it by the real client, once."""
 
-import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,49 +13,24 @@ import soundfile
 from podeval.systems.adapters import generate, snapshot
 from podeval.systems.adapters.generation_log import Log
 from podeval.systems.adapters.job import Generated, Job
+from tests.fakes import tiny_qwen25, tiny_submissions
+from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 Run = Callable[..., dict[str, Generated]]
 
 
-def beside(name: str, folder: Path = Path(__file__).parent) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Several test processes on few cores spend their time waiting for each other's threads."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def tiny() -> ModuleType:
-    return beside("tiny_submissions")
+    return tiny_submissions
 
 
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Hub on loopback, with this process's client turned to it."""
-    from huggingface_hub import constants
-
-    loopback = beside("loopback_hub", Path(__file__).parents[2]).LoopbackHub(tmp_path_factory.mktemp("spaces"))
+    loopback = LoopbackHub(tmp_path_factory.mktemp("spaces"))
     with loopback as server, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(constants, "ENDPOINT", server.url)
-        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-        for place in (constants, importlib.import_module("huggingface_hub.file_download")):
-            patch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-        patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path_factory.mktemp("hub-cache")))
-        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        point_client_to(server, patch, tmp_path_factory.mktemp("hub-cache"))
         yield server
 
 
@@ -108,7 +82,7 @@ def fetched(
             case "omni":
                 return Path(tiny.omni(made / name))
             case "omni25":
-                return Path(beside("tiny_qwen25").qwen25_omni(made / name))
+                return Path(tiny_qwen25.qwen25_omni(made / name))
             case "cascade":
                 return Path(tiny.cascade(made / name, tiny_models.whisper))
         raise KeyError(name)

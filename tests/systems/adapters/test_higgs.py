@@ -16,7 +16,8 @@ import json, sys
 from pathlib import Path
 packages, tests, folder = {packages!r}, {tests!r}, Path({folder!r})
 sys.path[:0] = [packages, tests]
-import numpy as np, soundfile, tiny_higgs
+import numpy as np, soundfile
+from tests.fakes import tiny_higgs
 from podeval.systems.adapters import generate, presets
 from podeval.systems.adapters.generation_log import Log
 from podeval.systems.adapters.job import Job
@@ -50,7 +51,9 @@ def test_it_keeps_a_voice_by_the_line_before(
 ) -> None:
     if not (reference_packages / "torchaudio").is_dir():
         pytest.skip("no torchaudio among the reference packages; `make reference-packages` gets it")
-    program = PROGRAM.format(packages=str(reference_packages), tests=str(Path(__file__).parent), folder=str(tmp_path))
+    program = PROGRAM.format(
+        packages=str(reference_packages), tests=str(Path(__file__).parents[3]), folder=str(tmp_path)
+    )
     made: dict[str, Any] = json.loads(run_with_torch(program).strip().splitlines()[-1])
     error, voices, turns, frames, _ = made["one/own"]
     assert (error, voices, turns) == (None, {"Ann": "own 0", "Ben": "own 1"}, 3)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import soundfile
-from loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.chat_endpoint import ChatEndpoint
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.speech import SpeechFailed, SpokenAnswers, WrittenScript
+from tests.fakes.loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 WRITE = Ask(id="w", prompt="Write about tea.")
 
@@ -40,6 +40,24 @@ def test_a_script_is_what_follows_the_thoughts() -> None:
     assert script.details["cost"] == 0.5
     assert server.requests[0]["messages"] == [{"role": "user", "content": "Write about tea."}]
     assert (server.requests[0]["path"], server.requests[0]["seed"]) == ("/v1/chat/completions", 5)
+
+
+@pytest.mark.parametrize(
+    "thoughts",
+    ["[THINK]Host 1: Hm.[/THINK]", "<scratchpad>Host 1: Hm.</scratchpad>", "<|channel|>analysis<|message|>Host 1: Hm."],
+)
+def test_thoughts_in_other_words_are_no_script(thoughts: str) -> None:
+    final = "<|channel|>final<|message|>" if "channel" in thoughts else ""
+    answer = written_completion(f"{thoughts}{final}Host 1: [thinking] Tea.")
+    script, _ = served(lambda request: json_reply(answer), WRITE)
+    assert script.text == "Host 1: [thinking] Tea."
+
+
+def test_thoughts_in_a_part_of_their_own_are_no_script() -> None:
+    parts = [{"type": "thinking", "text": "Host 1: Hm."}, {"type": "text", "text": "Host 1: Tea."}]
+    answer = json.dumps({"choices": [{"message": {"content": parts}}]}).encode()
+    script, _ = served(lambda request: json_reply(answer), WRITE)
+    assert script.text == "Host 1: Tea."
 
 
 def test_a_person_is_answered_turn_by_turn_in_sound(tmp_path: Path) -> None:
@@ -141,11 +159,21 @@ def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
         (b"<html>", "is no chat completion"),
         (b'{"choices": []}', "is no chat completion"),
         (written_completion("<think>only thoughts</think>"), "holds no words"),
+        (written_completion("<think>Host 1: thoughts that never end"), "holds no words"),
     ],
 )
 def test_an_answer_without_words_is_the_systems_failure(answer: bytes, reason: str) -> None:
     with pytest.raises(SpeechFailed, match=reason):
         served(lambda request: json_reply(answer), WRITE)
+
+
+@pytest.mark.parametrize("encode", [base64.urlsafe_b64encode, base64.encodebytes])
+def test_the_sound_of_an_answer_is_read_in_each_form_of_base64(tmp_path: Path, encode: Any) -> None:
+    (tmp_path / "t1.wav").write_bytes(wav(0.2))
+    ask = Ask(id="d", user=(RecordedUserTurn(id="t1", audio=str(tmp_path / "t1.wav")),))
+    message = {"audio": {"data": encode(wav(0.5)).decode(), "transcript": "hi"}}
+    answers, _ = served(lambda request: json_reply(json.dumps({"choices": [{"message": message}]}).encode()), ask)
+    assert answers.answers[0].speech.duration == pytest.approx(0.5)
 
 
 def test_an_answer_without_sound_is_the_systems_failure(tmp_path: Path) -> None:

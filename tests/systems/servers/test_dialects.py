@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback_speech import (
+
+from podeval.models.http_errors import RefusedFields
+from podeval.systems.ask import Ask
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.servers.sound_reading import ServedSound, read_sound
+from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script import Turn
+from tests.fakes.loopback_speech import (
     RATE,
     Plan,
     Reply,
@@ -27,14 +35,6 @@ from loopback_speech import (
     speak_vllm_omni,
     voice_of,
 )
-
-from podeval.models.http_errors import RefusedFields
-from podeval.systems.ask import Ask
-from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.servers.sound_reading import ServedSound, read_sound
-from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import SpeechFailed
-from podeval.text.script import Turn
 
 TEXTS = [f"Words of {'one ' * number}" for number in range(1, 9)]
 DRAMA3 = frozenset({"model", "input", "voice", "response_format", "speed", "stream", "stream_format"})
@@ -105,6 +105,28 @@ def test_a_rate_that_is_stated_nowhere_is_noted() -> None:
     assert sound.notes == ("the server sent samples without their rate, which is taken for 24000 Hz",)
 
 
+@pytest.mark.parametrize(
+    "name", ["X-Sample-Rate", "X-Audio-Sample-Rate", "X-SampleRate", "Sample-Rate", "X-Audio-Rate"]
+)
+def test_a_header_that_states_the_rate_counts_whatever_its_name(name: str) -> None:
+    reply = label("audio/pcm", voice_of(TEXTS[0], 16_000).tobytes())
+    sound, _ = hear(lambda request: replace(reply, headers={name: "16000", "X-RateLimit-Limit": "48000"}), TEXTS[0])
+    assert_same(sound, TEXTS[0], 16_000)
+
+
+def test_an_event_that_states_two_channels_counts() -> None:
+    body = np.repeat(voice_of(TEXTS[0]), 2).astype("<i2").tobytes()
+    sound, _ = hear(lambda request: send_events([*encode_deltas(body, channels=2), DONE]), TEXTS[0])
+    assert_same(sound, TEXTS[0])
+
+
+def test_what_is_no_sound_in_an_event_is_no_sound() -> None:
+    status = ("status", {"type": "status", "data": "queued00"})
+    samples = voice_of(TEXTS[0]).tobytes()
+    sound, _ = hear(lambda request: send_events([status, *encode_deltas(samples), DONE]), TEXTS[0])
+    assert_same(sound, TEXTS[0])
+
+
 def test_a_size_that_a_stream_cannot_know_is_noted() -> None:
     for size in (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"):
         body = open_wav(voice_of(TEXTS[0]).tobytes(), size=size)
@@ -156,6 +178,31 @@ def forms(text: str) -> dict[str, bytes]:
         + b"data: [DONE]\n\n",
         "a WAV in each": "".join(f"data: {json.dumps({'type': kind, 'audio': part})}\n\n" for part in whole).encode()
         + b"data: [DONE]\n\n",
+        "the alphabet for addresses": "".join(
+            f"data: {json.dumps({'type': kind, 'audio': base64.urlsafe_b64encode(part).decode()})}\n\n"
+            for part in (samples[:3000], samples[3000:])
+        ).encode()
+        + b"data: [DONE]\n\n",
+        "base64 without padding": "".join(
+            f"data: {json.dumps({'type': kind, 'audio': part.rstrip('=')})}\n\n" for part in b64
+        ).encode()
+        + b"data: [DONE]\n\n",
+        "base64 under another name": "".join(
+            f"data: {json.dumps({'choices': [{'delta': {'audio': {'data': part}}}]})}\n\n" for part in b64
+        ).encode()
+        + b"data: [DONE]\n\n",
+        "a flag on the last one": f"data: {json.dumps({'audio': b64[0], 'is_final': False})}\n\n".encode()
+        + f"data: {json.dumps({'audio': b64[1], 'is_final': True})}\n\n".encode(),
+        "words between, which end first": "".join(
+            f"data: {json.dumps({'type': 'response.output_audio.delta', 'delta': part})}\n\n"
+            f"data: {json.dumps({'type': f'response.output_audio_transcript.{last}', 'delta': 'Hell'})}\n\n"
+            for part, last in zip(b64, ("done", "delta"), strict=True)
+        ).encode()
+        + b'data: {"type": "response.output_audio.done"}\n\n',
+        "sound after a first end": "".join(f"data: {line}\n\ndata: {done}\n\n" for line in lines).encode(),
+        "an end that repeats all": "".join(f"data: {line}\n\n" for line in lines).encode()
+        + f"data: {json.dumps({**DONE[1], 'audio': base64.b64encode(open_wav(samples)).decode()})}\n\n".encode(),
+        "a comment before all": b": hello\n\n" + "".join(f"data: {line}\n\n" for line in [*lines, done]).encode(),
         "other events between": "".join(
             f"data: {line}\n\ndata: {json.dumps({'type': 'speech.audio.metadata', 'words': 3})}\n\n" for line in lines
         ).encode()
@@ -173,9 +220,18 @@ def test_events_are_read_in_every_form_however_they_are_cut(form: str, pieces: i
     assert_same(sound, TEXTS[1])
 
 
-def test_an_event_that_states_the_rate_counts() -> None:
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"sample_rate": 16_000, "channels": 1},
+        {"sampling_rate": 16_000.0},
+        {"sampleRateHz": "16000"},
+        {"format": {"type": "audio/pcm", "rate": 16_000}},
+    ],
+)
+def test_an_event_that_states_the_rate_counts(stated: dict[str, Any]) -> None:
     body = voice_of(TEXTS[0], 16_000).tobytes()
-    info = ("speech.audio.info", {"type": "speech.audio.info", "sample_rate": 16_000, "channels": 1})
+    info = ("speech.audio.info", {"type": "speech.audio.info", **stated})
     sound, _ = hear(lambda request: send_events([info, *encode_deltas(body), DONE]), TEXTS[0])
     assert_same(sound, TEXTS[0], 16_000)
     assert sound.notes == ()
@@ -268,8 +324,16 @@ def test_a_wav_is_one_whatever_its_label(kind: str) -> None:
 def test_big_endian_samples_are_told_from_little_endian_ones() -> None:
     """RFC 3551 has the first byte first; Gemini and others send the last one first under the same label."""
     body = voice_of(TEXTS[0]).astype(">i2").tobytes()
-    sound, _ = hear(lambda request: label("audio/L16;rate=24000;channels=1", body), TEXTS[0])
+    for kind in ("audio/L16;rate=24000;channels=1", "audio/pcm"):
+        sound, _ = hear(lambda request, kind=kind: label(kind, body), TEXTS[0])
+        assert_same(sound, TEXTS[0])
+
+
+def test_floats_that_are_called_samples_are_read_as_floats() -> None:
+    body = (voice_of(TEXTS[0]) / np.float32(2**15)).astype("<f4").tobytes()
+    sound, _ = hear(lambda request: label("audio/pcm;rate=24000", body), TEXTS[0])
     assert_same(sound, TEXTS[0])
+    assert sound.notes == ("the server sent floats of 32 bits, which its label does not say",)
 
 
 def test_noise_is_read_in_the_usual_order() -> None:
@@ -356,12 +420,49 @@ def test_a_voice_or_model_that_the_server_does_not_have_ends_the_run(reply: Repl
         speak(lambda request: reply)
 
 
-def test_a_format_that_is_refused_in_every_form_is_not_the_systems_fault() -> None:
-    def plan(request: dict[str, Any]) -> Reply:
-        return refuse(f"response_format {request['response_format']} is not supported", "response_format")
+REFUSALS = {
+    "by its parameter": lambda form: refuse("it is not supported", "response_format"),
+    "by its value": lambda form: refuse(f"{form} is not supported when streaming"),
+    "by the word": lambda form: refuse("Unsupported output format, use mp3"),
+    "in camel case": lambda form: refuse("Field 'responseFormat' must be mp3"),
+    "by status 406": lambda form: refuse("", status=406),
+    "by status 415": lambda form: refuse("", status=415),
+}
 
-    with pytest.raises(RequestRefused, match="response_format"):
-        speak(plan)
+
+@pytest.mark.parametrize("way", REFUSALS)
+def test_a_format_that_is_refused_in_every_form_is_not_the_systems_fault(way: str) -> None:
+    with pytest.raises(RequestRefused, match="answered 4"):
+        speak(lambda request: REFUSALS[way](request["response_format"]))
+
+
+@pytest.mark.parametrize("way", list(REFUSALS)[:4])
+def test_a_format_that_is_refused_is_replaced(way: str) -> None:
+    def plan(request: dict[str, Any]) -> Reply:
+        is_wav = request["response_format"] == "wav"
+        return REFUSALS[way]("wav") if is_wav else label("audio/pcm;rate=24000")
+
+    speech, _ = speak(plan)
+    assert list(speech.details["refused_fields"]) == ["response_format"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"errors": [{"instancePath": "/seed", "message": "must NOT have additional properties"}]},
+        {"title": "Bad Request", "invalid-params": [{"name": "seed", "reason": "not allowed"}]},
+        {"error": "参数seed不支持"},
+    ],
+)
+def test_a_refused_field_is_found_however_it_is_named(error: dict[str, Any]) -> None:
+    body = json.dumps(error).encode()
+
+    def plan(request: dict[str, Any]) -> Reply:
+        refused = Reply(((0.0, body),), kind="application/json", status=400, length=len(body))
+        return refused if "seed" in request else label("audio/pcm;rate=24000")
+
+    speech, _ = speak(plan)
+    assert list(speech.details["refused_fields"]) == ["seed"]
 
 
 # The classes of the real packages, alone.

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loopback_speech import Plan, Reply, SpeechServer, pcm, wav
 
 from podeval.errors import BadInput
 from podeval.systems.ask import Ask
@@ -13,6 +12,7 @@ from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerCo
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Speech, SpeechFailed
 from podeval.text.script import Turn
+from tests.fakes.loopback_speech import Plan, Reply, SpeechServer, pcm, wav
 
 ASK = Ask(id="one", script=(Turn(speaker="Ann", text="Hello there."), Turn(speaker="Ben", text="Good day.")))
 ALONE = Ask(id="alone", script=(Turn(speaker="Ann", text="Hello there."),))

@@ -189,7 +189,7 @@ def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
 def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
     cuts = [0, *islice(find_marks(file, 1, size, ("matroska",)), MOST_PARTS)]
     end = _find_matroska_end(file, cuts[-1], size)
-    return Container("matroska", "av", _cut(cuts, size), len(cuts), end)
+    return Container("matroska", "av", _cut(cuts, size), len(cuts), end, note=None if end else _UNSTATED)
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:

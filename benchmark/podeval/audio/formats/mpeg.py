@@ -43,6 +43,23 @@ def skip_id3(file: BinaryIO, start: int = 0) -> int:
     return at
 
 
+def skip_tags(file: BinaryIO, start: int, end: int) -> int:
+    """Return the offset behind any tags at `start` (ID3v2 and 1, APE, Lyrics3), each skipped by its length."""
+    at, before = start, -1
+    while before < at < end:
+        before, at = at, skip_id3(file, at)
+        head = read_at(file, at, 32)
+        if head[:3] == b"TAG":
+            at += 128
+        elif head[:8] == b"APETAGEX" and len(head) == 32:
+            # The length counts all but the header; a footer without one is of a tag that was skipped.
+            at += 32 + (int.from_bytes(head[12:16], "little") if head[23] & 0x20 else 0)
+        elif head[:11] == b"LYRICSBEGIN":
+            text = read_at(file, at, _MAX_PADDING)
+            at += max(text.find(b"LYRICS200"), text.find(b"LYRICSEND"), 2) + 9
+    return min(at, end)
+
+
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
     """Return whether `at` is the start of two consecutive ADTS frames (raw AAC), or of one that ends the file."""
     length = _parse_adts_length(read_at(file, at, 7))

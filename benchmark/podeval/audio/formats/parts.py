@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from podeval.audio.formats.mpeg import is_adts, read_at, read_mpeg_frame, skip_id3
+from podeval.audio.formats.mpeg import is_adts, read_at, read_mpeg_frame, skip_id3, skip_tags
 from podeval.errors import BadAudio
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _MAGIC = {
 _BLOCK_BYTES = 4 * 2**20
 _LONGEST_MARK = 96
 _MOST_PADDING = 65_536
+_FILLING = bytes((0, 9, 10, 13, *range(32, 127)))
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Container:
         tolerance: by how many seconds complete audio may fall short of the stated length (encoder delay and padding).
         layout: the channel layout by FFmpeg's name, if the header names one.
         surplus: the bytes of sound in the parts that come after the ends which the headers state.
+        lacking: the bytes that headers state and that are missing before the next header.
         unread: the bytes outside the parts that are neither metadata nor padding.
         note: what a reader of a score should know about the file.
     """
@@ -92,6 +94,7 @@ class Container:
     tolerance: float = 0.0
     layout: str | None = None
     surplus: int = 0
+    lacking: int = 0
     unread: int = 0
     note: str | None = None
 
@@ -205,15 +208,20 @@ def measure_rest(file: BinaryIO, at: int, end: int, container: str, path: object
         path: used in messages only.
 
     Raises:
-        BadAudio: another audio file begins there.
+        BadAudio: another audio file begins there, or behind tags, padding or text.
     """
-    if at >= end:
-        return 0
-    if (other := name_container(file, at, end)[0]) is not None:
-        raise BadAudio(
-            f"{str(path)!r} is two files joined, {container} up to byte {at} and then {other}: "
-            "convert both to FLAC or WAV, join their sound, and give that file."
-        )
+    last, at = at, skip_tags(file, at, end)
     rest = read_at(file, at, min(_MOST_PADDING + 1, end - at))
-    tagged = rest.startswith((b"TAG", b"ID3", b"APETAGEX", b"LYRICSBEGIN"))
-    return 0 if tagged or (len(rest) <= _MOST_PADDING and not rest.strip(b"\0")) else end - at
+    filling = len(rest) - len(rest.lstrip(_FILLING))
+    marks = find_marks(file, at, min(at + filling + _LONGEST_MARK, end), tuple(MARKS))
+    for begin in (at, at + max(0, rest[: filling + 3].find(b"ID3")), at + filling, *marks):
+        other = name_container(file, begin, end)[0] if begin < end else None
+        if container == other == "ogg":
+            # FFmpeg finds the next page by itself.
+            return 0
+        if other is not None:
+            raise BadAudio(
+                f"{str(path)!r} is two files joined, {container} up to byte {last} and then {other}: "
+                "convert both to FLAC or WAV, join their sound, and give that file."
+            )
+    return 0 if len(rest) <= _MOST_PADDING and not rest.strip(b"\0") else end - at

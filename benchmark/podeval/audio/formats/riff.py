@@ -27,6 +27,8 @@ _METADATA = re.compile(
     rb"(?:LIST|id3 |ID3 |bext|cue |smpl|inst|fact|PEAK|JUNK|junk|FLLR|PAD |iXML|_PMX|cart|acid|axml|chna"
     rb"|NAME|AUTH|ANNO|\(c\) |COMT|MARK|INST|MIDI|APPL|CHAN)"
 )
+# What a server says behind the sound: JSON, events, the end of a multipart message.
+_TEXT = re.compile(rb"\s*(?:[{\[<]|data: |event: |--)[\t\n\r -~]{15,}\Z")
 # Bytes after the stated end that may be sound; fewer are left out.
 _LEAST_RAW = 2048
 # Format tags whose samples need no blocks: PCM, float, A-law, µ-law, extensible.
@@ -89,6 +91,8 @@ class _Walker:
         self._file, self._size, self._name, self._path = file, size, name, path
         self._order, self._data = ("<", b"data") if name == "wav" else (">", b"SSND")
         self._spans: list[_Span] = []
+        # The lengths that chunks of sound state, and how many of those bytes come after the next header or the end.
+        self._lengths: list[tuple[int, int]] = []
         self._unstated = False
         self._stated_bytes = self._joined = self._surplus = self._unread = 0
         self._steps = iter(range(_MAX_CHUNKS))
@@ -118,12 +122,21 @@ class _Walker:
 
     def finish(self) -> Container:
         """Make the parts, each small enough for the lengths in its header."""
-        parts = []
-        for span in self._spans:
-            block = max(1, int.from_bytes(span.chunks.get(b"fmt ", b"")[12:14], "little"))
+        parts, carried = [], b""
+        blocks = [self._read_block(span.chunks) for span in self._spans]
+        uncut = len(set(blocks)) != 1 or sum(span.end - span.start for span in self._spans) % blocks[0]
+        for number, (span, block) in enumerate(zip(self._spans, blocks, strict=True), 1):
             largest = _LARGEST_PART // block * block
-            for start, end in pairwise([*range(span.start, span.end, largest), span.end]):
-                parts.append(Part(start, end, self._write_header(span.chunks, end - start)))
+            # A stream that was cut within a sample continues after the next header.
+            split = 0 if uncut or number == len(blocks) else (len(carried) + span.end - span.start) % block
+            for start, end in pairwise([*range(span.start, span.end - split, largest), span.end - split]):
+                parts.append(Part(start, end, self._write_header(span.chunks, len(carried) + end - start) + carried))
+                carried = b""
+            carried += read_at(self._file, span.end - split, split)
+        lacking = sum(after for _, after in self._lengths)
+        if len(self._lengths) > 1 and len(dict(self._lengths)) == 1 and all(after for _, after in self._lengths):
+            # Every header of a stream states the same, the length of all of it or the most that may come.
+            self._unstated, self._stated_bytes, lacking = True, 0, 0
         fmt = self._spans[0].chunks.get(b"fmt ", b"") if self._spans else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
         return Container(
@@ -135,8 +148,12 @@ class _Walker:
             layout=_WAV_LAYOUTS.get(int.from_bytes(fmt[20:24], "little")) if extensible else None,
             surplus=self._surplus,
             unread=self._unread,
+            lacking=lacking if self._stated_bytes <= self._size else 0,
             note="the length is not stated in the file (written as a stream)" if self._unstated else None,
         )
+
+    def _read_block(self, chunks: dict[bytes, bytes]) -> int:
+        return max(1, int.from_bytes(chunks.get(b"fmt ", b"")[12:14], "little"))
 
     def _read_chunk(self, at: int) -> tuple[bytes, int]:
         tag, length = struct.unpack(f"{self._order}4sI", read_at(self._file, at, 8).ljust(8, b"\0"))
@@ -145,13 +162,17 @@ class _Walker:
     def _is_chunk(self, at: int, limit: int) -> bool:
         # Fewer than one of a thousand places within sound look like a name and a length that fits.
         tag, length = self._read_chunk(at)
-        fits = tag == self._data or at + 8 + length <= limit + 1
+        # `data: {` and `data: [` begin events.
+        is_sound = tag == self._data and length & 0xFFFFFF not in (0x7B203A, 0x5B203A)
+        fits = is_sound or at + 8 + length <= limit + 1
         return at + 8 <= limit and fits and _TAG.fullmatch(tag) is not None
 
     def _add_span(self, chunks: dict[bytes, bytes], start: int, length: int, limit: int) -> int:
         """Add the sound of a chunk and return where it ends."""
         unstated = self._is_placeholder(start, length, limit)
         end = self._find_tail(start, limit) if unstated else min(start + length, limit)
+        if start < end and not unstated:
+            self._lengths.append((length, start + length - end))
         self._stated_bytes = max(self._stated_bytes, 0 if unstated else start + length)
         # The sound of AIFF begins after an offset and a block size.
         if self._name == "aiff":
@@ -173,10 +194,12 @@ class _Walker:
         return is_common or (length >= 10 * left and is_round) or length >= max(1000 * left, 2**30)
 
     def _find_tail(self, start: int, limit: int) -> int:
-        """Return where sound of unknown length ends: before the chunks that end with the file."""
+        """Return where sound of unknown length ends: before the chunks, or the text, that end with the file."""
         base = max(start, limit - _TAIL_BYTES)
-        end = limit
-        for match in reversed(list(_METADATA.finditer(read_at(self._file, base, limit - base)))):
+        tail = read_at(self._file, base, limit - base)
+        text = _TEXT.search(tail)
+        end = base + text.start() if text else limit
+        for match in reversed(list(_METADATA.finditer(tail))):
             at = base + match.start()
             if end - 1 <= at + 8 + self._read_chunk(at)[1] <= end + 1:
                 end = at

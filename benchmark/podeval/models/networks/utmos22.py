@@ -9,6 +9,7 @@ Interspeech 2022. The encoder is run by transformers; equal within 1e-5 to a dir
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,6 @@ from podeval.models.batches import batch_equal_lengths
 from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.networks.fairseq_encoders import build_encoder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +30,24 @@ if TYPE_CHECKING:
 
 _GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
+_STRIDES = (5, 2, 2, 2, 2, 2, 2)
+_HEAD = 64
+"""Dimensions of an attention head."""
+
+_NAMES = (
+    (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
+    (r"^feature_extractor\.conv_layers\.0\.2\.", "feature_extractor.conv_layers.0.layer_norm."),
+    (r"^layer_norm\.", "feature_projection.layer_norm."),
+    (r"^post_extract_proj\.", "feature_projection.projection."),
+    (r"^encoder\.pos_conv\.0\.", "encoder.pos_conv_embed.conv."),
+    (r"^encoder\.pos_conv_embed\.conv\.weight_g$", "encoder.pos_conv_embed.conv.parametrizations.weight.original0"),
+    (r"^encoder\.pos_conv_embed\.conv\.weight_v$", "encoder.pos_conv_embed.conv.parametrizations.weight.original1"),
+    (r"\.self_attn\.", ".attention."),
+    (r"\.self_attn_layer_norm\.", ".layer_norm."),
+    (r"\.fc1\.", ".feed_forward.intermediate_dense."),
+    (r"\.fc2\.", ".feed_forward.output_dense."),
+    (r"^mask_emb$", "masked_spec_embed"),
+)
 
 
 class Utmos22(WindowScorer):
@@ -44,7 +62,7 @@ class Utmos22(WindowScorer):
         (folder,) = files.values()
         state = read_tensors(folder / weights, None)
         try:
-            self._encoder = build_encoder("Wav2Vec2", select_part(state, "wav2vec2."))
+            self._encoder = _build_encoder(select_part(state, "wav2vec2."))
             head = {
                 name: value.to(choose_device()) for name, value in state.items() if not name.startswith("wav2vec2.")
             }
@@ -92,3 +110,54 @@ def _build_recurrent(weights: Weights) -> Any:
     network: Any = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True)
     network.load_state_dict(weights)
     return network.to(weights["weight_ih_l0"].device).eval()
+
+
+def _build_encoder(weights: Weights) -> Any:
+    """Build the wav2vec 2.0 encoder in transformers, in evaluation mode, on the device that models run on.
+
+    Names of fairseq are translated and sizes read from the weights, so no configuration is needed.
+
+    Args:
+        weights: every weight of the encoder, by its name in fairseq or transformers.
+
+    Raises:
+        KeyError, RuntimeError: the weights are not those of such an encoder: nothing stays at random.
+    """
+    import torch
+    import transformers
+
+    weights = _translate_names(weights)
+    # What hides frames in training; some checkpoints leave it out.
+    weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
+    network: Any = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**_read_sizes(weights)))
+    network.load_state_dict(weights)
+    return network.float().to(choose_device()).eval()
+
+
+def _translate_names(weights: Weights) -> Weights:
+    """Return the weights by transformers' names."""
+    translated = {}
+    for original, value in weights.items():
+        name = original
+        for pattern, new in _NAMES:
+            name = re.sub(pattern, new, name)
+        translated[name] = value
+    return translated
+
+
+def _read_sizes(weights: Weights) -> dict[str, Any]:
+    convolutions = [weights[f"feature_extractor.conv_layers.{layer}.conv.weight"] for layer in range(len(_STRIDES))]
+    position = weights["encoder.pos_conv_embed.conv.parametrizations.weight.original1"]
+    layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layers.")}
+    wide, size = weights["encoder.layers.0.feed_forward.intermediate_dense.weight"].shape
+    return {
+        "conv_dim": [layer.shape[0] for layer in convolutions],
+        "conv_kernel": [layer.shape[2] for layer in convolutions],
+        "conv_stride": list(_STRIDES),
+        "hidden_size": size,
+        "intermediate_size": wide,
+        "num_hidden_layers": len(layers),
+        "num_attention_heads": size // _HEAD,
+        "num_conv_pos_embeddings": position.shape[2],
+        "num_conv_pos_embedding_groups": size // position.shape[1],
+    }

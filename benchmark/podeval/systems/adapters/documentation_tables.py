@@ -8,7 +8,7 @@ from podeval.systems.adapters.adapter import ModelClass, list_adapters
 from podeval.systems.adapters.presets import PRESETS
 
 FULL_SIZE = Path(__file__).with_name("full_size.json")
-"""What `tests/performance/full_size.py` kept: a line for each model of a published size and each device."""
+"""What `studies/speed/full_size.py` kept: a line for each model of a published size and each device."""
 
 
 def render_adapters_table() -> str:

@@ -21,7 +21,7 @@ class Preset:
 
     Args:
         name: as a job has it.
-        source: where the settings are printed.
+        source: the page that prints the settings.
         about: one sentence.
         temperature, top_p, top_k: of drawing tokens; temperature 0 takes the most probable.
         max_new_tokens: the longest answer.

@@ -20,7 +20,7 @@ from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
-from podeval.text.script_format import strip_reasoning
+from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
 NEW_TOKENS = 4_096
@@ -35,11 +35,11 @@ class LanguageModel:
     """A causal language model with its tokenizer.
 
     Args:
-        folder: of the model, or of a LoRA adapter.
-        base: of the model that the adapter adapts.
+        folder: the folder of the model, or of a LoRA adapter.
+        base: the folder of the model that the adapter adapts.
         device: such as `cpu`.
-        preset: of generation.
-        longest: of an answer, in tokens, where neither the preset nor the model's repo says one.
+        preset: the preset of generation.
+        longest: the most tokens of an answer, if neither the preset nor the model's repo says one.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
     """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
 
     Args:
-        config: of generation; its temperature, top_k, top_p and min_p count where it samples.
+        config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.
         seeds: one a row.
 
     Returns:

@@ -76,9 +76,9 @@ class DialogueModel(Protocol):
 
         Args:
             piece: consecutive turns.
-            speakers: of the whole script, in order.
+            speakers: the speakers of the whole script, in order.
             clips: reference recordings by speaker, where there are any.
-            seed: of what is drawn.
+            seed: the seed of what is drawn.
         """
 
     def begin(self) -> None:

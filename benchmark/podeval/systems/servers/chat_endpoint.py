@@ -1,7 +1,6 @@
 """`POST /chat/completions` of the OpenAI API: scripts in words, and answers in sound to a person's recorded turns."""
 
 import base64
-import binascii
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,11 +9,12 @@ from typing import Any
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
+from podeval.models.chat_completion import read_text
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
-from podeval.systems.servers.sound_reading import read_sound
+from podeval.systems.servers.sound_reading import decode_base64, read_sound
 from podeval.systems.speech import Product, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
-from podeval.text.script_format import strip_reasoning
+from podeval.text.reasoning import strip_reasoning, strip_thoughts
 
 
 @dataclass
@@ -46,7 +46,7 @@ class ChatEndpoint:
 
     def _write(self, ask: Ask, seed: int) -> WrittenScript:
         response, completion = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
-        text = strip_reasoning(_words_of(completion.message))
+        text = strip_reasoning(strip_thoughts(_words_of(completion.message)))
         if not text:
             raise SpeechFailed("the server's answer holds no words beside its thoughts")
         details = {"seed": seed, "requests": response.tries, **completion.about, **self.connection.list_refused()}
@@ -98,15 +98,11 @@ def _read_completion(response: ServerResponse) -> _Completion:
     tokens = {"prompt_tokens": usage.get("prompt_tokens"), "tokens": usage.get("completion_tokens")}
     about: dict[str, Any] = {name: value for name, value in tokens.items() if isinstance(value, int)}
     about |= {} if cost is None else {"cost": cost}
-    return _Completion(message, about | {"whole": choice.get("finish_reason") != "length"})
+    return _Completion(message, about | {"whole": choice.get("finish_reason") not in ("length", "content_filter")})
 
 
 def _words_of(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+    return read_text(message.get("content")) or ""
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
@@ -133,8 +129,8 @@ def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: S
         words = _words_of(message)[:80]
         raise SpeechFailed(f"the server answered turn {turn.id} without sound{': ' + repr(words) if words else ''}")
     try:
-        body = base64.b64decode(audio["data"].rpartition("base64,")[2], validate=True)
-    except (binascii.Error, ValueError):
+        body = decode_base64(audio["data"])
+    except ValueError:
         raise SpeechFailed(f"the sound of the answer to turn {turn.id} is not base64") from None
     whole = replace(
         response, body=body, headers={"content-type": "audio/wav"}, arrivals=((response.seconds, len(body)),)

@@ -48,6 +48,8 @@ _UNKNOWN_NAME = re.compile(
     re.IGNORECASE,
 )
 """What servers say of a voice or a model that they do not have."""
+_NO_FORMAT = (406, 415)
+"""Statuses that refuse the form of a request or of the answer it asks for, whatever is said about it."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
 
 
@@ -197,7 +199,7 @@ class ServerConnection:
 
         Args:
             path: below the base URL.
-            body: of the request; a field that the server refuses is replaced or left out.
+            body: the body of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
             fixed: more fields, which take the place of the body's and are sent in any case.
 
@@ -313,13 +315,15 @@ class ServerConnection:
             return ServerBroke(reason)
         if status in (401, 403):
             return ServerRefused(f"{reason}; set {KEY} in the environment to a key that may use the model")
-        if status in (402, 404, 405) or status < 400:
+        if status in (402, 404, 405, 410) or status < 400:
             return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
         if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(error.message):
             return ServerRefused(f"{reason}; check --model and --voice")
         # Its words may say "audio" of the person's recording and "stream" of its own.
-        ours = {"input_audio", *sent} - {*_CONTENT, *(() if error.fields else ("audio", "stream"))}
-        return RequestRefused(reason) if error.names(ours) else SpeechFailed(reason)
+        theirs = (*_CONTENT, *(() if error.fields else ("audio", "stream")))
+        asked = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
+        ours = {name: value for name, value in asked.items() if name not in theirs}
+        return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
 
 
 def require_no_error(response: ServerResponse) -> Any:

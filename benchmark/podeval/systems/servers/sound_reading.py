@@ -10,6 +10,7 @@ import json
 import re
 import tempfile
 from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -32,12 +33,31 @@ PCM_RATE = 24_000
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
 """What files of sound begin with, which samples practically never do."""
+_SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
+_KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
+"""Kinds of samples that come under the labels below, with their full scale; the first one is what they say."""
 _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
 )
 """What names samples of another kind than 16-bit integers."""
+_SOUNDS = ("audio", "audio_data", "audio_base64")
+_PIECES = ("delta", "data", "chunk")
+"""Names under which events carry base64: always, and where their type says that they carry sound."""
+_CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
+_WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
+"""What the types of events with words contain, whose `delta` is no sound and whose end is not that of the speech."""
+_LAST = ("done", "is_final", "final", "finished", "finish_reason")
+"""What events say that are the last ones."""
+_STATED = {
+    "x-sample-rate": re.compile(r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_]rate)([-_]?hz)?|rate", re.IGNORECASE),
+    "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
+    "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
+}
+"""What servers call the rate, the channels and the depth of samples, in headers and in events."""
+_SAFE_ALPHABET = str.maketrans("-_", "+/")
+_EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _CONTROLS = frozenset(range(32)) - {9, 10, 13}
 """Bytes that samples contain and text does not."""
@@ -68,7 +88,7 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     Time to first audio is that of the first byte of a sample: a header is no sound yet, silence is.
 
     Args:
-        response: to a request for speech.
+        response: the response to a request for speech.
         what: the text that was to be spoken, for messages.
 
     Raises:
@@ -77,13 +97,14 @@ def read_sound(response: ServerResponse, what: str) -> ServedSound:
     """
     kind = _media_type(response.headers)
     is_text = not _CONTROLS.intersection(response.body[:4096])
-    if kind == "text/event-stream" or (is_text and response.body.lstrip()[:5] in (b"data:", b"event")):
+    if kind == "text/event-stream" or (is_text and _EVENTS.match(response.body.removeprefix(BOM_UTF8))):
         parts = _unpack_events(response, what)
-    elif is_text or not (kind.startswith("audio/") or kind in (*_UNLABELLED, "application/ogg", "video/mp4")):
+    elif is_text or not (kind.startswith("audio/") or kind in (*_UNLABELLED, *_SOUND_FILES)):
         require_no_error(response)
-        excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split())
+        excerpt = " ".join(response.body[:200].decode("utf-8", "replace").split()) or "nothing"
         raise SpeechFailed(
-            f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: {excerpt or 'nothing'}"
+            f"the server sent {kind or 'nothing'} instead of sound for {what[:60]!r}: "
+            f"{excerpt if is_text else f'{len(response.body)} bytes that are no text'}"
         )
     else:
         parts = [response]
@@ -111,9 +132,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
     if not _FILE.match(body) and (
         any(name in kind for name in _PCM) or (kind in _UNLABELLED and _is_like_samples(body))
     ):
-        # RFC 3551 has the first byte of `L16` first, some servers the last one: the order that is like a sound counts.
-        is_swapped = kind == "audio/l16" and not _is_like_samples(body) and _is_like_samples(body[::-1])
-        return _read_samples(response, big_endian=is_swapped)
+        return _read_samples(response)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "response")
         path.write_bytes(body)
@@ -127,33 +146,47 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
         return _to_mono(np.asarray(sound.samples)), sound.rate, offset, note
 
 
-def _read_samples(response: ServerResponse, *, big_endian: bool) -> tuple[Samples, int, int, str | None]:
-    """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers say otherwise."""
-    headers = response.headers
-    match = re.search(r"(?i)channels=(\d+)", f"{headers.get('content-type')};channels={headers.get('x-channels', '1')}")
+def _read_samples(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
+    """Read samples without a header: 16 bits, one channel and 24 kHz unless the headers say otherwise.
+
+    RFC 3551 has the first byte of `L16` first, most servers the last one, and some send floats under the same label:
+    what is like a sound counts.
+    """
+    headers = {header: value for name, value in response.headers.items() for header in _match_header(name)}
+    label = response.headers.get("content-type", "")
+    match = re.search(r"(?i)channels=(\d+)", f"{label};channels={headers.get('x-channels', '1')}")
     channels = int(match[1]) if match else 0
     depth = headers.get("x-bit-depth", "16")
-    if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(headers.get("content-type", "")):
-        stated = f"{headers.get('content-type')} of {depth} bits and {channels} channels"
-        raise SpeechFailed(f"the server sent {stated}; samples without a header are read if they have 16 bits")
-    if len(response.body) % (2 * channels):
-        raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
-    rate = _stated_rate(headers)
+    if depth != "16" or not 1 <= channels <= _LIMITS.channels or _OTHER_SAMPLES.search(label):
+        raise SpeechFailed(
+            f"the server sent {label} of {depth} bits and {channels} channels; samples without a header are read if "
+            "they have 16 bits"
+        )
+    rate = _stated_rate(response.headers)
     if rate is not None and not _LIMITS.min_rate <= rate <= _LIMITS.max_rate:
         raise SpeechFailed(f"the server says that its sound is of {rate} Hz")
-    samples = np.frombuffer(response.body, ">i2" if big_endian else "<i2").astype(np.float32) / np.float32(2**15)
+    kind = next((kind for kind in _KINDS if _is_like_samples(response.body, kind)), "<i2")
+    if len(response.body) % (np.dtype(kind).itemsize * channels):
+        raise ServerBroke(f"the server sent {len(response.body)} bytes of 16-bit samples, which ends within one")
+    samples = np.frombuffer(response.body, kind).astype(np.float32) / np.float32(_KINDS[kind])
     note = None if rate else f"the server sent samples without their rate, which is taken for {PCM_RATE} Hz"
+    if kind == "<f4":
+        note = "; ".join(filter(None, (note, "the server sent floats of 32 bits, which its label does not say")))
     return _to_mono(samples.reshape(-1, channels)), rate or PCM_RATE, 0, note
 
 
-def _is_like_samples(body: bytes) -> bool:
-    """Return whether bytes are like 16-bit samples of a sound: neighbours differ less than samples at large do."""
-    samples = np.frombuffer(body[: len(body) // 2 * 2], "<i2").astype(np.float64)
-    return bool(len(samples) < 2 or np.diff(samples).std() <= samples.std())
+def _is_like_samples(body: bytes, kind: str = "<i2") -> bool:
+    """Return whether bytes are like samples of a sound: neighbours differ less than samples at large do."""
+    size = np.dtype(kind).itemsize
+    with np.errstate(all="ignore"):
+        samples = np.frombuffer(body[: len(body) // size * size], kind).astype(np.float64)
+        return bool(len(samples) < 2 or np.diff(samples).std() <= samples.std())
 
 
 def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     """Return the files, or the samples, that server-sent events carry, each piece with the time of its event.
+
+    What follows the end of one sentence belongs to the speech too; an end that repeats all of it adds nothing.
 
     Raises:
         ServerError: an event states an error.
@@ -164,22 +197,24 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     files: list[list[tuple[float, bytes]]] = []
     headers, is_done = {**response.headers, "content-type": "application/octet-stream"}, False
     for name, text, end in _split_events(response.body):
-        if is_done := is_done or text == "[DONE]":
-            break
+        if text == "[DONE]":
+            is_done = True
+            continue
         try:
             event = dict(json.loads(text, strict=False))
-            sound = base64.b64decode(_find_base64(event), validate=True)
+            kind = str(event.get("type") or name)
+            sound = b"" if _WORDS.search(kind) else _find_sound(event, kind)
         except (ValueError, TypeError, RecursionError):
             raise ServerBroke(
                 f"the server sent an event that cannot be read for {what[:60]!r}: {text[:80]!r}"
             ) from None
-        kind = str(event.get("type") or name)
         if error := find_error(event) or (find_error({"error": event}) if kind.endswith("error") else None):
             raise ServerError(error)
-        is_done = kind.endswith("done")
-        headers["x-sample-rate"] = str(event.get("sample_rate") or headers.get("x-sample-rate", ""))
-        if event.get("response_format"):
-            headers["content-type"] = f"audio/{event['response_format']}"
+        is_last = kind.endswith("done") or any(event.get(flag) for flag in _LAST)
+        is_done |= is_last and not _WORDS.search(kind)
+        headers |= _state_sound(event)
+        if is_last and _repeats(sound, b"".join(piece for file in files for _, piece in file)):
+            continue
         if sound:
             if not files or _FILE.match(sound):
                 files.append([])
@@ -202,7 +237,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
 def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
     """Yield the name and the data of each server-sent event, and where it ends in the body."""
     name, lines = "", []
-    for line in _LINE.finditer(body.removeprefix(b"\xef\xbb\xbf")):
+    for line in _LINE.finditer(body.removeprefix(BOM_UTF8)):
         field, _, value = line[1].partition(b":")
         if field == b"data":
             lines.append(value.removeprefix(b" ").decode("utf-8", "replace"))
@@ -214,11 +249,53 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
             name, lines = "", []
 
 
-def _find_base64(event: Mapping[str, Any]) -> str:
-    """Return the base64 that an event carries, without its white space; empty if it carries none."""
-    values = [event.get(name) for name in ("audio", "delta")]
-    values = [value.get("data") if isinstance(value, dict) else value for value in values]
-    return "".join(next((value for value in values if isinstance(value, str)), "").rpartition("base64,")[2].split())
+def _repeats(sound: bytes, before: bytes) -> bool:
+    """Return whether a sound is all that came before, perhaps in a file of its own."""
+    return bool(before) and len(sound) >= len(before) and sound.endswith(before[-1000:])
+
+
+def _find_sound(event: Mapping[str, Any], kind: str) -> bytes:
+    """Return the sound that an event of a kind carries under the names for it, however deep; empty if it carries none.
+
+    Raises:
+        ValueError: it is no base64.
+    """
+    names = (*_SOUNDS, *(_PIECES if _CARRIERS.match(kind) else ()))
+    values = (one.get(name) for one in _list_objects(event) for name in names)
+    return decode_base64(next((value for value in values if isinstance(value, str) and "://" not in value), ""))
+
+
+def decode_base64(text: str) -> bytes:
+    """Decode base64 in the usual alphabet or the one for addresses, perhaps as a data URI, with white space, or without
+    padding.
+
+    Raises:
+        ValueError: it is none, or was cut in pieces.
+    """
+    text = "".join(text.rpartition("base64,")[2].split()).translate(_SAFE_ALPHABET).rstrip("=")
+    data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    if base64.b64encode(data).decode().rstrip("=") != text:
+        raise ValueError("base64 that was cut in pieces")
+    return data
+
+
+def _list_objects(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield an object and all objects in it."""
+    if isinstance(data, Mapping):
+        yield data
+    for one in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():
+        yield from _list_objects(one)
+
+
+def _state_sound(event: Mapping[str, Any]) -> dict[str, str]:
+    """Return as headers what an event says of samples: their rate, channels and depth, and that they are samples."""
+    headers: dict[str, str] = {}
+    for name, value in ((name, value) for one in _list_objects(event) for name, value in one.items()):
+        headers |= {header: str(value) for header in _match_header(name) if re.match(r"\d+", str(value))}
+        if name.endswith(("format", "encoding")) and isinstance(value, str):
+            is_samples = any(kind in value.lower() for kind in _PCM) or _OTHER_SAMPLES.search(value)
+            headers |= {"content-type": f"audio/{value}"} if is_samples else {}
+    return headers
 
 
 def _media_type(headers: Mapping[str, str]) -> str:
@@ -229,9 +306,13 @@ def _to_mono(samples: Samples) -> Samples:
     return np.asarray(mix_to_mono(samples), np.float32).reshape(-1)
 
 
+def _match_header(name: str) -> list[str]:
+    return [header for header, pattern in _STATED.items() if pattern.fullmatch(name)]
+
+
 def _stated_rate(headers: Mapping[str, str]) -> int | None:
     """Return the sampling rate that headers state; None if they do not."""
-    separate = headers.get("x-sample-rate") or headers.get("x-audio-sample-rate")
+    separate = next((value for name, value in headers.items() if "x-sample-rate" in _match_header(name)), "")
     match = re.search(r"(?i)rate=(\d{4,6})", f"{headers.get('content-type')};rate={separate}")
     return int(match[1]) if match else None
 

@@ -1,0 +1,272 @@
+"""What numbers are worth: `podeval report agreement`, `papers` and `certificate`."""
+
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.completion import complete_key
+from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
+from podeval.cli.output import AsJson, emit
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.runs.run_folder import RunFolder
+    from podeval.stats.mushra_scores import Mark
+    from podeval.validation.agreement import Validity
+    from podeval.validation.raters import AnalysisLine
+
+TURNED = {"higher": "", "lower": " (turned: lower is better)", "in range": " (folded: a range is best)"}
+
+
+def agreement(
+    runs: Runs = RUNS,
+    ratings: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="scores as CSV (system, item, score, and perhaps measure and rater), or votes as CSV or JSON lines: "
+            "first, second, outcome (and voter, group of voters), a log of `podeval judge battles`, or another arena's "
+            "model_a, model_b, winner (repeatable)"
+        ),
+    ] = None,
+    database: Annotated[
+        str,
+        typer.Option(
+            envvar="DATABASE_URL",
+            help="database whose votes and listening tests count too; without files, podeval.db in the folder of runs",
+        ),
+    ] = DEFAULT,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published", help="show published evidence instead of runs: public clips and figures of the papers"
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
+    pairs told apart by votes, groups of voters, and every rater against the mean of the others.
+
+    Example: podeval report agreement --runs runs --ratings listeners.csv
+
+    Example: podeval report agreement --published
+    """
+    if published:
+        _print_published(as_json)
+        return
+    from podeval.validation.raters import analyse_marks
+
+    if not ratings and not is_there(resolve_database(database, runs)):
+        raise BadInput(
+            f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
+            f"{resolve_database(database, runs)} (--published shows what the papers have)"
+        )
+    measures: dict[str, list[Mark]] = {}
+    lines: list[AnalysisLine] = []
+    for path in ratings or []:
+        lines += _read_ratings(path, measures)
+    if database or not ratings:
+        lines += _read_database(require_database(database, runs), measures)
+    lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
+    agreements = _compare_metrics(runs, measures) if measures else []
+    if as_json:
+        for finding in (*agreements, *lines):
+            emit(finding)
+    else:
+        _print_agreements(agreements)
+        for line in lines:
+            print(line.says)
+    if not agreements and not lines:
+        print("there are no votes, no marks of two raters, and no outputs with a metric and a mark", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _read_ratings(path: Path, measures: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+    """Add the marks of a file, or return the findings on its votes."""
+    from podeval.validation.human_scores import has_scores, read_marks
+    from podeval.validation.raters import analyse_votes, read_votes
+
+    if not has_scores(path):
+        return analyse_votes(path.stem, read_votes(path))
+    _add_marks(measures, path.stem, read_marks(path, columns=("system", "item", "score")))
+    return []
+
+
+def _add_marks(measures: "dict[str, list[Mark]]", name: str, marks: "list[Mark]") -> None:
+    from podeval.validation.agreement import group_by_measure
+
+    for measure, of_measure in group_by_measure(name, marks).items():
+        measures.setdefault(measure, []).extend(of_measure)
+
+
+def _read_database(location: str, measures: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+    """Add the marks of a database's listening tests, and return the findings on its votes."""
+    from podeval.arena.vote_table import build_rating_table
+    from podeval.listening.session_results import read_marks_by_test
+    from podeval.store.database import Database
+    from podeval.validation.raters import analyse_votes
+
+    lines: list[AnalysisLine] = []
+    with Database(location) as opened:
+        with opened.reading() as session:
+            table = build_rating_table(session)
+        for (protocol, dimension), part in table.groupby(["protocol", "dimension"]) if len(table) else ():
+            rows = [{str(name): str(v) for name, v in row.items()} for row in part.to_dict("records")]
+            lines += analyse_votes(f"{dimension} ({protocol})", rows)
+        for test, marks in read_marks_by_test(opened).items():
+            _add_marks(measures, test, marks)
+    return lines
+
+
+def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
+    """Compare the metrics of a folder of runs with people; says so where there are no runs."""
+    from podeval.leaderboard.build import build
+    from podeval.runs.board_tables import ITEMS, read_table
+    from podeval.runs.run_folder import run_folders
+    from podeval.validation.agreement import FEWEST, compute_validity
+
+    if not run_folders(runs):
+        print(f"there are no runs in {runs}, so no metric is compared with people (--runs)", file=sys.stderr)
+        return []
+    build(runs)
+    agreements = compute_validity(read_table(runs / ITEMS), measures)
+    if not agreements:
+        print(f"no metric shares {FEWEST} outputs (system and item) with a human measure", file=sys.stderr)
+    return agreements
+
+
+def _print_published(as_json: bool) -> None:
+    from podeval.validation.published import THIN, list_printed_agreements, recompute_agreement
+
+    rows, printed = recompute_agreement(), list_printed_agreements()
+    if as_json:
+        for entry in (*rows, *printed):
+            emit(entry)
+        return
+    print(THIN)
+    _print_agreements(rows)
+    print("\nAgreement with people that the papers print:")
+    for one in printed:
+        count = f", n {one['count']}" if one["count"] else ""
+        print("{paper} {table}: {who}, {about}: {statistic} {value}".format_map(one) + count)
+
+
+def _print_agreements(agreements: "list[Validity]") -> None:
+    """Print each measure with how many keys were compared and what chance reaches, then each agreement."""
+    from podeval.stats.agreement import format_estimate
+    from podeval.validation.agreement import ENOUGH_SYSTEMS
+
+    for row in {row.human: row for row in agreements}.values():
+        if row.thin:
+            print(
+                f"{row.human}: the evidence is thin, {row.systems.count} systems; below {ENOUGH_SYSTEMS} no "
+                "correlation is more than a hint"
+            )
+        chance = (
+            ""
+            if row.by_chance is None
+            else (
+                f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
+                f"{row.systems.count} systems in one case of twenty"
+            )
+        )
+        print(f"{row.human}: {row.keys} keys were compared{chance}")
+    for row in agreements:
+        without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
+        within = f"; within a category {format_estimate(row.within)}" if row.within else ""
+        print(
+            f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
+            f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
+            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{within}"
+        )
+
+
+def papers(as_json: AsJson = False) -> None:
+    """Recompute printed figures of the papers from others they print or from measurements; show the differences.
+
+    Example: podeval report papers
+
+    Example: podeval report papers --json
+    """
+    from podeval.validation.papers import PaperFigure, recompute
+
+    tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
+    for figure in recompute():
+        tables[figure.paper, figure.table].append(figure)
+        if as_json:
+            emit(asdict(figure) | {"difference": figure.difference, "follows": figure.follows})
+    for (paper, table), figures in tables.items() if not as_json else ():
+        tried = [figure for figure in figures if figure.recomputed is not None]
+        same = [figure for figure in tried if not figure.material]
+        if not tried:
+            print(f"{paper} {table}: {figures[0].figure} cannot be recomputed: {figures[0].why_not}")
+            continue
+        if same:
+            follow = sum(figure.follows for figure in same)
+            print(f"{paper} {table}: {follow} of {len(same)} figures agree to the printed digits")
+        else:
+            print(f"{paper} {table}: measured on other material, so figures need not agree")
+        for figure in tried:
+            if figure.material or not figure.follows:
+                on = f" on {figure.material}" if figure.material else ""
+                print(
+                    f"  {figure.figure}: printed {figure.printed:g}, recomputed{on} {figure.recomputed:.4g}, "
+                    f"difference {figure.difference:+.4f}"
+                )
+        for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
+            count = sum(figure.count for figure in figures if figure.why_not == why)
+            print(f"  {count} cannot be recomputed: {why}")
+
+
+def certificate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: RUNS/BENCHMARK/SPLIT/SYSTEM")],
+    key: Annotated[str, typer.Option(help="figure to examine, as metric.key", autocompletion=complete_key)] = "wer.wer",
+    printed: Annotated[
+        float | None, typer.Option(help="figure to compare with, as a paper prints it (error rates in per cent)")
+    ] = None,
+    against: Annotated[
+        list[Path] | None, typer.Option(help="run of another system, to look for rank flips (repeatable)")
+    ] = None,
+    people: Annotated[Path | None, typer.Option(help="run of recordings of people, for the recogniser's floor")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how seeds, recogniser, normaliser and averaging change a run's figure, and whether a printed one lies
+    within.
+
+    Error rates are recomputed from the transcripts that the run keeps; no audio is needed.
+
+    Example: podeval report certificate runs/real_pod/demo/hibari_piper --printed 1.30
+    """
+    from podeval.validation.certificate import ERROR_RATES, certify, explain
+
+    unit = 100.0 if key in ERROR_RATES else 1.0
+    certified = certify(
+        _open(run),
+        key,
+        others=[_open(path) for path in against or []],
+        people=_open(people) if people else None,
+        printed=None if printed is None else printed / unit,
+    )
+    if as_json:
+        more = {"extent": certified.extent, "inside": certified.is_inside, "inside_interval": certified.is_in_interval}
+        emit(asdict(certified) | more)
+    else:
+        print("\n".join(explain(certified, unit)))
+
+
+def _open(path: Path) -> "RunFolder":
+    """Open the folder of a run.
+
+    Raises:
+        BadInput: it is none.
+    """
+    from podeval.runs.run_folder import RunFolder
+
+    folder = path.resolve()
+    if not (folder / "run.json").is_file():
+        raise BadInput(f"{path} is not a run: it contains no run.json; give a folder such as runs/real_pod/demo/SYSTEM")
+    return RunFolder(folder.parents[2], folder.parent.parent.name, folder.parent.name, folder.name)

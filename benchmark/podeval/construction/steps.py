@@ -1,0 +1,175 @@
+"""The steps of every construction: which there are, what each takes, and running one in its folder.
+
+A step is a function of a workshop and of what it takes by name: `files`, `judging` (a judge), `encode` (a sentence
+encoder), `read` (fetches documents), `profile`, `accept_all`. Its keyword-only parameters are its settings; their
+annotations say what each is and which values it takes.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+
+from podeval.construction import lfs, mtalk, podbench, real_pod
+from podeval.construction.workshop import Encode, Step, Workshop, describe_validation_error, require_known
+from podeval.datasets.feeds import Read
+from podeval.datasets.fetch_episodes import make_web
+from podeval.errors import BadInput, ModelMissing
+from podeval.judges.budget import Budget
+from podeval.judges.client import JudgeClient
+from podeval.judges.judge import find_judge
+from podeval.models import registry
+
+STEPS: Mapping[str, Mapping[str, Step]] = {
+    "real_pod": real_pod.STEPS,
+    "lfs_bench": lfs.STEPS,
+    "podbench": podbench.STEPS,
+    "mtalk_bench": mtalk.STEPS,
+}
+"""The steps of each benchmark by name, in their order."""
+
+
+def find_step(benchmark: str, step: str) -> Step:
+    """Return a step by its name.
+
+    Raises:
+        BadInput: there is no such benchmark or step; the message lists those that there are.
+    """
+    require_known([benchmark], STEPS, "benchmark to construct")
+    require_known([step], STEPS[benchmark], f"step of {benchmark}")
+    return STEPS[benchmark][step]
+
+
+def describe_steps(benchmark: str) -> str:
+    """Describe the steps of a benchmark in order, with what each takes and its settings.
+
+    Raises:
+        BadInput: there is no such benchmark.
+    """
+    require_known([benchmark], STEPS, "benchmark to construct")
+    lines = []
+    for name, step in STEPS[benchmark].items():
+        needs = [text for need, text in _NEEDS.items() if need in inspect.signature(step).parameters]
+        lines += ["", f"{name}: {(inspect.getdoc(step) or '').partition(chr(10))[0]}"]
+        lines += [f"    takes {', '.join(needs)}"] if needs else []
+        for setting in _list_settings(step).values():
+            default = ",".join(map(str, setting.default)) if isinstance(setting.default, tuple) else setting.default
+            lines.append(f"    {setting.name}={default}: {get_args(setting.annotation)[1].description}")
+    return "\n".join(lines[1:])
+
+
+_NEEDS = {
+    "files": "FILEs",
+    "judging": "--judge",
+    "encode": "--profile",
+    "profile": "--profile",
+    "accept_all": "--accept-all",
+}
+"""What a step may take, by the name of its parameter, as it is given on the command line."""
+
+
+def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
+    """Read settings of a step from texts of the form `NAME=VALUE`, lists separated by commas.
+
+    Raises:
+        BadInput: a setting is unknown, or cannot have this value.
+    """
+    choice, settings = _list_settings(step), dict[str, Any]()
+    for text in texts:
+        name, equals, value = text.partition("=")
+        require_known([name], choice, "setting")
+        if not equals:
+            raise BadInput(f"write a setting as {name}=VALUE")
+        kind = choice[name].annotation
+        values = value.split(",") if get_origin(get_args(kind)[0]) is tuple else value
+        try:
+            settings[name] = TypeAdapter(kind).validate_python(values)
+        except ValidationError as error:
+            raise BadInput(f"{name}={value} cannot be: {describe_validation_error(error)}") from None
+    return settings
+
+
+def run_step(
+    workshop: Workshop,
+    step: Step,
+    settings: Mapping[str, Any],
+    *,
+    files: Sequence[Path] = (),
+    accept_all: bool = False,
+    profile: str = "embedded",
+    judge: str = "",
+    workers: int = 4,
+    budget: Budget | None = None,
+) -> None:
+    """Run a step in its folder, which no other process may use; its report is in the workshop.
+
+    The judge's records are kept in the folder. What was answered is not asked again; what was never answered so that it
+    can be used is, so the same command resumes after a judge was mended.
+
+    Args:
+        workshop: the folder.
+        step: the step.
+        settings: its settings.
+        files: files for steps that import some.
+        accept_all: keep rows that nobody decided on.
+        profile: the profile whose models are used.
+        judge: the judge or language model to ask.
+        workers: the largest number of questions at a time.
+        budget: the limits of what the judge may use.
+
+    Raises:
+        BadInput: something that the step needs is missing, or something is given that it does not take.
+        BrokenRules: rows break the rules of the dataset.
+        ModelMissing: a model that is needed is not installed; raised before a judge is asked anything.
+    """
+    takes = set(inspect.signature(step).parameters)
+    registry.require_profile(profile)
+    for name, value in {"files": files, "accept_all": accept_all, "judging": judge}.items():
+        if value and name not in takes:
+            raise BadInput(f"this step takes no {_NEEDS[name]}")
+        if not value and name in takes and name != "accept_all":
+            raise BadInput(f"this step needs {_NEEDS[name]}")
+    client = None
+    if judge:
+        chosen = find_judge(judge)
+        records = None if chosen.replays else workshop.folder / "records"
+        client = JudgeClient(chosen, records, workers=workers, budget=budget or Budget(), refresh="failed")
+    supplies: dict[str, Callable[[], Any]] = {
+        "files": lambda: files,
+        "accept_all": lambda: accept_all,
+        "profile": lambda: profile,
+        "judging": lambda: client,
+        "encode": lambda: make_encoder(profile),
+        "read": lambda: _make_reader(workshop),
+    }
+    arguments = {name: supply() for name, supply in supplies.items() if name in takes}
+    try:
+        with workshop.hold():
+            step(workshop, **arguments, **settings)
+    finally:
+        if client:
+            print(f"judge: {client.account.sentence()}", file=sys.stderr)
+
+
+def make_encoder(profile: str) -> Encode:
+    """Make the function that turns English sentences into vectors, by the profile's sentence encoder.
+
+    Raises:
+        ModelMissing: the encoder is not installed; the message names the command to run.
+    """
+    if reason := registry.get_card("sentence_encoder", profile).missing():
+        raise ModelMissing(reason)
+    return lambda texts: registry.load("sentence_encoder", profile).encode(texts, "en")
+
+
+def _make_reader(workshop: Workshop) -> Read:
+    web = make_web()
+    return lambda url, most_bytes: web.read(url, workshop.folder / ".searching", most_bytes)
+
+
+def _list_settings(step: Step) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(step, eval_str=True).parameters.values()
+    return {parameter.name: parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}

@@ -1,0 +1,252 @@
+"""The folder of a construction: files of rows between steps, and the outcome of every row.
+
+A step reads a file of rows and writes another, atomically. A judge's answers are kept in its records, so a step that
+was stopped asks nothing twice. No row is lost silently: a row that a step takes out is recorded in `left_out.jsonl`
+with the step and the reason, and a row that waits (for a judge that did not answer, for a person) is named by the
+command, which then ends with exit code 1.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podeval.datasets import catalogue
+from podeval.datasets.row_rules import BrokenRules, RowProblem
+from podeval.errors import BadInput
+from podeval.judges.client import JudgeRequest, UsableAnswer
+from podeval.judges.rounds import Asked
+from podeval.store.files import explain_write_errors, lock_folder, read_lines, write_whole
+from podeval.text.text_file import read_text
+
+LEFT_OUT = "left_out.jsonl"
+
+Encode = Callable[[Sequence[str]], NDArray[np.floating]]
+"""A function from English sentences to vectors, shape (texts, dimensions)."""
+
+
+Step = Callable[..., None]
+"""A step of a construction; `podeval.construction.steps` says what it may take."""
+
+
+class StagedRow(BaseModel):
+    """A row of a step's file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1)
+
+
+class LeftOut(StagedRow):
+    """A row that a step took out, and the reason."""
+
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class WaitingRow:
+    """A row that waits for something outside: a judge's answer, a person's decision."""
+
+    id: str
+    reason: str
+
+
+S = TypeVar("S")
+R = TypeVar("R", bound=StagedRow)
+
+
+@dataclass
+class Sifted(Generic[S]):
+    """The rows that a step kept, left out, or has waiting."""
+
+    kept: list[S] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
+
+
+class Workshop:
+    """The folder of a construction, and the report of the step at work: sentences, and the rows that still wait.
+
+    Args:
+        folder: the folder; it is made if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sentences: list[str] = []
+        self.waiting: list[WaitingRow] = []
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Lock the folder for this process.
+
+        Raises:
+            BadInput: another process holds it.
+        """
+        with lock_folder(self.folder):
+            yield
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence to the report."""
+        self.sentences.append(sentence)
+
+    def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:
+        """Read the rows of a step's file; there are none if the file does not exist.
+
+        Raises:
+            BadInput: the file does not exist (if `made_by` names the step that makes it), or is damaged.
+        """
+        path = self.folder / name
+        if made_by and not path.is_file():
+            raise BadInput(f"{path} is not there; the step `{made_by}` makes it")
+        rows: dict[str, R] = {}
+        for number, data in enumerate(read_lines(path), 1):
+            try:
+                row = kind.model_validate(data)
+            except ValidationError as error:
+                raise BadInput(f"{path}, row {number}: {describe_validation_error(error)}") from None
+            if row.id in rows:
+                raise BadInput(f"{path}, row {number} has the id of an earlier row, {row.id!r}; ids must differ")
+            rows[row.id] = row
+        return list(rows.values())
+
+    def write(self, name: str, rows: Iterable[BaseModel]) -> None:
+        """Replace a step's file."""
+        write_rows(self.folder / name, (row.model_dump(mode="json") for row in rows))
+
+    def settle(self, step: str, result: Sifted[R], name: str = "") -> list[R]:
+        """Report the result of a step, and record the rows that it left out in place of those it left out before.
+
+        Args:
+            step: the name of the step.
+            result: its result.
+            name: the file for the rows that it kept; none by default.
+
+        Returns:
+            The rows that it kept.
+        """
+        others = [left for left in self.read_left_out() if left.step != step]
+        self.write(LEFT_OUT, [*others, *result.left_out])
+        if name:
+            self.write(name, result.kept)
+        self.waiting += result.waiting
+        counts = ((result.left_out, "left out"), (result.waiting, "waiting"))
+        more = "".join(f", {len(rows)} {what}" for rows, what in counts if rows)
+        self.say(f"{step}: {len(result.kept)} kept{more}")
+        return result.kept
+
+    def read_left_out(self) -> list[LeftOut]:
+        """Read every row that a step took out; several steps may have taken out one row."""
+        return [LeftOut.model_validate(line) for line in read_lines(self.folder / LEFT_OUT)]
+
+    @contextmanager
+    def finish(self, dataset: str, *configs: str) -> Iterator[Path]:
+        """Open a folder to write a source of a dataset into; it becomes `finished` if the builder's rules hold.
+
+        Args:
+            dataset: the name of the dataset.
+            configs: the configs that the builder makes from these files.
+
+        Raises:
+            BrokenRules: rows break rules.
+            BadInput: the files are not a source of this dataset.
+        """
+        into, partial = self.folder / "finished", self.folder / ".finished.making"
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            with explain_write_errors(partial):
+                partial.mkdir(parents=True)
+                yield partial
+                _check_source(dataset, partial, configs)
+                shutil.rmtree(into, ignore_errors=True)
+                partial.rename(into)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
+    kind = catalogue.get(dataset)
+    problems: list[RowProblem] = []
+    for name in configs:
+        config = kind.RECORD.config(name)
+        assert config
+        builder = kind(name, source=str(folder), folder=folder)
+        problems += [problem for split in config.splits for problem in builder.problems(split)]
+    if problems:
+        raise BrokenRules(problems)
+
+
+def write_rows(path: Path, rows: Iterable[Any]) -> None:
+    """Replace a file by these rows as JSON Lines, atomically."""
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a file of JSON Lines that people gave, each with its line.
+
+    Raises:
+        BadInput: a line is not a JSON object.
+    """
+    # By line feeds only: texts may contain other characters that Python takes for the end of a line.
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                one = json.loads(line)
+            except ValueError as error:
+                raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
+            if not isinstance(one, dict):
+                raise BadInput(f"{path}, line {number} is not an object")
+            yield number, one
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """Describe the first error and the field that it concerns."""
+    first = error.errors(include_url=False)[0]
+    location = ".".join(str(part) for part in first["loc"])
+    return f"{location}: {first['msg']}" if location else str(first["msg"])
+
+
+def require_known(names: Iterable[str], known: Collection[str], what: str) -> None:
+    """Refuse names that do not exist.
+
+    Raises:
+        BadInput: a name is unknown; the message lists the known ones.
+    """
+    if unknown := [name for name in names if name not in known]:
+        raise BadInput(f"there is no {what} {unknown[0]!r}; choose from {', '.join(known)}")
+
+
+def ask_each(
+    judging: Asked,
+    rows: Sequence[R],
+    request: Callable[[R], JudgeRequest],
+    keep: Callable[[R, Any], S | str],
+    step: str = "",
+) -> Sifted[S]:
+    """Ask a judge about all rows at the same time; rows without a usable answer wait.
+
+    Args:
+        judging: the client of the judge.
+        rows: the rows, in this order.
+        request: makes the request for a row.
+        keep: makes the result of a row from the row and its answer, or says why the row is left out.
+        step: the name of the step, for rows that are left out.
+    """
+    result: Sifted[S] = Sifted()
+    for row, outcome in zip(rows, judging.ask([request(row) for row in rows]), strict=True):
+        if not isinstance(outcome, UsableAnswer):
+            result.waiting.append(WaitingRow(row.id, outcome.reason))
+        elif isinstance(kept := keep(row, outcome.value), str):
+            result.left_out.append(LeftOut(id=row.id, step=step, reason=kept))
+        else:
+            result.kept.append(kept)
+    return result

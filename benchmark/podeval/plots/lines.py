@@ -1,0 +1,133 @@
+"""Draw values over the length of a recording: lines with marks and bands of uncertainty, and stretches behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from podeval.plots.axis import Axis
+from podeval.plots.svg import Frame, render_axis_below, render_axis_beside, render_bar, render_mark, render_tooltip
+
+LEFT, RIGHT = 48, 12
+"""Margins of the field, by which a page knows what time was clicked."""
+_MOST_MARKS = 60
+
+
+@dataclass(frozen=True)
+class Line:
+    """One value over time: points of time and value, None in a gap; their intervals if there are some; how it looks.
+
+    `css_class` is that of its line, marks and band; `shape` is that of its marks, which a line of many points lacks.
+    """
+
+    points: Sequence[tuple[float, float | None]]
+    intervals: Sequence[tuple[float, float] | None] = ()
+    css_class: str = ""
+    shape: str = "circle"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """A stretch of time that is marked, in seconds, with a tooltip."""
+
+    start: float
+    end: float
+    tooltip: str
+
+
+def draw_lines(
+    lines: Sequence[Line],
+    along: Axis,
+    frame: Frame,
+    height: float,
+    *,
+    title: str = "",
+    unit: str = "",
+    usual: tuple[float, float] | None = None,
+    usual_text: str = "",
+    highlights: Iterable[Highlight] = (),
+    data_length: float | None = None,
+) -> str:
+    """Draw lines.
+
+    Args:
+        lines: the lines; those drawn later are in front.
+        along: the axis of time, from `LEFT` to the width of the frame less `RIGHT`.
+        frame: the frame of the picture.
+        height: the height of the picture.
+        title: the text above the vertical axis: a name or a unit.
+        unit: the unit of the horizontal axis, if it is not plain.
+        usual: a band of values behind the lines, such as what people reach.
+        usual_text: its tooltip.
+        highlights: stretches of time that are marked behind the lines.
+        data_length: length of the recording in seconds, if a click on the picture plays it.
+    """
+    values = [value for line in lines for _, value in line.points if value is not None]
+    values += [end for line in lines for span in line.intervals if span for end in span] + list(usual or ())
+    bottom, right = height - (34 if unit else 20), frame.width - RIGHT
+    up = Axis.over(values, bottom, 24, marks=4 if height > 150 else 3)
+    content = ""
+    if usual:
+        low, high = up.at(usual[0]), up.at(usual[1])
+        content += render_bar("usual", LEFT, high, right - LEFT, max(1.0, low - high), usual_text)
+    content += render_axis_below(along, bottom, bottom + 3, unit) + render_axis_beside(up, LEFT, right, title)
+    for highlight in highlights:
+        left = along.at(highlight.start)
+        wide = max(2.0, min(along.at(highlight.end), right) - left)
+        content += render_bar("defect", left, 24, wide, bottom - 24, highlight.tooltip)
+    content += "".join(_render_line(line, along, up) for line in lines)
+    return frame.render(height, content, data_length)
+
+
+def draw_waveform(heights: Sequence[float], marks: Sequence[tuple[float, float]], label: str) -> str:
+    """Draw a waveform that is as wide as its place.
+
+    Args:
+        heights: the peaks, from 0 to 1, over equal parts of the recording.
+        marks: stretches that are marked, as shares of the recording.
+        label: the text for screen readers.
+    """
+    step, scale = 900 / len(heights), 48 / max(*heights, 1e-6)
+    upper = [(round(number * step, 1), round(height * scale, 1)) for number, height in enumerate(heights)]
+    outline = [(x, 50 - high) for x, high in upper] + [(x, 50 + high) for x, high in reversed(upper)]
+    defects = "".join(render_bar("defect", 900 * start, 0, max(2.0, 900 * (end - start)), 100) for start, end in marks)
+    return (
+        f'<svg viewBox="0 0 900 100" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">{defects}'
+        f'<polygon class="wave" points="{_join(outline)}"/></svg>'
+    )
+
+
+def _render_line(line: Line, along: Axis, up: Axis) -> str:
+    """Render a line with its band, broken at its gaps."""
+    css = f" {line.css_class}" if line.css_class else ""
+    band = [
+        (along.at(time), up.at(span[0]), up.at(span[1]))
+        for (time, _), span in zip(line.points, line.intervals, strict=False)
+        if span is not None
+    ]
+    outline = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in reversed(band)]
+    content = f'<polygon class="band{css}" points="{_join(outline)}"/>' if band else ""
+    few = sum(value is not None for _, value in line.points) <= _MOST_MARKS
+    for stroke in _split(line.points):
+        places = [(along.at(time), up.at(value)) for time, value in stroke]
+        content += f'<polyline class="line{css}" points="{_join(places)}"/>' if len(places) > 1 else ""
+        if few or len(places) == 1:
+            content += "".join(render_mark(line.shape, x, y, 2.5, f"mark{css}") for x, y in places)
+    return f"<g>{render_tooltip(line.name)}{content}</g>"
+
+
+def _split(points: Sequence[tuple[float, float | None]]) -> Iterator[list[tuple[float, float]]]:
+    """Yield the stretches of points between gaps."""
+    stroke: list[tuple[float, float]] = []
+    for time, value in [*points, (0.0, None)]:
+        if value is not None:
+            stroke.append((time, value))
+        elif stroke:
+            yield stroke
+            stroke = []
+
+
+def _join(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:g},{y:g}" for x, y in places)

@@ -1,0 +1,61 @@
+"""Strip what a model thinks from what it answers, in one pass over texts of any length."""
+
+import re
+from collections.abc import Iterable
+
+_TAG = re.compile(
+    r"(?:[<◁]|\[(?=/?(?-i:THINK)\]))(/?)(think|thinking|thought|reasoning|reflection|analysis|scratchpad|seed:think)[>\]▷]",
+    re.IGNORECASE,
+)
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s*<\|message\|>")
+
+
+def strip_reasoning(answer: str) -> str:
+    """Strip a model's reasoning from its answer: keep what `<answer>` holds, else what follows the thoughts, else all.
+
+    Thoughts that never end are kept, as nobody knows where the answer begins.
+    """
+    rest = _strip_ended_thoughts(answer)
+    for text in (rest, answer):
+        _, begin, after = text.partition("<answer>")
+        content, end, _ = after.partition("</answer>")
+        if begin and end:
+            return content.strip()
+    return rest.strip()
+
+
+def strip_thoughts(text: str) -> str:
+    """Return the text after the reasoning; empty if the reasoning never ends."""
+    text = _strip_ended_thoughts(text)
+    begin = _TAG.search(text)
+    return text[: begin.start()] if begin else text
+
+
+def _strip_ended_thoughts(text: str) -> str:
+    text = _strip_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
+    return text[_last_end(tag for tag in _TAG.finditer(text) if tag[1]) :]
+
+
+def _strip_whole_thoughts(text: str) -> str:
+    """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
+    tags = list(_TAG.finditer(text))
+    # From the end backwards: the next closing tag of each name.
+    ends: dict[str, re.Match[str] | None] = {}
+    closing: list[re.Match[str] | None] = []
+    for tag in reversed(tags):
+        name = tag[2].casefold()
+        closing.append(ends.get(name))
+        if tag[1]:
+            ends[name] = tag
+    # Keep the text outside each pair of tags.
+    kept, position = [], 0
+    for tag, end in zip(tags, reversed(closing), strict=True):
+        if not tag[1] and end is not None and tag.start() >= position:
+            kept.append(text[position : tag.start()])
+            position = end.end()
+    return "".join([*kept, text[position:]])
+
+
+def _last_end(matches: Iterable[re.Match[str]]) -> int:
+    """Return the position at which the last match ends; 0 if there is none."""
+    return max((match.end() for match in matches), default=0)

@@ -1,0 +1,13 @@
+"""What numbers are worth: metrics and judges against people, judges' biases, printed figures against recomputed."""
+
+__all__ = [
+    "agreement",
+    "certificate",
+    "human_scores",
+    "judge_answers",
+    "judge_audit",
+    "judge_check",
+    "papers",
+    "published",
+    "raters",
+]

@@ -1,0 +1,279 @@
+"""How far every metric and judge agrees with people, on the same outputs of the same systems.
+
+A metric's value of an output (system, item) is compared with the mean human score of that output. Metrics that are
+better when lower are turned, and those that are best in a range are folded to the distance from it, so that a positive
+correlation is agreement; keys without a direction are left out. Both systems and items are draws: a metric is wanted
+for systems that nobody has measured yet. The variance is that over systems plus that over items less that over single
+outputs (Cameron, Gelbach and Miller, 2011), each by the jackknife on Fisher's z; Student's t with as many degrees of
+freedom as the smaller of the two has. With the six systems of a paper that is a wide interval, as it should be.
+
+In addition there is the agreement on systems as wholes, of which there are few, without each of them in turn, and what
+the best of so many keys would reach by chance.
+"""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key
+from podeval.stats.agreement import Estimate, krcc, plcc, srcc
+from podeval.stats.intervals import number_clusters
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.screening import HIGH, LOW
+
+FEWEST = 5
+"""Fewest outputs with both figures for which an agreement is reported."""
+ENOUGH_SYSTEMS = 12
+"""Systems from which a key that is as good as .8 is told from none in four of five tests (docs/validity.md, power)."""
+FEWEST_CLUSTERS = 3
+"""Systems, and items, below which there is no interval."""
+MOST_OUTPUTS = 300
+"""Outputs beyond which the variance over single ones is not subtracted."""
+DRAWS = 500
+"""Random orders of the systems from which follows what chance reaches."""
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
+Output = tuple[str, str]
+"""A system and an item."""
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Agreement of one key of one metric, under one protocol, with one human measure.
+
+    Attributes:
+        better: whether more is better, less (the key is turned), or a range (it is folded).
+        systems: SRCC over the systems' means.
+        left_out: that SRCC without each system in turn.
+        keys: how many keys were compared with this measure.
+        by_chance: the SRCC over systems that the best of so many keys reaches in one of twenty cases by chance alone.
+        within: for published clips, the mean over categories of the SRCC of their clips.
+    """
+
+    metric: str
+    key: str
+    protocol: str
+    human: str
+    better: str
+    srcc: Estimate
+    plcc: Estimate
+    krcc: Estimate
+    systems: Estimate
+    left_out: Mapping[str, float | None]
+    keys: int = 1
+    by_chance: float | None = None
+    within: Estimate | None = None
+
+    @property
+    def thin(self) -> bool:
+        """Whether so few systems were heard that no correlation is more than a hint."""
+        return self.systems.count < ENOUGH_SYSTEMS
+
+    @property
+    def without_one(self) -> tuple[float, float] | None:
+        """The lowest and the highest SRCC over systems without one of them."""
+        values = [value for value in self.left_out.values() if value is not None]
+        return (min(values), max(values)) if values else None
+
+
+def group_by_measure(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+    """Return marks by human measure: the name of their test or file, and their scale."""
+    measures: dict[str, list[Mark]] = defaultdict(list)
+    for mark in marks:
+        measures[f"{name} · {mark.scale}" if mark.scale else name].append(mark)
+    return dict(measures)
+
+
+def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]) -> list[Validity]:
+    """Compute the agreement of every metric with every human measure, the strongest first.
+
+    Args:
+        items: rows of `items.parquet`.
+        measures: people's marks by measure; the anchors of listening tests are left out.
+
+    Returns:
+        The agreements; pairs with fewer than five common outputs are left out.
+    """
+    human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
+    agreements: list[Validity] = []
+    means: dict[str, list[dict[str, float]]] = {}
+    for metric, protocol, key, values in _values_by_key(items):
+        for measure, scores in human.items():
+            shared = sorted(values.keys() & scores.keys())
+            if len(shared) < FEWEST:
+                continue
+            ours = [to_badness(key, values[output]) for output in shared]
+            agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
+            means.setdefault(measure, []).append(_means_by_system(shared, ours))
+    by_chance = {measure: _best_by_chance(columns, human[measure]) for measure, columns in means.items()}
+    counted = [replace(row, keys=len(means[row.human]), by_chance=by_chance[row.human]) for row in agreements]
+    return sorted(counted, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
+
+
+def compare(
+    metric: str,
+    key: Key,
+    protocol: str,
+    measure: str,
+    outputs: Sequence[Output],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+) -> Validity:
+    """Return the agreement of one key with people.
+
+    Args:
+        metric: its name.
+        key: the key's declaration.
+        protocol: how its values came about.
+        measure: the name of the human measure.
+        outputs: system and item of each value.
+        ours: the key's values as `to_badness` gives them.
+        theirs: people's scores.
+    """
+    by_system, liked = _means_by_system(outputs, ours), _means_by_system(outputs, theirs)
+    left_out = {}
+    for system in by_system:
+        rest = [name for name in by_system if name != system]
+        left_out[system] = srcc([by_system[name] for name in rest], [liked[name] for name in rest]).value
+    return Validity(
+        metric,
+        key.name,
+        protocol,
+        measure,
+        key.better,
+        correlate(srcc, ours, theirs, outputs),
+        correlate(plcc, ours, theirs, outputs),
+        correlate(krcc, ours, theirs, outputs),
+        srcc(list(by_system.values()), list(liked.values())),
+        left_out,
+    )
+
+
+def to_badness(key: Key, value: float) -> float:
+    """Return a value so that more is better: turned where lower is, minus the distance where a range is."""
+    if key.better == "in range" and key.ideal is not None:
+        low, high = key.ideal
+        return -max(low - value, value - high, 0.0)
+    return -value if key.better == "lower" else value
+
+
+def has_direction(key: Key) -> bool:
+    """Return whether it can be said which of two values of a key is better."""
+    return key.better in ("higher", "lower") or (key.better == "in range" and key.ideal is not None)
+
+
+def correlate(
+    statistic: Statistic, ours: Sequence[float], theirs: Sequence[float], outputs: Sequence[tuple[Hashable, Hashable]]
+) -> Estimate:
+    """Return a correlation of outputs with its interval over systems and items.
+
+    Args:
+        statistic: such as `srcc`; called without clusters.
+        ours: a metric's value of each output.
+        theirs: people's score of each output.
+        outputs: the system and the item of each output.
+
+    Raises:
+        BadInput: the lists have unequal length, or values are not finite.
+    """
+    value, count = statistic(ours, theirs).value, len(ours)
+    by_system, systems = number_clusters([system for system, _ in outputs], count)
+    by_item, items = number_clusters([item for _, item in outputs], count)
+    fewest = min(systems, items)
+    if value is None or fewest < FEWEST_CLUSTERS:
+        return Estimate(value, None, None, count)
+    a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    # Left out where it is dear and small, which only widens the interval.
+    single = [np.arange(count)] if count <= MOST_OUTPUTS else []
+    parts = [_jackknife(statistic, a, b, codes) for codes in (by_system, by_item, *single)]
+    if any(part is None for part in parts):
+        return Estimate(value, None, None, count)
+    over_systems, over_items, over_outputs = [*(part or 0.0 for part in parts), 0.0][:3]
+    variance = max(over_systems + over_items - over_outputs, over_systems, over_items)
+    reach = float(special.stdtrit(fewest - 1, 0.975)) * math.sqrt(variance)
+    z = _fisher(value)
+    return Estimate(value, math.tanh(z - reach), math.tanh(z + reach), count)
+
+
+def _jackknife(statistic: Statistic, a: Array, b: Array, codes: NDArray[np.intp]) -> float | None:
+    """Return the jackknife's variance of Fisher's z over clusters; None where one leaves nothing to correlate."""
+    count = int(codes.max()) + 1
+    values = [statistic(a[codes != code].tolist(), b[codes != code].tolist()).value for code in range(count)]
+    if any(value is None for value in values):
+        return None
+    z = np.array([_fisher(value or 0.0) for value in values])
+    return (count - 1) / count * float(np.square(z - z.mean()).sum())
+
+
+def _fisher(value: float) -> float:
+    return math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9))
+
+
+def compute_best_by_chance(keys: Sequence[Sequence[float]], people: Sequence[float]) -> float | None:
+    """Return what the best of so many keys reaches in 95 % of draws in which people's order is a random one.
+
+    Args:
+        keys: the systems' means by each key, turned so that more is better.
+        people: the systems' means by people, in the same order.
+    """
+    from scipy.stats import rankdata
+
+    ranks = np.array([rankdata(values) for values in keys if len(set(values)) > 1])
+    if len(ranks) == 0 or len(people) < FEWEST_CLUSTERS:
+        return None
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    order = rankdata(people) - (len(people) + 1) / 2
+    random = np.random.default_rng(0)
+    draws = np.array([random.permutation(order) for _ in range(DRAWS)])
+    norms = np.linalg.norm(centred, axis=1)[:, None] * np.linalg.norm(order)
+    return float(np.quantile((centred @ draws.T / norms).max(axis=0), 0.95))
+
+
+def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> float | None:
+    """Return what the best of these keys reaches by chance, on the systems that all of them have."""
+    shared = sorted(set.intersection(*(set(column) for column in columns)))
+    liked = _means_by_system(list(scores), list(scores.values()))
+    return compute_best_by_chance(
+        [[column[name] for name in shared] for column in columns], [liked[name] for name in shared]
+    )
+
+
+def _values_by_key(items: pd.DataFrame) -> Iterator[tuple[str, str, Key, dict[Output, float]]]:
+    """Yield each key of each metric and protocol with its values by output."""
+    measured: dict[tuple[str, str], list[tuple[Output, dict[str, object]]]] = defaultdict(list)
+    columns = items[["metric", "protocol", "system", "item", "result"]]
+    for metric, protocol, system, item, result in columns.itertuples(index=False, name=None):
+        measured[metric, protocol].append(((system, item), json.loads(result)))
+    for (metric, protocol), rows in sorted(measured.items()):
+        for key in filter(has_direction, catalogue.get(metric).keys):
+            values = {}
+            for output, result in rows:
+                value = result.get(key.name)
+                if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+                    values[output] = value
+            yield metric, protocol, key, values
+
+
+def _means_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+    of_system: dict[str, list[float]] = defaultdict(list)
+    for (system, _), value in zip(outputs, values, strict=True):
+        of_system[system].append(value)
+    return {system: fmean(several) for system, several in of_system.items()}
+
+
+def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
+    of_output: dict[Output, list[float]] = defaultdict(list)
+    for mark in marks:
+        if mark.stimulus not in (HIGH, LOW):
+            of_output[mark.stimulus, mark.page].append(mark.value)
+    return {output: fmean(values) for output, values in of_output.items()}

@@ -1,0 +1,266 @@
+"""A certificate for a number: what of a figure is the system, and what seed, recogniser, normaliser and averaging.
+
+Error rates are recomputed from the transcripts that the run keeps, with no audio: under each normaliser, each way of
+averaging, for each recogniser and seed that was run. Whoever compares the figure with a printed one sees whether the
+difference is larger than these choices make. For other keys there are seeds and profiles alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, stdev
+
+from podeval import benchmarks
+from podeval.errors import BadInput, CannotScore
+from podeval.metrics.score import Score
+from podeval.runs.run_folder import RunFolder
+from podeval.stats.intervals import Interval, mean_ci
+from podeval.text.script import Script
+from podeval.text.word_errors import WordErrors, count_word_errors
+
+NORMALISERS = {
+    "whisper": "Whisper's (ours)",
+    "basic": "case and punctuation",
+    "lfs": "F5-TTS's (LFS-Bench)",
+    "none": "none (PodEval)",
+}
+"""The normalisers of `podeval.text.normalise`, with whose they are."""
+ERROR_RATES = ("wer.wer", "wer.cer")
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Two systems whose order under a choice is not that under the run's own."""
+
+    better: str
+    worse: str
+    choice: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a run's figure depends on.
+
+    Attributes:
+        system: whose figure it is.
+        key: `metric.key`.
+        value: the figure as the run has it, with its interval over items.
+        seeds: the figure of each seed.
+        choices: the figure under each choice, of the run's own seed; empty for keys that are no error rates.
+        floor: the figure of recordings of people by the same recogniser and normaliser; None where none was named.
+        flips: pairs of systems whose order depends on the choice.
+        compared: how many pairs of systems were compared.
+        printed: the figure that it is set against.
+    """
+
+    system: str
+    key: str
+    value: Interval
+    seeds: dict[int, float]
+    choices: dict[str, float]
+    floor: float | None = None
+    flips: tuple[Flip, ...] = ()
+    compared: int = 0
+    printed: float | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """The least and greatest figure over seeds and choices."""
+        values = [self.value.mean, *self.seeds.values(), *self.choices.values()]
+        return min(values), max(values)
+
+    @property
+    def seed_spread(self) -> float | None:
+        """Standard deviation over seeds; None for one."""
+        return stdev(self.seeds.values()) if len(self.seeds) > 1 else None
+
+    @property
+    def is_inside(self) -> bool | None:
+        """Whether the printed figure lies within what seeds and choices give; None where there is none."""
+        low, high = self.extent
+        return None if self.printed is None else low <= self.printed <= high
+
+    @property
+    def is_in_interval(self) -> bool | None:
+        """Whether the printed figure lies in the run's interval over items; None where either is missing."""
+        if self.printed is None or self.value.low is None or self.value.high is None:
+            return None
+        return self.value.low <= self.printed <= self.value.high
+
+
+def certify(
+    run: RunFolder,
+    key: str = "wer.wer",
+    *,
+    others: Iterable[RunFolder] = (),
+    people: RunFolder | None = None,
+    printed: float | None = None,
+) -> Certificate:
+    """Certify one figure of a run.
+
+    Args:
+        run: the run.
+        key: `metric.key`.
+        others: runs of other systems on the same items, for rank flips.
+        people: a run of recordings of people, for the recogniser's floor.
+        printed: a figure to set against it, in the key's own unit.
+
+    Raises:
+        BadInput: the run has no value of the key.
+    """
+    benchmark = benchmarks.get(run.plan().benchmark)
+    profiles = [summary.profile for summary in run.summaries()]
+    values = {profile: _values(run, profile, key) for profile in profiles}
+    main = next((profile for profile in profiles if values[profile]), None)
+    if main is None:
+        raise BadInput(
+            f"{run.path} has no values of {key}; it was measured under {', '.join(profiles) or 'no profile'}"
+        )
+    seeds = {
+        folder.plan().seed: fmean(of_seed.values())
+        for folder in (run, *run.repeats())
+        if (of_seed := _values(folder, main, key))
+    }
+    choices = _figures(run, profiles, key)
+    if not choices and len(profiles) > 1:
+        choices = {profile: fmean(of_profile.values()) for profile, of_profile in values.items() if of_profile}
+    systems = {folder.plan().system: figures for folder in others if (figures := _figures(folder, profiles, key))}
+    flips, compared = _flips({run.plan().system: choices, **systems})
+    clusters = {item.id: benchmark.cluster(item) for item in run.items() or ()}
+    floor = _values(people, main, key) if people else {}
+    return Certificate(
+        system=run.plan().system,
+        key=key,
+        value=mean_ci(
+            list(values[main].values()), [clusters.get(item, item) for item in values[main]], bounds=(0.0, None)
+        ),
+        seeds=seeds,
+        choices=choices,
+        floor=fmean(floor.values()) if floor else None,
+        flips=flips,
+        compared=compared,
+        printed=printed,
+        missing=_list_missing(run, people, systems, key),
+    )
+
+
+def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
+    """Return the certificate as sentences; figures are multiplied by `unit`, such as 100 for per cent."""
+
+    def figure(value: float) -> str:
+        return f"{value * unit:.2f}" if unit != 1 else f"{value:.3f}"
+
+    low, high = certificate.extent
+    interval = certificate.value
+    over_items = (
+        f", 95 % interval over items {figure(interval.low)} to {figure(interval.high)}"
+        if interval.low is not None and interval.high is not None
+        else ""
+    )
+    lines = [f"{certificate.key} of {certificate.system}: {figure(interval.mean)} ({interval.n} items{over_items})."]
+    if certificate.seed_spread is not None:
+        values = certificate.seeds.values()
+        lines.append(
+            f"Over {len(values)} seeds: {figure(min(values))} to {figure(max(values))}, standard deviation "
+            f"{figure(certificate.seed_spread)}."
+        )
+    lines += [f"  {choice}: {figure(value)}" for choice, value in certificate.choices.items()]
+    if certificate.floor is not None:
+        lines.append(f"The recogniser's floor: recordings of people have {figure(certificate.floor)}.")
+    if certificate.compared:
+        lines.append(
+            f"Of {certificate.compared} pairs of systems, {len({(f.better, f.worse) for f in certificate.flips})}"
+            " change their order with the choice."
+        )
+        lines += [
+            f"  {flip.better} before {flip.worse} here, and after it by: {flip.choice}" for flip in certificate.flips
+        ]
+    lines += [f"Not known: {what}." for what in certificate.missing]
+    if certificate.printed is not None:
+        where = "inside" if certificate.is_inside else "outside"
+        also = {True: ", and inside the interval over items", False: ", and outside the interval over items", None: ""}
+        lines.append(
+            f"The paper's {certificate.printed * unit:g} lies {where} what seed, recogniser, normaliser and averaging "
+            f"make of this figure ({figure(low)} to {figure(high)}){also[certificate.is_in_interval]}."
+        )
+    return lines
+
+
+def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
+    """Return the values of a key by item, of the newest protocol of its metric."""
+    metric, _, name = key.partition(".")
+    values: dict[str, float] = {}
+    for (item, protocol), result in run.results(profile).items():
+        if protocol.partition("@")[0] == metric and isinstance(result, Score):
+            value = result.values.get(name)
+            if value is not None:
+                values[item] = value
+    return values
+
+
+def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, float]:
+    """Return an error rate under each choice; empty for other keys."""
+    if key not in ERROR_RATES:
+        return {}
+    rate = key.partition(".")[2]
+    figures: dict[str, float] = {}
+    for profile in profiles:
+        transcripts = _read_transcripts(run, profile)
+        for normaliser, whose in NORMALISERS.items():
+            counted = [_count_errors(*transcript, normaliser) for transcript in transcripts]
+            errors = [one for one in counted if one and getattr(one, rate) is not None]
+            if errors:
+                rates, weights = [getattr(one, rate) for one in errors], [one.reference_length for one in errors]
+                figures[f"{profile}, {whose}, mean over items"] = fmean(rates)
+                figures[f"{profile}, {whose}, pooled over words"] = fmean(rates, weights)
+    return figures
+
+
+def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
+    """Return reference, transcript and language of each item whose transcript was kept."""
+    texts = []
+    for (item, protocol), result in run.results(profile).items():
+        if protocol.partition("@")[0] != "wer" or not isinstance(result, Score):
+            continue
+        output, words = run.output(item), result.notes.get("transcript")
+        if output is not None and output.script and isinstance(words, str):
+            reference = Script.parse(list(output.script)).text
+            texts.append((reference, words, str(result.notes.get("language", "en"))))
+    return texts
+
+
+def _count_errors(reference: str, words: str, language: str, normaliser: str) -> WordErrors | None:
+    try:
+        return count_word_errors(reference, words, language if language in ("en", "zh") else "en", normaliser)
+    except CannotScore:
+        return None
+
+
+def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...], int]:
+    """Return the pairs whose order depends on the choice, and how many pairs have a choice in common."""
+    flips, compared = [], 0
+    for one, other in combinations(sorted(systems), 2):
+        shared = [choice for choice in systems[one] if choice in systems[other]]
+        if not shared:
+            continue
+        compared += 1
+        gaps = {choice: systems[one][choice] - systems[other][choice] for choice in shared}
+        usual = gaps[shared[0]]
+        better, worse = (one, other) if usual <= 0 else (other, one)
+        flips += [Flip(better, worse, choice) for choice, gap in gaps.items() if gap * usual < 0]
+    return tuple(flips), compared
+
+
+def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
+    """Return what a fuller certificate needs."""
+    missing = []
+    if not run.repeats():
+        missing.append("the spread over seeds (`podeval run … --seeds 3`)")
+    if people is None and key in ERROR_RATES:
+        missing.append("the recogniser's floor (`--people RUN`, a run of recordings of people)")
+    if len(run.summaries()) < 2:
+        missing.append("what another recogniser makes of it (`podeval run … --profile reference` measures again)")
+    if not systems and key in ERROR_RATES:
+        missing.append("whether ranks change (`--against RUN`)")
+    return tuple(missing)

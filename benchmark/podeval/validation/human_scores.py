@@ -1,0 +1,164 @@
+"""Read people's scores and a judge's from files, join them by item, and measure their agreement."""
+
+import csv
+import json
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.stats import agreement
+from podeval.stats.agreement import Estimate
+from podeval.stats.mushra_scores import Mark, tabulate_marks
+
+Named = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The agreement of a judge with people: figures over the items that both have.
+
+    `figures` compare with the mean of the people; `alpha` counts the judge as one more rater.
+    """
+
+    figures: Named
+    items: int
+    raters: int
+    only_judge: int
+    only_people: int
+
+
+def has_scores(path: Path) -> bool:
+    """Return whether a file is a CSV with a column of scores; other files are votes.
+
+    Raises:
+        BadInput: the file cannot be read.
+    """
+    return "score" in next(csv.reader(_read_text(path).splitlines()), ())
+
+
+def read_marks(path: Path, key: str | None = None, columns: Sequence[str] = ("item", "score")) -> list[Mark]:
+    """Read scores from a CSV with the columns item and score, and perhaps system, rater and measure.
+
+    Args:
+        path: the file.
+        key: the measure to read; lines without a measure are read too, and every line where it is None.
+        columns: the columns that it needs.
+
+    Raises:
+        BadInput: the file cannot be read, a column is missing, a score is not a number, or a rater scored twice.
+    """
+    rows = list(csv.DictReader(_read_text(path).splitlines()))
+    if not rows or not set(columns) <= set(rows[0]):
+        raise BadInput(f"{path} needs a line of names with {', '.join(columns)}, and a line for each score")
+    marks: dict[object, Mark] = {}
+    for number, row in enumerate(rows, 2):
+        if key is not None and row.get("measure") not in (None, "", key):
+            continue
+        try:
+            score = float(row["score"])
+        except (TypeError, ValueError):
+            score = math.nan
+        if not math.isfinite(score):
+            raise BadInput(f"{path}, line {number}: the score {row['score']!r} is not a number")
+        rater, item = row.get("rater") or "", row["item"] or ""
+        mark = Mark(rater, item, row.get("system") or "", score, row.get("measure") or "")
+        where = (rater, item, mark.stimulus, mark.scale) if rater else number
+        if where in marks:
+            raise BadInput(f"{path}, line {number}: {item!r} has a second score by {rater}")
+        marks[where] = mark
+    if not marks:
+        raise BadInput(f"{path} has no scores of the measure {key!r}")
+    return list(marks.values())
+
+
+def read_scores(path: Path, key: str | None) -> dict[str, float]:
+    """Read a judge's scores by item from `podeval measure --json`, or a CSV with the columns item and score.
+
+    Args:
+        path: a `.csv` or a file of JSON lines.
+        key: key of the value, where there are several.
+
+    Raises:
+        BadInput: the file cannot be read, or contains no such values.
+    """
+    if path.suffix.lower() == ".csv":
+        return {mark.page: mark.value for mark in read_marks(path, key)}
+    scores: dict[str, float] = {}
+    for number, line in enumerate(_read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+            name = Path(str(data["file"])).stem
+        except (ValueError, KeyError, TypeError):
+            raise BadInput(f"{path}, line {number} is not what `podeval measure --json` prints") from None
+        if "unscored" in data:
+            continue
+        if key is None:
+            keys = [k for k, value in data.items() if isinstance(value, int | float) and not isinstance(value, bool)]
+            if len(keys) != 1:
+                raise BadInput(f"{path} contains {', '.join(keys) or 'no values'}; name one with --key")
+            (key,) = keys
+        if not isinstance(data.get(key), int | float):
+            raise BadInput(f"{path}, line {number} has no value {key!r}")
+        if name in scores:
+            raise BadInput(f"{path} scores {name!r} twice; items are told apart by the names of their files")
+        scores[name] = float(data[key])
+    return scores
+
+
+def compare_with_people(
+    judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> dict[str, Estimate]:
+    """Return SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with people's on the same items."""
+    measures: dict[str, Any] = {
+        "SRCC": agreement.srcc,
+        "PLCC": agreement.plcc,
+        "KRCC": agreement.krcc,
+        "QWK": agreement.qwk,
+        "MAE": agreement.mae,
+        "pairwise accuracy": agreement.pairwise_accuracy,
+    }
+    return {name: measure(judged, truth, clusters) for name, measure in measures.items()}
+
+
+def compute_agreement(scores: Mapping[str, float], marks: Sequence[Mark]) -> Agreement:
+    """Return how a judge's scores by item agree with people's.
+
+    Raises:
+        BadInput: fewer than three items are common.
+    """
+    by_item: dict[str, list[float]] = defaultdict(list)
+    for mark in marks:
+        by_item[mark.page].append(mark.value)
+    items = sorted(set(scores) & set(by_item))
+    if len(items) < 3:
+        raise BadInput(
+            f"the judge's scores and people's have {len(items)} items in common, at least 3 are needed; "
+            f"the judge's are named like {_list_some(scores)}, people's like {_list_some(by_item)}"
+        )
+    judged = [scores[item] for item in items]
+    figures = compare_with_people(judged, [fmean(by_item[item]) for item in items])
+    raters, table = tabulate_marks(Mark(mark.rater, mark.page, "", mark.value) for mark in marks if mark.page in scores)
+    figures["Krippendorff alpha, the judge one of the raters"] = agreement.krippendorff_alpha(
+        [judged, *table], "interval"
+    )
+    if len(raters) > 1:
+        figures["Krippendorff alpha, people alone"] = agreement.krippendorff_alpha(table, "interval")
+    return Agreement(figures, len(items), len(raters), len(set(scores) - set(items)), len(set(by_item) - set(items)))
+
+
+def _list_some(names: Mapping[str, object]) -> str:
+    return ", ".join(repr(name) for name in sorted(names)[:3]) or "nothing"
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read ({error})") from None

@@ -1,0 +1,195 @@
+"""The answers in the records of judges, read once and small enough to keep, for audits of a judge."""
+
+import json
+import string
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from podeval.errors import BadInput
+from podeval.judges.answer_validation import UnreadableAnswer
+from podeval.judges.exchange_records import JudgeExchange, Records
+from podeval.judges.parsing import read_answer
+from podeval.metrics import pairwise_judge, prompts, rubric
+
+Leaf = float | str
+
+
+@dataclass(frozen=True)
+class JudgeReply:
+    """One usable answer.
+
+    Args:
+        prompt: id of the prompt; `name` is the part before the version.
+        inputs: by placeholder, the hash of the text or clip and its size (characters or seconds).
+        seed: seed of the request.
+        value: the typed answer.
+        leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices of a word.
+    """
+
+    prompt: str
+    inputs: Mapping[str, tuple[str, float]]
+    seed: int
+    value: pydantic.BaseModel
+    leaves: Mapping[str, Leaf]
+
+    @property
+    def name(self) -> str:
+        """Name of the prompt."""
+        return self.prompt.partition("@")[0]
+
+    @property
+    def question(self) -> str:
+        """A key that is equal for all replies to the same question, whatever the judge or seed."""
+        return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
+
+
+@dataclass
+class JudgeAnswers:
+    """All recorded answers of one judge.
+
+    Args:
+        described: the judge's description, as `Judge.described`.
+        folder: the folder with its records.
+        given: the usable answers.
+        asked: number of questions that got at least one answer.
+        unusable: how many of those had a first answer that could not be used.
+        unanswered: how many of those had no usable answer in the end.
+        failed_calls: number of calls without any answer.
+        unknown: number of answers to prompts that this version of podeval does not have.
+    """
+
+    described: dict[str, Any]
+    folder: str = ""
+    given: list[JudgeReply] = field(default_factory=list)
+    asked: int = 0
+    unusable: int = 0
+    unanswered: int = 0
+    failed_calls: int = 0
+    unknown: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    @property
+    def id(self) -> str:
+        """Id of the judge."""
+        return str(self.described["id"])
+
+    @property
+    def trial(self) -> bool:
+        """Whether the judge is a declared trial model."""
+        return bool(self.described.get("trial"))
+
+
+def read_answers(folder: Path) -> list[JudgeAnswers]:
+    """Read the answers of all judges from a folder of records.
+
+    Raises:
+        BadInput: the folder contains no records, or damaged ones.
+    """
+    records = Records(folder)
+    # List the judges, and count failed calls.
+    if not records.judges():
+        raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
+    answers = {described["id"]: JudgeAnswers(described, str(folder)) for described in records.judges()}
+    for failure in records.failures():
+        _of(answers, failure["judge"]).failed_calls += 1
+    # Of a question asked again, only the newest series counts.
+    newest: dict[str, list[JudgeExchange]] = {}
+    for exchange in records.all_exchanges():
+        judge = _of(answers, exchange.judge)
+        judge.prompt_tokens += exchange.answer.prompt_tokens or 0
+        judge.answer_tokens += exchange.answer.answer_tokens or 0
+        before = newest.get(exchange.key)
+        if before is None or before[0].series < exchange.series:
+            newest[exchange.key] = []
+        # Without its large parts: the messages, and the raw answer beside its text.
+        light = replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
+        newest[exchange.key].append(light)
+    for exchanges in newest.values():
+        _add(answers[exchanges[0].judge], exchanges)
+    return list(answers.values())
+
+
+def _of(answers: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
+    """Return the entry of a judge by its id, also where the line that describes the judge is missing."""
+    return answers.setdefault(judge, JudgeAnswers({"id": judge}))
+
+
+def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
+    exchanges = sorted(exchanges, key=lambda exchange: exchange.attempt)
+    judge.asked += 1
+    judge.unusable += exchanges[0].problem is not None
+    usable = [exchange for exchange in exchanges if exchange.problem is None]
+    if not usable:
+        judge.unanswered += 1
+        return
+    exchange = usable[-1]
+    model = answer_model(exchange.prompt)
+    try:
+        value = read_answer(exchange.answer, model) if model else None
+    except UnreadableAnswer:
+        # Readable when it came, under another version of the prompt.
+        value = None
+    if value is None:
+        judge.unknown += 1
+        return
+    inputs = {name: _size(what) for name, what in exchange.inputs.items()}
+    judge.given.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
+
+
+def _size(what: Mapping[str, Any]) -> tuple[str, float]:
+    if "audio" in what:
+        return str(what["audio"]), float(what["seconds"])
+    return str(what["text"]), float(what["characters"])
+
+
+def answer_model(prompt: str) -> type[pydantic.BaseModel] | None:
+    """Return the type of the answers to a prompt, by its name; None where there is no such prompt."""
+    name = prompt.partition("@")[0]
+    models = {models.name: models.answer for models in prompts.list_all_prompts()}
+    for prompt_for_turns in (pairwise_judge.build_hearing_prompt, rubric.build_hearing_prompt):
+        # Prompts for dialogues of so many turns differ in nothing else.
+        models[prompt_for_turns(1).name.rstrip(string.digits)] = prompt_for_turns(1).answer
+    return models.get(name) or models.get(name.rstrip(string.digits))
+
+
+def list_leaves(value: pydantic.BaseModel, path: str = "") -> Iterator[tuple[str, Leaf]]:
+    """Yield the comparable parts of an answer, each with a path such as `items.3.score`; prose is left out."""
+    for name, about in type(value).model_fields.items():
+        yield from _leaves(getattr(value, name), about.annotation, f"{path}{name}")
+
+
+def _leaves(value: Any, kind: Any, path: str) -> Iterator[tuple[str, Leaf]]:
+    if isinstance(value, pydantic.BaseModel):
+        yield from list_leaves(value, f"{path}.")
+    elif isinstance(value, bool | int | float):
+        yield path, float(value)
+    elif isinstance(value, str):
+        if _is_choice(kind):
+            yield path, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, (*typing.get_args(kind), None)[-2], f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        part_kind = (*typing.get_args(kind), None)[0]
+        for number, part in enumerate(value):
+            yield from _leaves(part, part_kind, f"{path}.{number}")
+
+
+def _is_choice(kind: Any) -> bool:
+    """Tell whether a type is a choice of words, or may be one."""
+    if typing.get_origin(kind) is typing.Literal:
+        return True
+    unions = (typing.Union, types.UnionType, typing.Annotated)
+    return typing.get_origin(kind) in unions and any(_is_choice(part) for part in typing.get_args(kind))
+
+
+def measure_of(path: str) -> str:
+    """Return a path without the numbers of items, such as `items.score`: the name under which values are pooled."""
+    return ".".join(part for part in path.split(".") if not part.isdecimal())

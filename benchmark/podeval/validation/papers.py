@@ -1,0 +1,350 @@
+"""Recompute the papers' figures that follow from other printed figures, by our own statistics.
+
+The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` next to this file,
+which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
+rests on values of single items or votes that are not published, and a line says so, for tables without a figure of a
+system too. PodEval's Table 9 is over whole episodes, which are not published: its figures are set next to those of the
+public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`), and each says so.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from podeval.hub_sources import locate_hub_source
+from podeval.stats.agreement import srcc
+from podeval.stats.bias import wilson
+from podeval.stats.screening import MushraRules, screen_by_shares
+from podeval.text.yaml_text import read_yaml_file
+from podeval.validation.published import TABLES, Row, read_table
+
+UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
+PAGES = 17
+"""Pages of PodEval's MUSHRA test, one a category."""
+DROPPED = {"7", "18", "20"}
+"""The judges that PodEval left out by the rule of its Table 3."""
+CLIPS = {
+    "real_pod": "HQ",
+    "notebooklm": "notebooklm",
+    "mossttsd": "mossttsd",
+    "mooncast": "mooncast",
+    "podagent": "podagent",
+}
+"""The set of public clips of each system of PodEval."""
+BUCKETS = {"0-2K": 139, "2K-4K": 360, "4K-8K": 153, "8K-16K": 134, "16K-21K": 13}
+"""Samples of PodBench by input length, as its Table 3 prints them."""
+CRITERIA = {"semantic": 804, "paralinguistic": 792, "ambient": 795}
+"""Criteria of MTalk-Bench's rubric by dimension, which its figures imply."""
+CHINESE = 0.493
+"""Share of Chinese samples in LFS-Bench."""
+SAMPLES = 30
+"""Samples that the listeners of MTalk-Bench's Table 8 compared for each system."""
+_BY_LANGUAGE = {"Table 14": "Table 2", "Table 15": "Table 3"}
+_SPREADS = {"spread_input_length": "input_length", "spread_speakers": "speakers"}
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One printed figure, and its value recomputed from others of the paper, or measured on other material.
+
+    `recomputed` and `difference` are None where that is not possible, and `why_not` says why. `rounding` is the largest
+    difference that the printed digits explain. `material` says on what a figure was measured here where that is not
+    the paper's own material: such a figure need not follow. `of_system` is whether it is a line of a system's results,
+    `count` how many figures the line stands for.
+    """
+
+    paper: str
+    table: str
+    figure: str
+    printed: float | None
+    recomputed: float | None = None
+    rounding: float = 0.0
+    why_not: str = ""
+    material: str = ""
+    of_system: bool = False
+    count: int = 1
+
+    @property
+    def difference(self) -> float | None:
+        """Recomputed minus printed."""
+        return None if self.printed is None or self.recomputed is None else self.recomputed - self.printed
+
+    @property
+    def follows(self) -> bool:
+        """Whether the recomputed figure equals the printed one, to its digits."""
+        return self.difference is not None and abs(self.difference) <= self.rounding
+
+
+def recompute() -> list[PaperFigure]:
+    """Return every printed figure that follows from others, and a line for what of each table does not."""
+    submissions = locate_hub_source("submissions")
+    printed = [
+        row | {"system": path.parent.name}
+        for path in sorted(submissions.glob("*/results.csv"))
+        for row in read_table(path)
+    ]
+    by_paper: dict[str, list[Row]] = defaultdict(list)
+    for row in printed:
+        by_paper[row["paper"]].append(row)
+    figures = [
+        *_screening(),
+        *_category_means(by_paper["podeval"]),
+        *_spreads(by_paper["podbench"]),
+        *_bias_bounds(),
+        *_correlations(by_paper["mtalk"]),
+        *_clips(by_paper["podeval"]),
+        *_pooled_languages(by_paper["lfs"]),
+        *_group_means(by_paper["lfs"]),
+        *_podbench_totals(by_paper["podbench"]),
+        *_dimension_means(by_paper["mtalk"]),
+        *_microphone_shares(by_paper["mtalk"]),
+    ]
+    left = Counter((row["paper"], row["table"]) for row in printed)
+    left.subtract(Counter((figure.paper, figure.table) for figure in figures if figure.of_system))
+    rest = [
+        PaperFigure(paper, table, f"{count} figures", None, why_not=UNPUBLISHED, count=count)
+        for (paper, table), count in sorted(left.items())
+        if count > 0
+    ]
+    others = [
+        PaperFigure(row["paper"], row["table"], row["content"], None, why_not=row["why_not"])
+        for row in read_table(TABLES / "not_recomputed.csv")
+    ]
+    return [*figures, *rest, *others]
+
+
+def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, why_not: str = "") -> PaperFigure:
+    """Return the figure of a system's row; its inputs are taken as rounded to the same number of digits.
+
+    Args:
+        row: the row as printed.
+        name: name of the figure, without the system.
+        value: the recomputed value.
+        slack: how far inputs of fewer digits move it further.
+        why_not: why it cannot be recomputed.
+    """
+    rounding = 2 * _half_digit(row["value"]) + slack
+    name, printed = f"{row['system']}: {name}", float(row["value"])
+    return PaperFigure(row["paper"], row["table"], name, printed, value, rounding, why_not, of_system=True)
+
+
+def _half_digit(text: str) -> float:
+    """Return half of the last printed digit."""
+    return 0.5001 * 10.0 ** -len(text.partition(".")[2])
+
+
+def _split(
+    rows: Iterable[Row], breakdown: str, tables: Mapping[str, str] | None = None
+) -> Iterator[tuple[Row, dict[str, float]]]:
+    """Yield each row without a breakdown with its values by group; `tables` says which table another one continues."""
+    parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    whole: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        table = (tables or {}).get(row["table"], row["table"])
+        cell: tuple[str, ...] = (row["system"], table, row["module"], row["key"], row["variant"])
+        if row["breakdown"] == breakdown:
+            parts[cell][row["group"]] = float(row["value"])
+        elif not row["breakdown"]:
+            whole[cell] = row
+    for cell, row in whole.items():
+        if cell in parts:
+            yield row, parts[cell]
+
+
+def _screening() -> Iterator[PaperFigure]:
+    """Recompute PodEval's Table 3: the judges that the rule drops, 1 for dropped."""
+    for row in read_table(TABLES / "podeval_table03_mushra_judges.csv"):
+        low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
+        verdict = screen_by_shares(row["judge"], PAGES, low, high, MushraRules())
+        dropped = float(row["judge"] in DROPPED)
+        yield PaperFigure("podeval", "Table 3", f"judge {row['judge']} dropped", dropped, float(not verdict.kept))
+
+
+def _category_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute the mean rows of PodEval's tables by category; those of Table 8 are in part in Table 2."""
+    for row, parts in _split(rows, "category", {"Table 8": "Tables 2 and 8"}):
+        if len(parts) == PAGES or row["table"] == "Tables 2 and 8":
+            yield _build(row, f"{row['printed']}, mean of {len(parts)} categories", fmean(parts.values()))
+
+
+def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute PodBench's Tables 8 and 9: sample standard deviations over buckets, unweighted."""
+    rows = [row for row in rows if row["table"] in ("Table 8", "Table 9")]
+    for row in rows:
+        values = [
+            float(part["value"])
+            for part in rows
+            if part["breakdown"] == _SPREADS.get(row["key"]) and _is_alike(part, row, "system", "table", "module")
+        ]
+        if len(values) > 1:
+            yield _build(row, row["printed"], stdev(values))
+
+
+def _is_alike(one: Row, other: Row, *names: str) -> bool:
+    return all(one[name] == other[name] for name in names)
+
+
+def _bias_bounds() -> Iterator[PaperFigure]:
+    """Recompute the bounds in MTalk-Bench's Table 3, from the number of votes that fits a judge's four bounds."""
+    judges: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in read_table(TABLES / "mtalk_table03_bias.csv"):
+        judges[row["judge"]][row["metric"]] = row
+    for judge, shares in judges.items():
+        for one, other in (("TPR", "BPR"), ("LPR", "SPR")):
+            if one in shares and other in shares:
+                yield from _bounds(judge, shares[one], shares[other])
+
+
+def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
+    def misses(count: int, wins: int) -> float:
+        return max(
+            abs(100 * (exact or 0.0) - float(row[name]))
+            for row, hits in ((one, wins), (other, count - wins))
+            for name, exact in zip(("value", "ci95_low", "ci95_high"), _share(hits, count), strict=True)
+        )
+
+    share = float(one["value"]) / 100
+    candidates = ((count, wins) for count in range(1000, 3000) for wins in {int(share * count), int(share * count) + 1})
+    count, wins = min(candidates, key=lambda pair: misses(*pair))
+    for row, hits in ((one, wins), (other, count - wins)):
+        _, low, high = _share(hits, count)
+        for column, end, bound in (("ci95_low", "lower", low), ("ci95_high", "upper", high)):
+            name = f"{judge}, {row['metric']}, {end} bound of {count} votes"
+            exact = 100 * (bound or 0.0)
+            yield PaperFigure("mtalk", "Table 3", name, float(row[column]), exact, _half_digit(one["value"]))
+
+
+def _share(wins: int, count: int) -> tuple[float | None, float | None, float | None]:
+    share = wilson(wins, count)
+    return share.value, share.low, share.high
+
+
+def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute Spearman's correlation of judges with people in MTalk-Bench's Table 13, from Tables 9 to 11."""
+    values: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row["breakdown"] == "dimension" and row["variant"].endswith("_14_systems"):
+            values[row["variant"], row["module"], row["group"]][row["system"]] = float(row["value"])
+    for row in read_table(TABLES / "mtalk_table13_spearman.csv"):
+        if row["dimension"] == "overall":
+            continue
+        kind = "audio" if row["modality"] == "audio" else "transcript"
+        judge = re.sub(r"[^a-z0-9]+", "_", row["judge"].lower())
+        people = values["human_audio_14_systems", row["protocol"], row["dimension"]]
+        scores = values[f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]]
+        shared = sorted(people.keys() & scores.keys())
+        name = f"{row['judge']} ({row['modality']}), {row['protocol']}, {row['dimension']}"
+        value, why = None, f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
+        if len(shared) >= max(len(people), 3):
+            value, why = srcc([people[s] for s in shared], [scores[s] for s in shared]).value, ""
+        yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), value, _half_digit(row["value"]), why)
+
+
+def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Set PodEval's Table 9 next to the means of the public clips, or say why not."""
+    clips = read_table(TABLES / "podeval_subjective_metrics.csv")
+    for row in rows:
+        if row["table"] != "Table 9":
+            continue
+        of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"])]
+        values = [float(clip[column]) for clip in of_system if clip.get(column := f"{row['module']}.{row['key']}")]
+        value, material, why = None, "", "no audio of this system is published"
+        if values:
+            value, material, why = (
+                fmean(values),
+                f"{len(values)} public clips of about 17 s in place of whole episodes",
+                "",
+            )
+        elif of_system:
+            why = "the public clips are dialogue alone, without the music that it needs"
+        name, rounding = f"{row['system']}: {row['printed']}", _half_digit(row["value"])
+        yield PaperFigure(
+            "podeval", "Table 9", name, float(row["value"]), value, rounding, why, material, of_system=True
+        )
+
+
+def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute LFS-Bench's Tables 2 and 3 from the values by language in its Tables 14 and 15."""
+    for row, by_language in _split(rows, "language", _BY_LANGUAGE):
+        if row["table"] not in _BY_LANGUAGE.values():
+            continue
+        if len(by_language) == 1:
+            # Error rates are of one language, and printed twice.
+            ((language, again),) = by_language.items()
+            yield _build(row, f"{row['printed']}, as printed for {language}", again)
+            continue
+        chinese, english = by_language["zh"], by_language["en"]
+        value = CHINESE * chinese + (1 - CHINESE) * english
+        # The share of Chinese is that of all samples; those of one table may differ by a tenth.
+        yield _build(row, f"{row['printed']}, both languages by their share", value, 0.1 * abs(chinese - english))
+
+
+def _group_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute the means over open and over closed systems in LFS-Bench's tables; people are in neither group."""
+    submissions = locate_hub_source("submissions")
+    records = {path.parent.name: read_yaml_file(path, trusted=True) for path in submissions.glob("*/submission.yaml")}
+    values: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        if row["system"] in records and not row["system"].startswith("real_"):
+            group = "open" if records[row["system"]]["system"]["open"] else "closed"
+            cell = row["table"], group, row["printed"], row["variant"], row["group"]
+            values[cell].append(float(row["value"]))
+    for row in read_table(submissions / "left_out.csv"):
+        if row["paper"] != "lfs" or not row["row"].startswith("AVERAGE"):
+            continue
+        group = row["row"].removeprefix("AVERAGE (").removesuffix(")")
+        of_group = values[row["table"], group, row["printed"], row["variant"], row["group"]]
+        language = f" ({row['group']})" if row["group"] else ""
+        name = f"mean of {len(of_group)} {group} systems: {row['printed']}{language}"
+        rounding = 2 * _half_digit(row["value"])
+        yield PaperFigure("lfs", row["table"], name, float(row["value"]), fmean(of_group), rounding)
+
+
+def _podbench_totals(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute the sums and means in PodBench's Table 1, and its means from the buckets of Table 8."""
+    by_system: dict[str, dict[str, Row]] = defaultdict(dict)
+    buckets: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row["table"] == "Table 1":
+            by_system[row["system"]][row["printed"]] = row
+        elif row["breakdown"] == "input_length":
+            buckets[row["system"], row["key"]][row["group"]] = float(row["value"])
+    for system, cells in by_system.items():
+        value = {name: float(row["value"]) for name, row in cells.items()}
+        total = sum(value[part] for part in ("Depth & Value", "Structure", "Language"))
+        yield _build(cells["Overall"], "Overall, sum of three", total, 0.01)
+        both = fmean([value["Instruction Following"], value["Overall"]])
+        yield _build(cells["Ave."], "Ave., mean of Instruction Following and Overall", both)
+        for name in ("Instruction Following", "Overall"):
+            of_system = buckets[system, cells[name]["key"]]
+            if of_system.keys() == BUCKETS.keys():
+                mean = sum(BUCKETS[bucket] * of_system[bucket] for bucket in BUCKETS) / sum(BUCKETS.values())
+                # One of the 800 samples is in no printed bucket, and may have any score of 0 to 100.
+                slack = max(mean, 100 - mean) / 800
+                yield _build(cells[name], f"{name}, buckets of Table 8 by the counts of Table 3", mean, slack)
+
+
+def _dimension_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute MTalk-Bench's overall figures: ratings are the mean of three, rubrics the share of all criteria."""
+    for row, values in _split(rows, "dimension"):
+        name = f"{row['printed']}, {row['variant']}"
+        if values.keys() != CRITERIA.keys():
+            yield _build(row, name, why_not=f"the text at hand has {len(values)} of the three dimensions")
+        elif row["module"] == "arena":
+            yield _build(row, f"{name}, mean of three", fmean(values.values()))
+        else:
+            share = sum(CRITERIA[name] * values[name] for name in CRITERIA) / sum(CRITERIA.values())
+            # Where judges left criteria without a verdict, their number is another one, and the share need not follow.
+            yield _build(row, f"{name}, share of all criteria", share, 0.01)
+
+
+def _microphone_shares(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Recompute the percentages of MTalk-Bench's Table 8 from its counts."""
+    rows = [row for row in rows if row["table"] == "Table 8"]
+    counts = {(row["system"], row["printed"].removesuffix(", count")): float(row["value"]) for row in rows}
+    for row in rows:
+        answer = row["printed"].removesuffix(", %")
+        if answer != row["printed"] and (row["system"], answer) in counts:
+            yield _build(row, f"{answer}, of {SAMPLES}", 100 * counts[row["system"], answer] / SAMPLES)

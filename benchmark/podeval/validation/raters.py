@@ -1,0 +1,333 @@
+"""Analyses of people and judges as raters: whether two agree, whether one agrees with itself, what ratings depend on.
+
+Based on MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater,
+exclusion of rubric items, Elo against win rate, separability against gap, groups of raters; and each rater against the
+mean of the others (LFS-Bench, Table 6).
+"""
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from podeval.errors import BadInput
+from podeval.metrics.human_records import list_records
+from podeval.stats.agreement import Estimate, cohen_kappa, format_estimate, leave_one_out, plcc, srcc
+from podeval.stats.battles import Battles, tally
+from podeval.stats.bias import wilson
+from podeval.stats.bradley_terry import Ratings, rate
+from podeval.stats.elo import elo
+from podeval.stats.multiple import holm
+from podeval.stats.mushra_scores import Mark, tabulate_marks
+
+EXCLUSION_DRAWS = 5000
+Array = NDArray[np.float64]
+
+
+def compute_pseudo_agreement(first: float, second: float) -> float:
+    """Return the probability that two independent evaluators prefer the same of two systems: p q + (1 - p)(1 - q).
+
+    MTalk-Bench App. F.3; p and q are their win rates of the first system. It does not measure agreement on the same
+    item: two that always agree, with win rates of one half, give one half.
+
+    Raises:
+        BadInput: a win rate is not between 0 and 1.
+    """
+    if not (0 <= first <= 1 and 0 <= second <= 1):
+        raise BadInput(f"win rates are shares from 0 to 1, not {first} and {second}")
+    return first * second + (1 - first) * (1 - second)
+
+
+def compute_pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
+    """Return the pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
+    mine, theirs = tally(one), tally(other)
+    agreements = {}
+    for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
+        shares = []
+        for counted in (mine, theirs):
+            i, j = counted.systems.index(a), counted.systems.index(b)
+            if counted.battles[i, j] >= max(1, least):
+                shares.append(float(counted.shares[i, j]))
+        if len(shares) == 2:
+            agreements[a, b] = compute_pseudo_agreement(*shares)
+    return agreements
+
+
+def compare_arena_with_rubric(
+    battles: Sequence[tuple[str, str, str, str, str]],
+    totals: Mapping[tuple[str, str, str], float],
+    clusters: Sequence[Hashable] | None = None,
+) -> tuple[Estimate, Estimate]:
+    """Compare a rater's choices between two systems with the rater's own rubric totals (MTalk-Bench App. F.1).
+
+    Args:
+        battles: (rater, task, system A, system B, winner `a` or `b`).
+        totals: sum of the rubric by (rater, task, system). Battles without both, or with equal totals, are left out.
+        clusters: the cluster of each battle.
+
+    Returns:
+        Cohen's kappa of explicit against implied winner, and the share that agrees.
+    """
+    explicit, implied, kept = [], [], []
+    for number, (rater, task, a, b, winner) in enumerate(battles):
+        one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
+        if one is None or two is None or one == two or winner not in ("a", "b"):
+            continue
+        # Categories are the lexically first system and the other, so that the sides have no influence.
+        chosen, better = (a if winner == "a" else b), (a if one > two else b)
+        explicit.append("first" if chosen == min(a, b) else "second")
+        implied.append("first" if better == min(a, b) else "second")
+        kept.append(clusters[number] if clusters is not None else number)
+    agreed = sum(x == y for x, y in zip(explicit, implied, strict=True))
+    return cohen_kappa(explicit, implied, kept), wilson(agreed, len(explicit))
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Spearman correlation of the ranking by some of the rubric items with a reference, over 5,000 draws."""
+
+    kept: int
+    mean: float
+    low: float
+    high: float
+
+
+def rank_without_items(
+    scores: Mapping[str, Sequence[float]],
+    reference: Mapping[str, float] | None = None,
+    *,
+    shares: Sequence[float] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
+    draws: int = EXCLUSION_DRAWS,
+    seed: int = 0,
+) -> list[Exclusion]:
+    """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
+
+    Args:
+        scores: for each system its score on every item, in the same order.
+        reference: what to correlate with, such as arena ratings; the ranking by all items by default.
+        shares: shares of the items that are kept.
+        draws: number of subsets drawn for each share.
+        seed: seed of the draws.
+
+    Raises:
+        BadInput: there are fewer than three systems, unequal numbers of items, or a system without a reference.
+    """
+    systems = sorted(scores)
+    table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
+    if len(systems) < 3 or len(table) < len(systems):
+        raise BadInput("excluding items needs at least three systems, with a score on every item")
+    if missing := [system for system in systems if reference is not None and system not in reference]:
+        raise BadInput(f"the reference lacks {', '.join(missing)}")
+    # The reference ranking.
+    target = stats.rankdata(table.mean(axis=1) if reference is None else [reference[system] for system in systems])
+    random = np.random.default_rng(seed)
+    items = table.shape[1]
+    exclusions = []
+    for share in shares:
+        # Rank the systems by random subsets of the items, and correlate each ranking with the reference.
+        kept = max(1, round(share * items))
+        chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
+        ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
+        rho = _pearson_of_rows(ranks, target)
+        rho = rho[~np.isnan(rho)]
+        if rho.size:
+            low, high = np.quantile(rho, (0.025, 0.975))
+            exclusions.append(Exclusion(kept, float(rho.mean()), float(low), float(high)))
+    return exclusions
+
+
+def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
+    """Return the PLCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    ratings, counted = elo(battles), tally(battles)
+    pairs = [
+        (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
+        for (i, a), (j, b) in itertools.combinations(enumerate(counted.systems), 2)
+        if counted.battles[i, j]
+    ]
+    return plcc([gap for gap, _ in pairs], [rate for _, rate in pairs])
+
+
+@dataclass(frozen=True)
+class Separability:
+    """Pairs of systems in a range of rating gaps, and the share of them that the votes separate."""
+
+    low: float
+    high: float
+    told_apart: Estimate
+
+
+def compute_separability(
+    ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)
+) -> list[Separability]:
+    """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
+    pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
+    gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
+    apart = np.array(
+        [
+            ratings.systems[i].worst < ratings.systems[j].best or gap > 1.96 * ratings.errors[i, j]
+            for (i, j), gap in zip(pairs, gaps, strict=True)
+        ],
+        dtype=bool,
+    )
+    bins = []
+    for low, high in itertools.pairwise(edges):
+        inside = (gaps >= low) & (gaps < high)
+        bins.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
+    return bins
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One system as rated by two groups: ratings about the mean of the shared systems, and their difference."""
+
+    system: str
+    one: float
+    other: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    """Two groups of raters on the same systems: rank agreement, and the systems they rate differently beyond chance.
+
+    `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, without correction.
+    `differing` are the systems that remain after Holm's procedure over all shared systems.
+    """
+
+    agreement: Estimate
+    differing: tuple[str, ...]
+    gaps: tuple[Gap, ...] = ()
+
+
+def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
+    """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
+
+    Compared are the systems that both groups saw and that battles connect in both. Ratings of each group are about the
+    mean of all systems it saw, so both are shifted to the mean of the shared ones, with errors derived from those
+    of the differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
+
+    Raises:
+        BadInput: there are fewer than two shared systems.
+    """
+    # The systems that both groups can compare.
+    shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
+    if len(shared) < 2:
+        raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
+    (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
+    # Welch's test of each system's difference.
+    apart, total = first - second, variance + others
+    freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
+    error = np.sqrt(total)
+    p = 2 * stats.t.sf(np.abs(apart) / error, freedom)
+    reach = stats.t.ppf(0.975, freedom) * error
+    rejected = holm(p)
+    gaps = tuple(
+        Gap(system, *map(float, pair), *(None if np.isnan(end) else float(end) for end in ends))
+        for system, pair, ends in zip(
+            shared,
+            zip(first, second, strict=True),
+            zip(apart - reach, apart + reach, p, strict=True),
+            strict=True,
+        )
+    )
+    differing = tuple(system for system, apart_ in zip(shared, rejected, strict=True) if apart_)
+    return Cohorts(srcc(first.tolist(), second.tolist()), differing, gaps)
+
+
+def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
+    """Return the ratings of some systems about their own mean, and their variances; NaN if these cannot be computed."""
+    names = [rating.system for rating in ratings.systems]
+    indices = [names.index(system) for system in shared]
+    values = np.array([ratings.systems[i].rating for i in indices])
+    squares = ratings.errors[np.ix_(indices, indices)] ** 2
+    # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
+    variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
+    return values - values.mean(), variances
+
+
+def _pearson_of_rows(rows: Array, target: Array) -> Array:
+    """Return Pearson's correlation of every row with one list; NaN for a constant row."""
+    centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
+    size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
+    correlations: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
+    return correlations
+
+
+@dataclass(frozen=True)
+class AnalysisLine:
+    """One finding of an analysis: its name, its subject, in words and as data."""
+
+    analysis: str
+    of: str
+    says: str
+    data: Mapping[str, Any]
+
+
+def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
+    """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
+
+    Args:
+        name: name of the votes in the findings.
+        rows: the votes, in a form of `Battles.of_records` and each perhaps with the `group` of its voter.
+
+    Raises:
+        BadInput: there are no votes, or one is not a vote.
+    """
+    lines = []
+    for part in compute_separability(rate(Battles.of_records(rows))):
+        share, up_to = part.told_apart, "more" if part.high == np.inf else f"{part.high:g}"
+        if share.count:
+            says = (
+                f"pairs {part.low:g} to {up_to} points apart: {format_estimate(share)} told apart, {share.count} pairs"
+            )
+            data = {"low": part.low, "high": None if up_to == "more" else part.high, "told_apart": asdict(share)}
+            lines.append(AnalysisLine("separability", name, f"{name}: {says}", data))
+    groups = sorted({row.get("group") or "" for row in rows} - {""})
+    rated = {group: rate(Battles.of_records([row for row in rows if row.get("group") == group])) for group in groups}
+    for one, other in itertools.combinations(groups, 2):
+        compared = compare_groups(rated[one], rated[other])
+        gaps = [gap for gap in compared.gaps if gap.system in compared.differing]
+        apart = ", ".join(f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in gaps) or "none"
+        of, alike = f"{one} and {other}", compared.agreement
+        says = f"{of}: SRCC {format_estimate(alike)} over {alike.count} systems; rated apart: {apart}"
+        lines.append(AnalysisLine("groups of raters", of, says, asdict(compared)))
+    return lines
+
+
+def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
+    """Return the agreement of each rater with the mean of the others (leave one out), where there are at least two."""
+    raters, table = tabulate_marks(marks)
+    if len(raters) < 2:
+        return []
+    lines = []
+    for rater, figures in zip(raters, leave_one_out(table), strict=True):
+        by_measure = dict(zip(("SRCC", "PLCC", "KRCC"), figures, strict=True))
+        words = ", ".join(f"{measure} {format_estimate(figure)}" for measure, figure in by_measure.items())
+        says = f"{name}: {rater} against the mean of the others: {words}, {figures[0].count} things"
+        data = {"rater": rater} | {measure.lower(): asdict(figure) for measure, figure in by_measure.items()}
+        lines.append(AnalysisLine("leave one out", name, says, data))
+    return lines
+
+
+def read_votes(path: Path) -> list[Mapping[str, Any]]:
+    """Read votes in any form that `podeval.metrics.human_records` reads, each perhaps with the `group` of its voter.
+
+    Raises:
+        BadInput: the file cannot be read, or contains something that is not a vote; the message names its line.
+    """
+    try:
+        places, rows = zip(*list_records(path, "vote"), strict=True)
+        Battles.of_records(rows, places)
+        return list(rows)
+    except BadInput as refusal:
+        raise BadInput(
+            f"{path} is neither a CSV of scores (system, item, score and perhaps rater and measure) nor of votes "
+            f"(first, second, outcome; also as JSON lines): {refusal}"
+        ) from None

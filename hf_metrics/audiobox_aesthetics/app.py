@@ -1,8 +1,0 @@
-"""Try Audiobox Aesthetics on one file: `pip install podeval[reference] gradio`, then `python app.py`."""
-
-from podeval.metrics.demo_page import page
-
-demo = page("audiobox_aesthetics")
-
-if __name__ == "__main__":
-    demo.launch()

@@ -1,5 +1,0 @@
-"""Audiobox Aesthetics as a module of `evaluate`; the code is in the package podeval."""
-
-from podeval.metrics.evaluate_module import module  # From: podeval[reference]
-
-AudioboxAesthetics = module("audiobox_aesthetics")

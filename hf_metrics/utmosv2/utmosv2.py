@@ -1,5 +1,0 @@
-"""UTMOSv2 as a module of `evaluate`; the code is in the package podeval."""
-
-from podeval.metrics.evaluate_module import module  # From: podeval[reference]
-
-Utmosv2 = module("utmosv2")

@@ -1,0 +1,148 @@
+"""Compute what each metric gives for the example on its card, and keep it beside the metrics.
+
+    .venv/bin/python studies/example_outputs.py
+
+Metrics of texts and of people's answers take the card's own example; metrics of audio the dialogue of the tutorials,
+with its script and a reference voice of the package, a longer one that is read aloud for it, or, for `smr`, the
+dialogue over music that a study plays. Metrics that ask a judge are answered by a scripted one, and those whose weights
+no package brings have random numbers in their place (`example_stand_ins.py`).
+"""
+
+import atexit
+import functools
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from podeval.audio.decode import decode
+from podeval.audio.resample import resample
+from podeval.benchmarks.real_pod import SCRIPTS
+from podeval.benchmarks.real_pod_splits import VOICES
+from podeval.benchmarks.spoken import read_scripts, read_voices
+from podeval.metrics import catalogue
+from podeval.metrics.card_facts import EXAMPLES
+from podeval.metrics.compute import compute
+from podeval.metrics.declaration import Metric
+from podeval.metrics.description import choose_own_profile
+from podeval.metrics.inputs import MetricInputs
+from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics.space_files import get_example_texts
+from podeval.systems import registry
+from studies import example_stand_ins as stand_ins
+
+LONGER = ("turn_taking", "pace", "dialogue_naturalness")
+"""Metrics that need more turns, or more speech, than the dialogue of the tutorials has."""
+TOPIC, READER = "Sports_27", "drawn_gaps"
+MUSIC, SEED, BELOW = "band", 3, 6.0
+"""What `studies/smr_accuracy.py` plays under the dialogue where a metric hears music, and how many LU below."""
+
+AUDIO = Path(__file__).parents[1] / "docs/tutorials/audio"
+PLACES = 4
+
+
+def sources_of(metric: Metric) -> dict[str, Any]:
+    """What the example measures."""
+    if metric.inputs[0] != "recording":
+        return get_example_texts(metric)
+    if metric.name in LONGER:
+        return {"recording": read_longer_dialogue()}
+    if metric.name == "smr":
+        return {"recording": mix_dialogue_with_music()}
+    script = (AUDIO / "dialogue.json").read_text(encoding="utf-8")
+    turns = json.loads(script)
+    names = list(dict.fromkeys(turn["speaker"] for turn in (turns["turns"] if isinstance(turns, dict) else turns)))
+    voices = [str(voice.recording()) for voice in read_voices(VOICES).values()]
+    sources = {
+        "recording": AUDIO / "dialogue.mp3",
+        "script": script,
+        "reference_text": script,
+        "reference_voices": dict(zip(names, voices, strict=False)),
+    }
+    # The voices are of other people; a metric that can do without is given none.
+    wanted = (*metric.inputs, *(name for name in metric.optional_inputs if name != "reference_voices"))
+    return {name: sources[name] for name in wanted if name in sources}
+
+
+@functools.cache
+def read_longer_dialogue() -> Path:
+    """Read a script of Real-Pod aloud, with gaps and overlaps as people have them; the file lasts as long as we do."""
+    speech = registry.get(READER).speak(read_scripts(SCRIPTS)[TOPIC].script("written"))
+    folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
+    atexit.register(shutil.rmtree, folder)
+    soundfile.write(folder / "dialogue.wav", speech.samples, speech.rate)
+    return folder / "dialogue.wav"
+
+
+@functools.cache
+def mix_dialogue_with_music() -> Path:
+    """Lay the dialogue of the tutorials over music that the study of SMR plays; the file lasts as long as we do."""
+    from studies import distortions
+    from studies import smr_accuracy as study
+
+    spoken = decode(AUDIO / "dialogue.mp3")
+    speech = resample(spoken.samples, spoken.rate, study.RATE)
+    music = study.synthesised(MUSIC, SEED)
+    music = np.resize(music, (len(speech), music.shape[1]))
+    mix = distortions.match_loudness(np.repeat(speech[:, :1], 2, axis=1), study.LEVEL, study.RATE)
+    mix = mix + distortions.match_loudness(music, study.LEVEL - BELOW, study.RATE)
+    folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
+    atexit.register(shutil.rmtree, folder)
+    soundfile.write(folder / "mix.wav", mix, study.RATE)
+    return folder / "mix.wav"
+
+
+def needs_no_models(metric: Metric) -> bool:
+    """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
+    return bool(metric.asks) or not metric.needs or choose_own_profile(metric) != "embedded"
+
+
+def compute_example(metric: Metric) -> dict[str, Any]:
+    """What the example gives: `output` has each key's value, or why there is none; `judge` or `random` stood in."""
+    if metric.asks:
+        with tempfile.TemporaryDirectory() as folder, stand_ins.start_judge(Path(folder)) as judge:
+            output = _compute(metric, bench=JudgeConfig(judge, Path(folder) / "records"))
+        return {"output": output, "judge": stand_ins.REPLIES[metric.name]}
+    if choose_own_profile(metric) != "embedded":
+        with stand_ins.replace_models(metric.needs):
+            return {"output": _compute(metric, profile=choose_own_profile(metric)), "random": True}
+    of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
+    if metric.name == "smr":
+        of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
+    return {"output": _compute(metric), **({"of": of} if of else {})}
+
+
+def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | None = None) -> dict[str, Any]:
+    sources = sources_of(metric)
+    # A judge hears the recording as it is: no model is needed to find that it holds no music.
+    takes_source = any(parameter.name == "source" for parameter in metric.parameters)
+    parameters = {"source": "mix"} if bench and takes_source else {}
+    asked = {"bench": bench, "parameters": parameters} if bench else {}
+    # Random numbers miss nothing in what was never recorded.
+    inputs = MetricInputs(sources, profile=profile, allow_upsampling=profile != "embedded")
+    result = compute(metric, [inputs], input_names=tuple(sources), profile=profile, **asked)
+    (item,) = result["items"]
+    if "unscored" in item:
+        return {"unscored": item["unscored"]}
+    return {
+        key.name: round(result[key.name], PLACES) if isinstance(result[key.name], float) else result[key.name]
+        for key in metric.keys
+        if key.name in result
+    }
+
+
+def main() -> None:
+    """Compute all of them and write the file."""
+    outputs = {metric.name: compute_example(metric) for metric in catalogue.load_all_metrics()}
+    EXAMPLES.write_text(json.dumps(outputs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,399 @@
+"""The study's tables, plots and page, from its log; a run that is not finished gives what there is, with its n."""
+
+import csv
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from studies import earlier_runs, log, window_size
+from studies.conditions import CHANGES, CLEAN, LEVELS, NEUTRAL, UNITS
+from studies.expectations import EXPECTATIONS, verdict
+from studies.svg_chart import Panel, Series, small_multiples
+
+KINDS = ("human", "synthetic", "dialogue")
+
+PLOTTED: dict[str, tuple[str, str]] = {
+    "dnsmos.ovrl": ("DNSMOS OVRL", "MOS, higher is better"),
+    "dnsmos.sig": ("DNSMOS SIG", "MOS, higher is better"),
+    "dnsmos.bak": ("DNSMOS BAK", "MOS, higher is better"),
+    "dnsmos.p808": ("DNSMOS P.808", "MOS, higher is better"),
+    "distillmos.distillmos": ("DistillMOS", "MOS, higher is better"),
+    "wer.wer": ("WER", "word error rate, lower is better"),
+    "timbre_consistency.timbre_consistency": ("Timbre consistency", "cosine, higher is better"),
+    "timbre_similarity.timbre_similarity": ("Timbre similarity", "cosine, higher is better"),
+    "sim.sim": ("SIM", "cosine, higher is better"),
+    "sptd.sptd": ("SPTD (dialogues)", "1 − cosine, higher is better"),
+    "reverb_consistency.reverb_consistency": ("Reverb consistency", "standard deviation of SRMR, lower is better"),
+    "reverb_consistency norm.reverb_consistency": (
+        "Reverb consistency, normalised SRMR",
+        "standard deviation, lower is better",
+    ),
+    "reverb_consistency.srmr": ("SRMR", "ratio, higher is drier"),
+    "loudness.integrated": ("Integrated loudness", "LUFS"),
+    "smr.smr": ("SMR", "speech over music, LU, higher is better"),
+    "speaker_attribution.attribution_accuracy": ("Speaker attribution (dialogues)", "share of words, higher is better"),
+    "content_errors.errors_per_1000": ("Content errors", "words in 1000, lower is better"),
+    "integrity.faults_per_hour": ("Integrity", "faults an hour, lower is better"),
+    "integrity.plcmos": ("PLCMOS", "MOS, higher is better"),
+}
+"""Of what there is a plot with a panel for each distortion."""
+
+HOW_TO_RUN = """\
+With their weights, these commands run them on the same items and put them into this page:
+
+    podeval models install --profile reference
+    python studies/distortion.py run WORK --profile reference --metrics {metrics}
+    python studies/distortion.py report WORK
+"""
+
+Values = dict[tuple[str, str, str, float], dict[str, float]]
+"""By quantity, kind of speech, distortion and level: the value of each item."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The log, by what is asked of it."""
+
+    values: Values
+    not_run: dict[str, str]
+    unscored: dict[tuple[str, str, float], list[str]]
+    stem: dict[tuple[str, float], list[bool]]
+    """By distortion and level: of each item whether music was heard and the speech stem was scored by DNSMOS."""
+
+    @property
+    def quantities(self) -> list[str]:
+        """`metric.key`, or `metric variant.key`."""
+        return list(dict.fromkeys(quantity for quantity, *_ in self.values))
+
+    def of(self, quantity: str, distortion: str, level: float, kinds: Iterable[str] = KINDS) -> dict[str, float]:
+        """Value of each item; without music, the mix is what is scored anyway."""
+        if distortion == CLEAN:
+            quantity = quantity.replace(" mix.", ".")
+        return {k: v for kind in kinds for k, v in self.values.get((quantity, kind, distortion, level), {}).items()}
+
+    def changes(self, quantity: str, distortion: str, level: float, kinds: Iterable[str] = KINDS) -> dict[str, float]:
+        """Of each item, the value less that of its clean recording; less the weakest level's where clean has none."""
+        kinds = tuple(kinds)
+        clean = self.of(quantity, CLEAN, 0.0, kinds) or self.of(quantity, distortion, LEVELS[distortion][0], kinds)
+        found = self.of(quantity, distortion, level, kinds)
+        return {item: value - clean[item] for item, value in found.items() if item in clean}
+
+    def ladder(self, quantity: str, distortion: str) -> list[tuple[str, float]]:
+        """The levels from none to strong; of what goes both ways, the clean one in its place."""
+        levels = [(distortion, level) for level in LEVELS[distortion]]
+        if not self.of(quantity, CLEAN, 0.0):
+            return levels
+        below = [place for place in levels if distortion in NEUTRAL and place[1] < NEUTRAL[distortion]]
+        return [*below, (CLEAN, 0.0), *levels[len(below) :]]
+
+    def trend(self, quantity: str, distortion: str) -> tuple[float, float, int] | None:
+        """Spearman's coefficient over the levels with the clean one, of the median item; of medians; items."""
+        ladder = self.ladder(quantity, distortion)
+        columns = [self.of(quantity, *place) for place in ladder]
+        items = [item for item in columns[0] if all(item in column for column in columns)]
+        if len(ladder) < 3 or not items:
+            return None
+        each = [_spearman([column[item] for column in columns]) for item in items]
+        together = _spearman([float(np.median([column[item] for item in items])) for column in columns])
+        return float(np.median(each)), together, len(items)
+
+
+def read(path: Path) -> Study:
+    """The scores of a run; where a metric was run again, the later line counts."""
+    values: Values = defaultdict(dict)
+    not_run: dict[str, str] = {}
+    unscored: dict[tuple[str, str, float], list[str]] = defaultdict(list)
+    stem: dict[tuple[str, float], list[bool]] = defaultdict(list)
+    for line in log.read(path):
+        name = f"{line['metric']} {line['variant']}".strip()
+        if "not_run" in line:
+            not_run[line["metric"]] = line["not_run"]
+        if "unscored" in line:
+            unscored[name, line["distortion"], line["level"]].append(line["unscored"])
+        if name == "dnsmos" and "stem" in line:
+            stem[line["distortion"], line["level"]].append(line["stem"])
+        for key, value in line.get("values", {}).items():
+            if value is not None:
+                place = (f"{name}.{key}", line["kind"], line["distortion"], line["level"])
+                values[place][line["item"]] = value
+    scored = {quantity.split(".")[0] for quantity, *_ in values}
+    return Study(dict(values), {m: why for m, why in not_run.items() if m not in scored}, unscored, stem)
+
+
+def write(work: Path, docs: Path) -> None:
+    """Tables and plots under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
+
+    What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores, and
+    some metrics without the others.
+    """
+    study = read(work / "scores.jsonl")
+    folder = docs / "studies"
+    folder.mkdir(parents=True, exist_ok=True)
+    page = docs / "distortion-study.md"
+    text = page.read_text(encoding="utf-8")
+    parts = {"corpus": _corpus_table(work / "corpus")}
+    if study.values:
+        parts |= _scores(study, folder, text)
+    named = {row[0].strip("`") for row in earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))}
+    if study.not_run or named <= earlier_runs.name_metrics(study.quantities):
+        parts["not run"] = _not_run_table(study)
+    if (work / "windows.jsonl").exists():
+        windows = log.read(work / "windows.jsonl")
+        _write_csv(folder / "window-size.csv", windows)
+        parts["window size"] = _table(*window_size.table(windows))
+        for name, chart in window_size.charts(windows).items():
+            _write(folder / f"window-size-{name}.svg", chart)
+    for name, made in parts.items():
+        text = _replaced(text, name, made)
+    _write(page, text)
+
+
+def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
+    """The parts made of scores; their table and plots are written to `folder`, beside what earlier runs scored."""
+    scored = earlier_runs.name_metrics(study.quantities)
+    kept = list(earlier_runs.read_other_rows(folder / "distortion.csv", scored))
+    _write_csv(folder / "distortion.csv", [*kept, *_rows(study)])
+    for quantity, (title, unit) in PLOTTED.items():
+        if quantity in study.quantities:
+            metric, _, key = quantity.replace(" ", "-").partition(".")
+            name = metric if metric.startswith(key) else f"{metric}-{key}"
+            _write(folder / f"distortion-{name}.svg", small_multiples(title, unit, _panels(study, quantity)))
+    tables = {"moves": (_moves_table(study), 1), "expectations": (_expectations_table(study), 2)}
+    parts = {name: earlier_runs.keep_rows(made, page, name, scored, keys) for name, (made, keys) in tables.items()}
+    unscored = _unscored_table(study)
+    parts["unscored"] = earlier_runs.keep_rows(unscored, page, "unscored", scored, 3)
+    if scored >= earlier_runs.name_metrics(COMPARED):
+        _write(folder / "voice-or-room.svg", _voice_or_room(study))
+        parts["voice or room"] = _voice_or_room_table(study)
+    if "dnsmos" in scored:
+        parts["music heard"] = _music_table(study)
+    return parts
+
+
+def _replaced(text: str, name: str, made: str) -> str:
+    """The page with what stands between the marks of a part made anew."""
+    marks = rf"(<!-- {name}: made by [^>]*-->\n).*?(<!-- /{name} -->)"
+    return re.sub(marks, lambda found: f"{found[1]}\n{made}\n{found[2]}", text, flags=re.DOTALL)
+
+
+def _rows(study: Study) -> Iterator[dict[str, Any]]:
+    """A row for each quantity, kind of speech, distortion and level."""
+    for quantity in study.quantities:
+        metric, _, key = quantity.partition(".")
+        for distortion, level in [(CLEAN, 0.0), *((name, level) for name in LEVELS for level in LEVELS[name])]:
+            for kind, kinds in (("all", ("human", "synthetic")), *((kind, (kind,)) for kind in KINDS)):
+                values = list(study.of(quantity, distortion, level, kinds).values())
+                if not values:
+                    continue
+                changes = list(study.changes(quantity, distortion, level, kinds).values()) or [float("nan")]
+                yield {
+                    "metric": metric,
+                    "key": key,
+                    "speech": kind,
+                    "distortion": distortion,
+                    "level": level,
+                    "n": len(values),
+                    **_quartiles("", values),
+                    **_quartiles("change_", changes),
+                }
+
+
+def _quartiles(prefix: str, values: Sequence[float]) -> dict[str, float]:
+    low, median, high = (float(v) for v in np.quantile(values, (0.25, 0.5, 0.75)))
+    return {f"{prefix}median": round(median, 5), f"{prefix}q1": round(low, 5), f"{prefix}q3": round(high, 5)}
+
+
+def _spearman(values: Sequence[float]) -> float:
+    return 0.0 if len(set(values)) == 1 else float(stats.spearmanr(range(len(values)), values).statistic)
+
+
+def _panels(study: Study, quantity: str) -> list[Panel]:
+    panels = []
+    for distortion in LEVELS:
+        ladder = study.ladder(quantity, distortion)
+        if distortion == "distance" or not any(study.of(quantity, *place) for place in ladder if place[0] != CLEAN):
+            continue
+        columns = {kind: _same_items(study, quantity, ladder, kind) for kind in KINDS}
+        items = {item for found in columns.values() for column in found for item in column}
+        panels.append(
+            Panel(
+                title=f"{distortion.replace('_', '-')} (n = {len(items)})",
+                x_label=UNITS[distortion],
+                ticks=[
+                    "clean" if name == CLEAN else "other" if name in ("voice", "recording") else f"{level:g}"
+                    for name, level in ladder
+                ],
+                series=[_series(kind, found) for kind, found in columns.items() if any(found)],
+                neutral=ladder.index((CLEAN, 0.0)) if (CLEAN, 0.0) in ladder else None,
+            )
+        )
+    return panels
+
+
+def _same_items(study: Study, quantity: str, ladder: Sequence[tuple[str, float]], kind: str) -> list[dict[str, float]]:
+    """Values by level, of the items that have one at every level: other items at one of them would be other voices."""
+    columns = [study.of(quantity, *place, (kind,)) for place in ladder]
+    everywhere = set.intersection(*(set(column) for column in columns if column)) if any(columns) else set()
+    return [{item: value for item, value in column.items() if item in everywhere} for column in columns]
+
+
+def _series(name: str, columns: Sequence[dict[str, float]]) -> Series:
+    found = [
+        np.quantile(list(column.values()), (0.5, 0.25, 0.75)).tolist() if column else [None] * 3 for column in columns
+    ]
+    median, low, high = zip(*found, strict=True)
+    return Series(name, median, low, high)
+
+
+CHANGED = [
+    ("voice", 0.5),
+    ("recording", 0.5),
+    *(("room", level) for level in LEVELS["room"]),
+    *(("distance", v) for v in LEVELS["distance"]),
+]
+COMPARED = (
+    "timbre_consistency.timbre_consistency",
+    "reverb_consistency.reverb_consistency",
+    "reverb_consistency norm.reverb_consistency",
+)
+
+
+def _voice_or_room(study: Study) -> str:
+    names = [_condition(name, level) for name, level in CHANGED]
+    panels = [
+        Panel(
+            title=quantity.partition(".")[0].replace("_", " "),
+            x_label="voice, recording, room by RT60, by distance",
+            ticks=[name.replace("room ", "").replace("recording", "rec.") for name in names],
+            series=[
+                _series(kind, [study.changes(quantity, *place, (kind,)) for place in CHANGED]) for kind in KINDS[:2]
+            ],
+            joined=False,
+        )
+        for quantity in COMPARED
+        if quantity in study.quantities
+    ]
+    return small_multiples(
+        "A change of voice or of room", "change from the untouched recording", panels, columns=3, shared=False
+    )
+
+
+def _condition(name: str, level: float) -> str:
+    return {"voice": "voice", "recording": "recording", "room": f"room {level:g} s"}.get(name, f"{level:+g} dB")
+
+
+def _voice_or_room_table(study: Study) -> str:
+    head = ["metric", "clean", *(_condition(*place) for place in CHANGED), "n", "ratio at 0.3 / 0.5 / 0.8 s"]
+    rows = []
+    for quantity in COMPARED:
+        if quantity not in study.quantities:
+            continue
+        medians = [float(np.median(list(study.changes(quantity, *place).values()) or [np.nan])) for place in CHANGED]
+        counts = [len(study.changes(quantity, *place)) for place in CHANGED]
+        clean = study.of(quantity, CLEAN, 0.0)
+        voice, rooms = medians[0], medians[2:5]
+        ratios = [voice / room if quantity.startswith("timbre") else room / voice for room in rooms]
+        rows.append(
+            [
+                f"`{quantity.partition('.')[0]}`",
+                f"{np.median(list(clean.values())):.3f}",
+                *(f"{value:+.3f}" for value in medians),
+                f"{min(counts)} to {max(counts)}",
+                " / ".join(f"{ratio:.1f}" for ratio in ratios),
+            ]
+        )
+    return _table(head, rows)
+
+
+def _moves_table(study: Study) -> str:
+    """Of every quantity and distortion, the median change at the strongest level and Spearman's coefficient."""
+    shown = [name for name in LEVELS if name not in CHANGES]
+    rows = []
+    for quantity in study.quantities:
+        metric, _, key = quantity.partition(".")
+        if "diarised" in metric or key.endswith(("_score", "_raw", "_min", "_max", "_reference")):
+            continue
+        clean = list(study.of(quantity, CLEAN, 0.0).values())
+        row = [f"`{metric}` {key}" if key != metric else f"`{metric}`", f"{np.median(clean):.3g}" if clean else ""]
+        for distortion in shown:
+            changes = list(study.changes(quantity, distortion, LEVELS[distortion][-1]).values())
+            trend = study.trend(quantity, distortion)
+            row.append(f"{np.median(changes):+.2g} ({trend[0]:+.1f})" if changes and trend else "")
+        rows.append(row)
+    return _table(["metric", "clean", *(name.replace("_", "-") for name in shown)], rows)
+
+
+def _expectations_table(study: Study) -> str:
+    rows = []
+    for expected in EXPECTATIONS:
+        changes = [study.changes(expected.quantity, expected.distortion, v) for v in LEVELS[expected.distortion]]
+        if any(changes):
+            held, figures = verdict(expected, changes, study.trend(expected.quantity, expected.distortion))
+        else:
+            held, figures = "not run here", ""
+        rows.append([f"`{expected.quantity}`", expected.distortion, expected.claim, figures, held])
+    return _table(["metric", "distortion", "should", "did: median change by level", "held"], rows)
+
+
+def _unscored_table(study: Study) -> str:
+    rows = []
+    for (name, distortion, level), reasons in study.unscored.items():
+        usual, _ = Counter(reasons).most_common(1)[0]
+        rows.append([f"`{name}`", distortion.replace("_", "-"), f"{level:g}", str(len(reasons)), usual])
+    return _table(["metric", "distortion", "level", "items", "reason"], rows) if rows else "Every item was scored."
+
+
+def _music_table(study: Study) -> str:
+    """Where music was heard, by distortion and level: `heard of items`."""
+    rows = [
+        [distortion.replace("_", "-"), f"{level:g}", f"{sum(heard)} of {len(heard)}"]
+        for (distortion, level), heard in study.stem.items()
+        if any(heard)
+    ]
+    return _table(["distortion", "level", "music heard"], rows)
+
+
+def _not_run_table(study: Study) -> str:
+    rows = [[f"`{metric}`", why] for metric, why in study.not_run.items()]
+    if not rows:
+        return "Every metric was run."
+    return f"{_table(['metric', 'not run here'], rows)}\n{HOW_TO_RUN.format(metrics=','.join(study.not_run))}"
+
+
+def _corpus_table(folder: Path) -> str:
+    items = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
+    rows = [
+        [
+            i["name"],
+            i["kind"],
+            i["source"],
+            i["licence"],
+            "yes" if i["repeated"] else "",
+            "yes" if i["reference"] else "",
+        ]
+        for i in items
+    ]
+    return _table(["item", "speech", "source", "licence", "one utterance repeated", "other recording"], rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

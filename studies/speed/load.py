@@ -1,0 +1,485 @@
+"""Many listeners at once: the real site in a process of its own, asked over HTTP as a browser asks it.
+
+    python studies/speed/load.py [--listeners 200] [--seconds 300] [--period 15] [--postgresql] [--profile FILE]
+
+Every listener signs in with a provider on loopback (the real code flow), takes a battle, fetches both sounds and their
+peaks, listens to both at the speed at which they were spoken, votes, and asks who it was and how many they judged: a
+vote every `--period` seconds. One vote in twenty is sent twice at the same moment, as a page does that hears no answer.
+Meanwhile a reader opens the board every two seconds: its page, its rows for programs, and the arena's ratings.
+
+The listeners are another process, which tells how busy it was itself. Times at the server are from the moment a request
+was read to the last byte of its answer, taken around the whole site; times at the listener hold the generator's own
+delays, too. What was acknowledged is compared with the database at the end: lost and doubled votes have to be none.
+"""
+
+import argparse
+import asyncio
+import http.cookiejar
+import json
+import os
+import random
+import resource
+import secrets
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).parents[2]
+SPACE = CHECKOUT / "space"
+sys.path.insert(0, str(CHECKOUT))
+RATE = 24_000
+SETTLE = 5.0
+"""Seconds before the first battle, in which sign-ins end."""
+
+
+def prepare(runs: Path, database: str, systems: int, items: int, seconds: float) -> None:
+    """A board to read, and an arena of tones that are all different recordings."""
+    import numpy as np
+    import soundfile
+
+    from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry, add
+    from podeval.store.database import Database
+    from tests.space.fixture_runs import write_runs
+
+    write_runs(runs)
+    sounds = runs.parent / "sounds"
+    sounds.mkdir()
+    time_axis = np.arange(round(seconds * RATE)) / RATE
+    outputs = []
+    for system in range(systems):
+        for item in range(items):
+            file = sounds / f"{system}-{item}.flac"
+            pitch = 150 + 11 * system + 3 * item
+            voice = sum(np.sin(2 * np.pi * pitch * part * time_axis) / part for part in (1, 2, 3, 5))
+            soundfile.write(file, 0.1 * voice * np.clip(np.sin(2 * np.pi * 3 * time_axis), 0.05, 1), RATE)
+            outputs.append(OutputEntry(system=f"s{system}", item=f"i{item}", audio=str(file)))
+    entries = [ItemEntry(id=f"i{item}", dimension=("semantic", "ambient")[item % 2]) for item in range(items)]
+    with Database(database) as opened:
+        listed = [SystemEntry(id=f"s{system}", title=f"System {system}") for system in range(systems)]
+        add(opened, Manifest(systems=listed, items=entries, outputs=outputs))
+
+
+def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> None:
+    """The site of `space/app.py`, with a watch around it that writes what it saw when it is stopped."""
+    sys.path.insert(0, str(SPACE))
+    import app as site
+    from server import SiteServer, build_configuration
+
+    times: dict[str, list[float]] = defaultdict(list)
+    statuses: Counter[int] = Counter()
+    inner = site.build(runs, "127.0.0.1", database)
+
+    async def watched(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await inner(scope, receive, send)
+        began, kind = time.perf_counter(), route(scope["method"], scope["path"])
+
+        async def noted(message: Any) -> None:
+            await send(message)
+            if message["type"] == "http.response.start":
+                statuses[message["status"]] += 1
+            elif not message.get("more_body"):
+                times[kind].append(time.perf_counter() - began)
+
+        await inner(scope, receive, noted)
+        return None
+
+    server = SiteServer(build_configuration(watched, "127.0.0.1", port))
+    # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    profiler = None
+    if profile:
+        import yappi
+
+        yappi.set_clock_type("cpu")
+        profiler = yappi
+        yappi.start()
+    server.run()
+    if profiler is not None:
+        profiler.stop()
+        with open(profile, "w", encoding="utf-8") as file:
+            profiler.get_func_stats().sort("tsub").print_all(
+                out=file, columns={0: ("name", 110), 1: ("ncall", 9), 2: ("tsub", 8), 3: ("ttot", 8), 4: ("tavg", 8)}
+            )
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seen = {
+        "times": times,
+        "statuses": statuses,
+        "cpu": used.ru_utime + used.ru_stime,
+        "memory_mb": used.ru_maxrss / 1024,
+    }
+    told.write_text(json.dumps(seen), encoding="utf-8")
+
+
+def route(method: str, path: str) -> str:
+    """The kind of a request, without what is in its address of one battle."""
+    parts = path.strip("/").split("/")
+    match parts:
+        case ["arena", "votes", _, "reveal"]:
+            return "GET reveal"
+        case ["audio", _, "peaks"]:
+            return "GET peaks"
+        case ["audio", _]:
+            return "GET audio"
+    return f"{method} /{'/'.join(parts[:3])}"
+
+
+def signed_in(address: str, provider: Any, count: int) -> list[str]:
+    """The session cookie of every listener, each of whom signed in as the provider has it."""
+    cookies = []
+    for number in range(count):
+        provider.person = {"sub": f"listener-{number:05}", "preferred_username": f"listener{number}"}
+        jar = http.cookiejar.CookieJar()
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        opener.open(f"{address}/sign-in?next=/health", timeout=60).close()
+        cookies.append(next(cookie.value for cookie in jar if cookie.name == "podeval"))
+    return cookies
+
+
+def rehearse(address: str, cookies: list[str]) -> None:
+    """Every listener plays a pair once, four at a time: copies of the sounds are made, as on a site that is in use."""
+
+    def play(cookie: str) -> None:
+        headers = {"Cookie": f"podeval={cookie}", "X-Podeval": "1", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{address}/arena/battles", b"{}", headers)
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            battle = json.load(answer)
+        for side in "ab":
+            sound = urllib.request.Request(f"{address}/audio/{battle[side]['audio']}", headers=headers)
+            urllib.request.urlopen(sound, timeout=60).close()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(play, cookies))
+
+
+class Crowd:
+    """All listeners and the reader of the board, in one process."""
+
+    def __init__(self, address: str, cookies: list[str], seconds: float, period: float) -> None:
+        self.addresses, self.cookies, self.seconds, self.period = address.split(","), cookies, seconds, period
+        self.times: dict[str, list[float]] = defaultdict(list)
+        self.acknowledged: dict[str, str] = {}
+        self.battles = 0
+        self.sent_twice = 0
+        self.late = 0
+        """Votes that were not given because the one before took longer than a period."""
+        self.trouble: Counter[str] = Counter()
+        self.seed = 9
+
+    async def go(self) -> None:
+        """Listen and vote until the time is over."""
+        import aiohttp
+
+        # The site closes what was idle for 10 s: a request on a connection that is being closed is not answered.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
+        self.unanswered = (aiohttp.ClientError, OSError, TimeoutError)
+        timeout = aiohttp.ClientTimeout(total=60)
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+        ) as web:
+            self.web = web
+            self.end = time.monotonic() + self.seconds
+            listeners = [self._listener(number, cookie) for number, cookie in enumerate(self.cookies)]
+            await asyncio.gather(self._reader(), *listeners)
+
+    async def _ask(self, kind: str, method: str, path: str, cookie: str = "", body: Any = None) -> tuple[int, Any]:
+        headers = {"Cookie": f"podeval={cookie}"} if cookie else {}
+        if body is not None:
+            headers |= {"X-Podeval": "1", "Content-Type": "application/json"}
+        began = time.perf_counter()
+        data = json.dumps(body).encode() if body is not None else None
+        address = self.addresses[hash(cookie) % len(self.addresses)]
+        try:
+            async with self.web.request(method, address + path, headers=headers, data=data) as answer:
+                content = await answer.read()
+        except self.unanswered as error:
+            self.trouble[f"{kind}: {type(error).__name__}"] += 1
+            return 0, b""
+        self.times[kind].append(time.perf_counter() - began)
+        if answer.status >= 400:
+            self.trouble[f"{kind} {answer.status}: {content[:120].decode(errors='replace')}"] += 1
+        return answer.status, content
+
+    async def _listener(self, number: int, cookie: str) -> None:
+        chance = random.Random(f"{self.seed}:{number}")
+        # Everyone has moments of their own: a wait that all had to sit out does not make all come at once ever after.
+        start = time.monotonic() + self.period * chance.random()
+        while start < self.end - self.period:
+            await asyncio.sleep(max(0.0, start - time.monotonic()))
+            await self._judge(cookie, chance)
+            missed = (time.monotonic() - start) // self.period
+            self.late += int(missed)
+            start += self.period * (1 + missed)
+
+    async def _judge(self, cookie: str, chance: random.Random) -> None:
+        status, content = await self._ask("battle", "POST", "/arena/battles", cookie, {})
+        if status != 200:
+            return
+        battle = json.loads(content)
+        self.battles += 1
+        for side in "ab":
+            await self._ask("audio", "GET", f"/audio/{battle[side]['audio']}", cookie)
+            await self._ask("peaks", "GET", f"/audio/{battle[side]['audio']}/peaks", cookie)
+        lengths = [battle[side]["seconds"] for side in "ab"]
+        await asyncio.sleep(sum(lengths))
+        ballot = {
+            "id": secrets.token_hex(16), "token": battle["token"], "outcome": chance.choice(("a", "b", "tie")),
+            "comment": "", "played_a": [[0.0, lengths[0]]], "played_b": [[0.0, lengths[1]]],
+            "seconds_a": lengths[0], "seconds_b": lengths[1],
+        }  # fmt: skip
+        twice = chance.random() < 0.05
+        self.sent_twice += twice
+        answers = await asyncio.gather(*(self._vote(cookie, ballot) for _ in range(1 + twice)))
+        told = {json.dumps(answer, sort_keys=True) for answer in answers if answer}
+        if len(told) > 1:
+            self.trouble["one vote, two acknowledgements"] += 1
+        if told:
+            self.acknowledged[ballot["id"]] = ballot["outcome"]
+            await self._ask("reveal", "GET", f"/arena/votes/{ballot['id']}/reveal", cookie)
+            await self._ask("me", "GET", "/arena/me", cookie)
+
+    async def _vote(self, cookie: str, ballot: dict[str, Any]) -> Any:
+        """Send until it is answered, as the page does."""
+        for attempt in range(10):
+            status, content = await self._ask("vote", "POST", "/arena/votes", cookie, ballot)
+            if status == 200:
+                return json.loads(content)
+            if 400 <= status < 500 and status != 429:
+                return None
+            await asyncio.sleep(0.5 * 2**attempt)
+        return None
+
+    async def _reader(self) -> None:
+        while (began := time.monotonic()) < self.end - self.period:
+            await self._ask("page of the board", "GET", "/")
+            await self._ask("ratings", "GET", "/arena/ratings.json")
+            await self._ask("api", "GET", "/api/v1/board?limit=1000")
+            await asyncio.sleep(max(0.0, began + 2 - time.monotonic()))
+
+
+def generate(address: str, cookies: Path, told: Path, seconds: float, period: float) -> None:
+    """The generator's process."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    crowd = Crowd(address, json.loads(cookies.read_text()), seconds, period)
+    began = time.monotonic()
+    asyncio.run(crowd.go())
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seen = {
+        "times": crowd.times, "acknowledged": crowd.acknowledged, "battles": crowd.battles, "trouble": crowd.trouble,
+        "sent_twice": crowd.sent_twice, "late": crowd.late,
+        "cpu_share": (used.ru_utime + used.ru_stime) / (time.monotonic() - began),
+    }  # fmt: skip
+    told.write_text(json.dumps(seen), encoding="utf-8")
+
+
+@contextmanager
+def site(
+    folder: Path, own: Path, database: str, provider: str, profile: str = ""
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """A site's process and its address; stopped at the end, so that it tells what it saw in a folder of its own."""
+    own.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "OAUTH_CLIENT_ID": "podeval",
+        "OAUTH_CLIENT_SECRET": "of the load test",
+        "OPENID_PROVIDER_URL": provider,
+        "PODEVAL_SECRET": "a secret of the load test and of none else",
+        "PODEVAL_COOKIE_SECRET": "another secret of the load test and of none else",
+        "PODEVAL_CACHE": str(folder / "cache"),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+    }
+    command = [
+        sys.executable,
+        __file__,
+        "--serve",
+        str(folder / "runs"),
+        str(port),
+        database,
+        str(own / "site.json"),
+    ]
+    with (own / "site.log").open("wb") as log:
+        process = subprocess.Popen([*command, profile], env=environment, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None, (own / "site.log").read_text()
+                assert time.monotonic() < deadline, (own / "site.log").read_text()
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}", process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def votes_in(database: str) -> list[tuple[str, str, str]]:
+    """Id, battle and outcome of every vote, asked of the database itself."""
+    query = "SELECT id, battle, outcome FROM votes"
+    if database.startswith("postgresql"):
+        import psycopg
+
+        with psycopg.connect(database) as opened:
+            return [tuple(map(str, row)) for row in opened.execute(query).fetchall()]  # type: ignore[misc]
+    with sqlite3.connect(database) as opened:
+        return opened.execute(query).fetchall()
+
+
+def compare(there: list[tuple[str, str, str]], acknowledged: dict[str, str]) -> dict[str, Any]:
+    """Acknowledged votes that are not there as they were told, second votes of a battle, and votes nobody heard of."""
+    known = {id: outcome for id, _, outcome in there}
+    return {
+        "lost": [id for id, outcome in acknowledged.items() if known.get(id) != outcome],
+        "doubled": len(there) - len({battle for _, battle, _ in there}),
+        "not_told": len(known.keys() - acknowledged.keys()),
+    }
+
+
+def load(
+    folder: Path,
+    database: str,
+    *,
+    listeners: int,
+    seconds: float,
+    period: float,
+    sound: float,
+    profile: str = "",
+    sites: int = 1,
+    rehearsed: bool = False,
+    systems: int = 12,
+    items: int = 10,
+) -> dict[str, Any]:
+    """Let listeners vote and compare what they were told with what is there; figures by name."""
+    from tests.fakes import loopback_provider
+
+    prepare(folder / "runs", database, systems, items, sound)
+    with ExitStack() as open_:
+        provider = open_.enter_context(loopback_provider.LoopbackProvider())
+        told = [folder / f"site{number}" for number in range(sites)]
+        with ExitStack() as served:
+            started = [served.enter_context(site(folder, place, database, provider.url, profile)) for place in told]
+            addresses = ",".join(address for address, _ in started)
+            cookies = signed_in(started[0][0], provider, listeners)
+            (folder / "cookies.json").write_text(json.dumps(cookies))
+            if rehearsed:
+                rehearse(started[0][0], cookies)
+            before = [_cpu_of(process.pid) for _, process in started]
+            began = time.monotonic()
+            command = [sys.executable, __file__, "--generate", addresses, str(folder / "cookies.json")]
+            command += [str(folder / "crowd.json"), str(seconds), str(period)]
+            subprocess.run(command, check=True)
+            wall = time.monotonic() - began
+            cpu = sum(_cpu_of(process.pid) for _, process in started) - sum(before)
+    crowd = json.loads((folder / "crowd.json").read_text())
+    seen: dict[str, Any] = {"times": defaultdict(list), "statuses": Counter(), "memory_mb": 0.0}
+    for place in told:
+        one = json.loads((place / "site.json").read_text())
+        for kind, values in one["times"].items():
+            seen["times"][kind] += values
+        seen["statuses"].update(one["statuses"])
+        seen["memory_mb"] += one["memory_mb"]
+    acknowledged = crowd["acknowledged"]
+    return {
+        **compare(votes_in(database), acknowledged),
+        "listeners": listeners,
+        "battles": crowd["battles"],
+        "acknowledged": len(acknowledged),
+        "sent_twice": crowd["sent_twice"],
+        "late": crowd["late"],
+        "trouble": crowd["trouble"],
+        "statuses": seen["statuses"],
+        "at_server": {kind: _spread(values) for kind, values in sorted(seen["times"].items())},
+        "at_listener": {kind: _spread(values) for kind, values in sorted(crowd["times"].items())},
+        "server_cpu_share": cpu / wall,
+        "generator_cpu_share": crowd["cpu_share"],
+        "server_memory_mb": seen["memory_mb"],
+    }
+
+
+def _cpu_of(process: int) -> float:
+    """Processor seconds of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _spread(values: list[float]) -> dict[str, float]:
+    ordered = sorted(values)
+    at = {share: ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in (0.5, 0.99)}
+    return {"count": len(ordered), "p50_ms": 1e3 * at[0.5], "p99_ms": 1e3 * at[0.99], "most_ms": 1e3 * ordered[-1]}
+
+
+def main() -> None:
+    """Prepare, load, print."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--listeners", type=int, default=200)
+    asked.add_argument("--seconds", type=float, default=300)
+    asked.add_argument("--period", type=float, default=15)
+    asked.add_argument("--sound", type=float, default=5.5, help="seconds of each side")
+    asked.add_argument("--postgresql", action="store_true")
+    asked.add_argument("--sites", type=int, default=1, help="processes of the site on one database")
+    asked.add_argument("--rehearsed", action="store_true", help="let everybody play a pair before the time begins")
+    asked.add_argument("--profile", default="", help="write a profile of the site's processor time (needs yappi)")
+    given = asked.parse_args()
+    busy_before = os.getloadavg()[0]
+    with ExitStack() as open_:
+        folder = Path(open_.enter_context(tempfile.TemporaryDirectory(prefix="podeval-load-")))
+        database = str(folder / "podeval.db")
+        if given.postgresql:
+            from tests.fakes import postgresql_server as server
+
+            binaries = server.programs()
+            assert binaries, "no PostgreSQL here; apt-get install postgresql"
+            database = open_.enter_context(server.running(binaries)) + "/postgres"
+        found = load(
+            folder, database, listeners=given.listeners, seconds=given.seconds, period=given.period, sound=given.sound,
+            profile=given.profile, sites=given.sites, rehearsed=given.rehearsed,
+        )  # fmt: skip
+    kind = "PostgreSQL" if given.postgresql else "SQLite"
+    print(
+        f"{kind}, {given.listeners} listeners, a vote per {given.period:g} s, {given.seconds:g} s; the machine's load "
+        f"before {busy_before:.1f}, after {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores"
+    )
+    print(
+        f"{found['battles']} battles, {found['acknowledged']} votes acknowledged ({found['sent_twice']} sent twice, "
+        f"{found['late']} not given for lateness), "
+        f"{len(found['lost'])} lost, {found['doubled']} doubled, {found['not_told']} there without an acknowledgement"
+    )
+    print(
+        f"processor: site {found['server_cpu_share']:.0%} of a core, listeners {found['generator_cpu_share']:.0%}; "
+        f"memory of the site {found['server_memory_mb']:.0f} MB; statuses {found['statuses']}"
+    )
+    for where in ("at_server", "at_listener"):
+        print(where.replace("_", " "))
+        for name, spread in found[where].items():
+            print(
+                f"  {name:34} {spread['count']:6} p50 {spread['p50_ms']:7.1f} p99 {spread['p99_ms']:7.1f} "
+                f"most {spread['most_ms']:7.1f} ms"
+            )
+    for told, count in found["trouble"].items():
+        print(f"  {count} times: {told}")
+
+
+if __name__ == "__main__":
+    match sys.argv[1:2]:
+        case ["--serve"]:
+            serve(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]), sys.argv[6])
+        case ["--generate"]:
+            generate(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), float(sys.argv[5]), float(sys.argv[6]))
+        case _:
+            main()

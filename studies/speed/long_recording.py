@@ -1,0 +1,150 @@
+"""What a recording of hours needs in memory and time, metric by metric.
+
+    python studies/speed/long_recording.py speech.wav [--hours 3] [--music] [--metrics loudness,sptd] [--rate 24000]
+
+The speech is repeated to the wanted length in two channels that differ, every repetition in noise of its own at -50 dB,
+and written as a FLAC file, which is opened as `podeval measure` opens it. With --music, a tune in steady tones lies
+under every second half minute, 8 dB below the speech, so that the metrics of speech are given the separated speech.
+
+Each metric is measured in a process of its own, after the models that it needs are loaded, with the file's opening:
+the highest resident memory beyond what was resident then, and the wall-clock and processor seconds. A cache on disk is
+common to all, so what one metric has derived (who speaks when) the next ones find; the order of --metrics decides
+whose it is. Linux only. Prints the limit of 2.5 GB beside each, and ends with 1 where one is above it.
+"""
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+
+METRICS = "loudness,reverb_consistency,sptd,timbre_consistency,distillmos,dnsmos"
+"""By default; `smr` needs --music."""
+
+LIMIT = 2.5
+"""GB on top of the models."""
+
+MUSIC_BELOW, NOISE_BELOW = 8.0, 50.0
+"""How far music and noise lie below the speech, dB."""
+
+MUSIC_SECONDS = 30
+_MUSIC_NOTES = (220.0, 277.18, 329.63, 440.0, 369.99, 293.66, 246.94, 329.63)
+_NOTE_SECONDS = 0.5
+
+
+class Used(NamedTuple):
+    """What one metric took: bytes resident before and at most, seconds, and what it said."""
+
+    before: int
+    peak: int
+    wall: float
+    processor: float
+    said: str
+
+
+def long_speech(speech: Path, seconds: float, rate: int, music: bool) -> Iterator[np.ndarray]:
+    """The recording piece by piece, each (frames, 2): the speech once, in new noise."""
+    samples, own_rate = soundfile.read(speech, dtype="float32", always_2d=True)
+    voice = soxr.resample(samples.mean(axis=1), own_rate, rate).astype(np.float32)
+    level = float(np.sqrt(np.mean(np.square(voice))))
+    random = np.random.default_rng(0)
+    left = round(seconds * rate)
+    at = 0
+    while left > 0:
+        frames = min(left, len(voice))
+        both = np.stack([voice[:frames], 0.8 * np.roll(voice, 13)[:frames]], axis=1)
+        both += level * 10 ** (-NOISE_BELOW / 20) * random.standard_normal(both.shape, dtype=np.float32)
+        if music:
+            both += tune(at, frames, rate, level * 10 ** (-MUSIC_BELOW / 20))[:, np.newaxis]
+        yield both
+        at, left = at + frames, left - frames
+
+
+def tune(start: int, frames: int, rate: int, level: float) -> np.ndarray:
+    """Chords of three tones with two overtones each, at this RMS; silent in every first half minute."""
+    seconds = (start + np.arange(frames)) / rate
+    note = (seconds // _NOTE_SECONDS).astype(int)
+    fade = np.minimum(1, np.minimum(seconds % _NOTE_SECONDS, _NOTE_SECONDS - seconds % _NOTE_SECONDS) / 0.02)
+    chord = sum(
+        np.sin(2 * np.pi * part * np.array(_MUSIC_NOTES)[(note + third) % len(_MUSIC_NOTES)] * seconds) / part
+        for third in (0, 2, 4)
+        for part in (1, 2, 3)
+    )
+    sounding = fade * (seconds // MUSIC_SECONDS % 2 == 1)
+    tones: np.ndarray = level * sounding * chord / np.sqrt(3 * (1 + 1 / 4 + 1 / 9) / 2)
+    return tones.astype(np.float32)
+
+
+def used(metric_name: str, path: Path, cache: Path) -> Used:
+    """Measure one metric on the file, in this process; its models are loaded first."""
+    from podeval.analysis.cache import Cache
+    from podeval.metrics import catalogue
+    from podeval.metrics.inputs import read_input
+    from podeval.metrics.score import Unscored
+    from podeval.models import registry
+
+    metric = catalogue.get(metric_name)
+    for job in metric.needs:
+        registry.load(job, "embedded")
+    before = _memory("VmRSS")
+    # Since 4.0, Linux forgets the highest resident memory when 5 is written.
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    wall, processor = time.perf_counter(), time.process_time()
+    options = {"profile": "embedded", "allow_upsampling": False, "cache": Cache(cache)}
+    told = {"speakers": 2} if metric.needs_speakers else {}
+    result = metric({"recording": read_input("recording", path, **options)}, told)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    if isinstance(result, Unscored):
+        said = result.reason
+    else:
+        said = "  ".join(f"{key} {value:.4g}" for key, value in result.values.items() if value is not None)
+        said += f", scored: {result.notes['scored']}" if "scored" in result.notes else ""
+    return Used(before, _memory("VmHWM"), wall, processor, said)
+
+
+def _memory(name: str) -> int:
+    """A figure of this process in bytes, by its name in /proc."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(f"{name}:")).split()[1])
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("speech", type=Path)
+    parser.add_argument("--hours", type=float, default=3.0)
+    parser.add_argument("--rate", type=int, default=24_000)
+    parser.add_argument("--music", action="store_true")
+    parser.add_argument("--metrics", default=METRICS)
+    options = parser.parse_args()
+    above = False
+    with tempfile.TemporaryDirectory() as temporary:
+        path, cache = Path(temporary) / "long.flac", Path(temporary) / "cache"
+        with soundfile.SoundFile(path, "w", options.rate, channels=2, subtype="PCM_16") as file:
+            for piece in long_speech(options.speech, options.hours * 3600, options.rate, options.music):
+                file.write(np.clip(piece, -1, 1))
+        music = ", music under half of it" if options.music else ""
+        print(f"{options.hours:g} h in stereo at {options.rate} Hz{music}; wanted: at most {LIMIT} GB above the models")
+        # A process that is forked has its parent's memory; one that is spawned has its own alone.
+        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as processes:
+            for name in options.metrics.split(","):
+                found = processes.apply(used, (name, path, cache))
+                grown = (found.peak - found.before) / 1e9
+                above |= grown > LIMIT
+                print(
+                    f"{name:20} models {found.before / 1e9:5.2f} GB, above them {grown:5.2f} GB; "
+                    f"{found.wall:7.1f} s wall, {found.processor:7.1f} s processor ({found.said})",
+                    flush=True,
+                )
+    return int(above)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""How long the first pitch of a fresh sandbox takes, with and without a copy of what numba compiled, side by side.
+
+`python studies/speed/pitch_in_a_box.py [TIMES]` prints both medians in seconds and their ratio.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+
+from compiled_pitch import copy_compiled, prepare
+
+from podeval.submissions import sandbox
+
+PROGRAM = (
+    "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "
+    "measure_prosody(np.sin(np.arange(9 * RATE) / 20).astype(np.float32))"
+)
+LIMITS = sandbox.SandboxLimits(wall_seconds=600.0, memory_bytes=10 * 2**30, processes=256)
+
+
+def measure(*, compiled: bool) -> float:
+    """Seconds of nine seconds' pitch in a new sandbox."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        out.mkdir()
+        Path(folder).chmod(0o755)
+        start = time.perf_counter()
+        settings = {"OMP_NUM_THREADS": "1", **(copy_compiled(out) if compiled else {})}
+        trusted = sandbox.explain_missing_isolation() is not None
+        command = [*sandbox.build_python_command("podeval.audio.prosody")[:1], "-c", PROGRAM]
+        ended = sandbox.run(sandbox.SandboxSpec(command, out, [], LIMITS, settings, trusted=trusted))
+        assert ended.failure is None, ended.failure
+        return time.perf_counter() - start
+
+
+def compare(times: int) -> tuple[float, float]:
+    """Median seconds without and with what is compiled, taken in turn."""
+    prepare()
+    pairs = [(measure(compiled=False), measure(compiled=True)) for _ in range(times)]
+    before, after = (statistics.median(each) for each in zip(*pairs, strict=True))
+    return before, after
+
+
+if __name__ == "__main__":
+    before, after = compare(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    print(f"without {before:.1f} s, with {after:.1f} s: {before / after:.1f} times as fast")
