@@ -42,8 +42,8 @@ SCORING = sandbox.SandboxLimits(
 )
 """Of the process that scores; its memory is counted as addresses, too, of which models take more than they use."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_LOCALE = Path(__file__).parent / "locale"
-"""Texts of the report, which the process reads."""
+_OF_REPORT = (Path(__file__).parent / "locale", Path(__file__).parent / "static")
+"""Texts and styles of the report, which the process reads."""
 _LOOK = 0.2
 _MOST_LINES = 32 * 2**20
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
@@ -118,7 +118,7 @@ def _box(
 ) -> sandbox.SandboxSpec:
     trusted = sandbox.explain_missing_isolation() is not None
     return sandbox.SandboxSpec(
-        command, out, [readable, weights.locate_root(), _LOCALE], limits, settings, trusted=trusted
+        command, out, [readable, weights.locate_root(), *_OF_REPORT], limits, settings, trusted=trusted
     )
 
 
