@@ -1,9 +1,9 @@
 """What predictors of listeners' opinions hear of a recording: one rule for all of them.
 
 They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech. So a
-constant offset is removed (`podeval.audio.faults.remove_offset`), what comes before the first speech and after the last
-is left out if it is longer than a second, and so are windows with more than 60 % of silence or music alone. Music under
-speech counts as what it is. Variants that reproduce public code hear everything.
+constant offset is removed (`Recording.mono`, for all models), digital silence at the ends is left out, and so is what
+comes before the first speech and after the last if it is longer than a second, and windows with more than 60 % of
+silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
 """
 
 from __future__ import annotations

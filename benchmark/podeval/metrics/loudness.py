@@ -117,7 +117,8 @@ _TIMELINE_POINTS = 600
     intended_use="Checking whether an episode meets the loudness targets of podcast platforms.",
     limitations=(
         "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
-        "well have a wider range. Recordings of a few seconds have no reliable range."
+        "well have a wider range. Recordings of a few seconds have no reliable range, and as the "
+        "standard has it, silence that is appended to a short one widens it."
     ),
 )
 def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:

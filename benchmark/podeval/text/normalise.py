@@ -73,6 +73,19 @@ _CURRENCIES = {
     },
 }  # fmt: skip
 _UNREAD = "[¥₹₩₽₺₫₱₦฿₪₴₿]"
+_FRACTIONS = {
+    "½": "a half",
+    "¼": "a quarter",
+    "¾": "three quarters",
+    "⅓": "a third",
+    "⅔": "two thirds",
+    "⅛": "an eighth",
+}
+_SIGNS = {
+    "<": "less than", ">": "greater than", "=": "equals", "×": "times", "÷": "divided by",
+    "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
+}  # fmt: skip
+_POWERS = {"²": " squared", "³": " cubed"}
 # Signs in words, or behind their number, before the text is cut into words: those that would be dropped.
 _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
     "en": (
@@ -121,19 +134,6 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"(?<=[^\W\d_]{3})[¹²³⁰⁴-⁹]+"), ""),
     ),
 }
-_FRACTIONS = {
-    "½": "a half",
-    "¼": "a quarter",
-    "¾": "three quarters",
-    "⅓": "a third",
-    "⅔": "two thirds",
-    "⅛": "an eighth",
-}
-_SIGNS = {
-    "<": "less than", ">": "greater than", "=": "equals", "×": "times", "÷": "divided by",
-    "≤": "less than or equal to", "≥": "greater than or equal to", "≠": "not equal to",
-}  # fmt: skip
-_POWERS = {"²": " squared", "³": " cubed"}
 # A 1 that OpenAI's normaliser has written as "one" although a sign or a point belongs to it.
 _ONE = re.compile(r"(?<=[$€£¢.+-])one(s?)\b|\bone(?=%|\.\d)()")
 

@@ -211,7 +211,7 @@ def _find_entries(data: Any) -> "str | list[Any] | None":
     fields = _name_fields(data)
     if isinstance(speakers := _find_speaker(data), list | tuple):
         # Columns of a table.
-        texts = next((fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), list | tuple)), ())
+        texts = next((fields[key] for key in _TEXT_KEYS if isinstance(fields.get(key), list | tuple)), [])
         return list(zip(speakers, texts, strict=False)) if len(texts) == len(speakers) else None
     for key in _TURN_LIST_KEYS:
         if isinstance(entries := fields.get(key), list | tuple) and entries:
@@ -319,4 +319,5 @@ def _parse_turn(entry: Any, number: int) -> Turn:
             f"turn {number} of the script needs a speaker ({', '.join(_SPEAKER_KEYS)}) and a text "
             f"({', '.join(_TEXT_KEYS)}); it has {', '.join(sorted(map(str, entry))) or 'nothing'}"
         )
-    return Turn(clean_text(str(speaker)), clean_text(text).strip())
+    # Recognisers begin the text of a segment with a space.
+    return Turn(clean_text(str(speaker)), clean_text(text).lstrip())
