@@ -24,9 +24,8 @@ from podeval.runs.hf_jobs import HfJobs, parse_minutes
 from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.hub_generation import OnTheHub
-from podeval.submissions.hub_record import HubRecord
+from podeval.submissions.hub_record import HubRecord, Proposals
 from podeval.submissions.job_budget import Ledger
-from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.scheduler import run_periodically
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.worker import Worker

@@ -37,6 +37,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.errors import CodedSentence, PodevalError
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 
 _LOG = logging.getLogger("podeval.site")
@@ -101,7 +102,10 @@ class Site:
         self.reports = Reports(self.results)
         self.texts = {language: read_texts(HERE / "locale", language) for language in LANGUAGES}
         self._templates = _Templates(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
+            loader=FileSystemLoader([HERE / "templates", TEMPLATES]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
         )
         self._templates.filters.update(FORMATS)
         self._pace = RateLimit()

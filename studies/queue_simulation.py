@@ -35,8 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import Policy, SubmissionRefused
 from studies.cost_model import KINDS, Kind
 
 HOUR = 3600.0

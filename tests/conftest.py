@@ -4,6 +4,7 @@ import contextlib
 import gc
 import hashlib
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -80,6 +81,24 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no real files at {SHARED.resolve()}")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def golden(shared_data: Path) -> dict[str, Any]:
+    """Values of the original code on the real files."""
+    values: dict[str, Any] = json.loads((shared_data / "golden_values.json").read_text(encoding="utf-8"))
+    return values
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache for this test alone."""
+    from podeval.analysis import cache as analysis_cache
+
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    analysis_cache.open_default_cache.cache_clear()
+    yield tmp_path / "cache"
+    analysis_cache.open_default_cache.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard.columns import Column, write_dimension_title
 from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
 from podeval.leaderboard.compare_sound import Recordings
-from podeval.leaderboard.report_figures import format_signed
+from podeval.leaderboard.report_figures import format_difference, format_signed
 from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.reasons import translate_reason
@@ -225,11 +225,8 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
         both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
     difference, count = MISSING, ""
     if pair.beside is not None:
-        interval = pair.beside.difference
-        difference = format_signed(interval.mean, places_)
-        if interval.low is not None and interval.high is not None:
-            difference += f" [{format_signed(interval.low, places_)}, {format_signed(interval.high, places_)}]"
-        count = str(interval.n)
+        difference = format_difference(pair.beside.difference, places_)
+        count = str(pair.beside.difference.n)
     word = pair.to_b.word
     verdict = texts["stands"][word] if word else ""
     if word and not pair.to_b.sure:

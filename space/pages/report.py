@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -11,38 +11,38 @@ from links import write_system_address
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.report import SystemReport, UnknownReport, find_report
-from podeval.leaderboard.report_page import render_report
+from podeval.leaderboard.report import SystemReport, UnknownReport
+from podeval.leaderboard.report_page import build_report
+from podeval.reports.parts import Sample
 
 
 def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
-    read = site.reports
 
     @routes.get("/report/{name:path}")
     def page(request: Request, name: str) -> HTMLResponse:
-        """Of a system, or of one run of it: `benchmark/split/system`, perhaps with `/profile`."""
+        """The report of a system, with all that was measured."""
         site.limit(request, "60/minute")
         try:
-            report = read.report(*find_report(read.folder.board(), name))
+            report = site.reports.report(name)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
+        texts = site.texts[site.language(request)]
         return site.render(
             request,
             "report.html",
-            reports=[render_report(report, site.texts[site.language(request)])],
+            reports=[build_report(report, texts, _list_samples(site, report, texts["report"]))],
             style="",
-            sounds=_sounds(site, report),
-            made=datetime.now(UTC).isoformat(timespec="minutes"),
+            script="",
         )
 
     return routes
 
 
-def _sounds(site: Site, report: SystemReport) -> dict[str, dict[str, str]]:
+def _list_samples(site: Site, report: SystemReport, texts: dict[str, Any]) -> dict[str, Sample]:
     """One item to hear of each chapter of which there is a recording, by place."""
-    sounds = {}
+    samples = {}
     for chapter in report.chapters:
         benchmark, split, profile = chapter.parts
         item = site.results.samples(f"{benchmark}/{split}", profile).get(report.about.system)
@@ -50,9 +50,11 @@ def _sounds(site: Site, report: SystemReport) -> dict[str, dict[str, str]]:
             continue
         query = {"system": report.about.system, "where": chapter.where, "item": item, "part": 0}
         titles = {line.item.id: line.item.title for line in chapter.items}
-        sounds[chapter.where] = {
-            "title": titles.get(item, item),
-            "address": f"/compare/audio?{urlencode(query)}",
-            "page": write_system_address(report.about.system, chapter.where),
-        }
-    return sounds
+        samples[chapter.where] = Sample(
+            texts["listen"],
+            titles.get(item, item),
+            f"/compare/audio?{urlencode(query)}",
+            write_system_address(report.about.system, chapter.where),
+            texts["to_system"],
+        )
+    return samples

@@ -28,6 +28,7 @@ from podeval.submissions import service
 from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.gate import judge_model
+from podeval.submissions.hub_record import Proposals
 from podeval.submissions.job_budget import Ledger, estimate
 from podeval.submissions.public_view import (
     SubmissionLog,
@@ -36,7 +37,6 @@ from podeval.submissions.public_view import (
     describe_publicly,
     describe_steps,
 )
-from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter

@@ -9,14 +9,11 @@ import item_defects
 import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
+from fastapi.responses import HTMLResponse
 from leading_systems import list_leading_systems
-from links import change_address, write_system_address
+from links import change_address
 from markupsafe import Markup
 from player_data import PlayerSide
-from starlette.routing import Match
-from starlette.types import Scope
 from website import Site, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
@@ -28,16 +25,6 @@ from podeval.leaderboard.report_figures import format_signed
 from podeval.leaderboard.system_page import MOST_KEYS, draw_timeline
 from podeval.leaderboard.table import choose_decimals
 from podeval.metrics.score import Timeline
-
-
-class _AddressOfBefore(APIRoute):
-    """Answers at the root where the address is one that this page had there."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether this route answers."""
-        if b"tab=system" not in scope.get("query_string", b"").split(b"&"):
-            return Match.NONE, {}
-        return super().matches(scope)
 
 
 class SystemPage:
@@ -64,7 +51,6 @@ class SystemPage:
         if item and item not in lines:
             raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
-        content = report_page.render_report(SystemReport(description, (chapter,)), all_texts)
         query = {"system": system, "where": chapter.where, "slice": slice}
         deck, reasons = None, all_texts["board"]["causes"]
         if chosen:
@@ -76,8 +62,10 @@ class SystemPage:
             request,
             "system.html",
             systems=systems,
-            one=content,
-            chapter=content["chapters"][0],
+            one=description,
+            kind=texts["kinds"].get(description.kind, description.kind),
+            facts=report_page.build_facts(SystemReport(description, (chapter,)), texts),
+            chapter=report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query)),
             where=chapter.where,
             places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
             slices=chapter.standing.slices,
@@ -90,7 +78,6 @@ class SystemPage:
             if chosen
             else None,
             deck=deck,
-            link=partial(change_address, "/system", query),
             script_data=Markup(to_script_data(player_data.build_script_data(deck, all_texts["compare"]))),
         )
 
@@ -108,22 +95,17 @@ class SystemPage:
             raise ArenaRefused(refusal.UNKNOWN, no_place)
         return description, places, self.read.chapter(system, position or places[0], slice)
 
-    def before(self, request: Request) -> RedirectResponse:
-        """Addresses that this page had before."""
-        query = request.query_params
-        return RedirectResponse(
-            write_system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
-        )
-
 
 def build_router(site: Site) -> APIRouter:
     """The page."""
-    routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
+    routes = APIRouter(include_in_schema=False)
     pages = SystemPage(site)
     routes.get("/system")(pages.page)
-    of_before.get("/", include_in_schema=False)(pages.before)
-    routes.include_router(of_before)
     return routes
+
+
+def _link_item(query: dict[str, Any], item: str) -> str:
+    return change_address("/system", query, item=item) + "#listen"
 
 
 def _first(chapter: Chapter) -> Any:

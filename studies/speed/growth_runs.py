@@ -15,7 +15,7 @@ from growth_material import read_dialogues, write_clip
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.leaderboard.build import build
-from podeval.leaderboard.report_page import render_document
+from podeval.leaderboard.report_page import render_reports
 from podeval.leaderboard.report_runs import report_runs
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
@@ -80,7 +80,7 @@ def _run(system: OwnSystem, request: RunRequest) -> dict[str, Any]:
     build(request.runs)
     clock("board")
     path = request.runs / request.benchmark.name / request.split / system.name
-    page = render_document(report_runs([path], None), "en")
+    page = render_reports(report_runs([path], None), "en")
     clock("report")
     return {"steps": seconds, "report_bytes": len(page.encode())}
 

@@ -4,7 +4,6 @@ References: `golden_values.json` (SRMRpy fee0097 with gammatone 1.0.3 on real cl
 16 kHz by soxr HQ, first 10 s) and `plain_srmr` below, which computes the published formulas sample by sample.
 """
 
-import json
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.srmr import compute_srmr, compute_srmr_windows
 from podeval.errors import BadInput, CannotScore
+from tests.fakes.sounds import whispered
 
 RATE = 16_000
 MODES = [(True, False), (True, True), (False, False), (False, True)]
@@ -59,19 +59,6 @@ def syllables(seconds: float, *, pitch: float = 120.0, seed: int = 0, rate: int 
         voice[at : at + length] += sound[: len(voice) - at]
         at += length + int(rng.uniform(0, 0.12) * rate)
     return 0.1 * voice + rng.normal(0, 1e-4, len(voice))
-
-
-def whispered(seconds: float, *, seed: int = 0) -> Signal:
-    """Syllables of noise: a rhythm without a pitch, which would beat in the modulation bands of a room."""
-    rng = np.random.default_rng(seed)
-    loudness = np.zeros(int(seconds * RATE))
-    at = 0
-    while at < len(loudness):
-        length = int(rng.uniform(0.12, 0.3) * RATE)
-        swell = np.sin(np.pi * np.arange(length) / length) ** 2
-        loudness[at : at + length] += swell[: len(loudness) - at]
-        at += length + int(rng.uniform(0, 0.12) * RATE)
-    return 0.1 * loudness * rng.normal(size=len(loudness)) + rng.normal(0, 1e-5, len(loudness))
 
 
 def in_a_room(dry: Signal, t60: float, *, rate: int = RATE) -> Signal:
@@ -137,12 +124,6 @@ def plain_srmr(samples: Signal, rate: int, fast: bool, norm: bool) -> float:
     edges = bands - np.tan(np.pi * bands / rate) / 2 * rate / (2 * np.pi)
     last = 4 + int((bandwidth > edges[4:]).sum())
     return float(mean[:, :4].sum() / mean[:, 4:last].sum())
-
-
-@pytest.fixture(scope="module")
-def golden(shared_data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared_data / "golden_values.json").read_text(encoding="utf-8"))
-    return found
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """`podeval score` from the shell: tables, files, exit codes; and what is an error in `podeval measure` too."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.analysis import cache as analysis_cache
 from podeval.metrics import compute
 from podeval.metrics.score import Result, Score
 
@@ -22,11 +21,8 @@ DATA = Path(benchmarks.__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.open_default_cache.cache_clear()
-    yield
-    analysis_cache.open_default_cache.cache_clear()
+def _own_cache(own_cache: Path) -> None:
+    """Every test of this file."""
 
 
 @pytest.fixture

@@ -150,3 +150,13 @@ def talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_rows: Any) -> I
     yield tmp_path
     catalogue.get.cache_clear()
     importlib.invalidate_caches()
+
+
+@pytest.fixture
+def hub(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The loopback Hub, its client logged in, and `datasets` turned to it."""
+    import datasets
+
+    monkeypatch.setenv("HF_TOKEN", "hf_loopback")
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
+    return hub_client

@@ -94,14 +94,6 @@ def label(config: str, column: str, number: int) -> str:
     return str(catalogue.get("mtalk_bench").features(config)[column].int2str(number))
 
 
-@pytest.fixture
-def hub(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The loopback Hub, its client logged in, and `datasets` turned to it."""
-    monkeypatch.setenv("HF_TOKEN", "hf_loopback")
-    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
-    return hub_client
-
-
 def test_turns_are_put_in_order_with_ids_places_words_and_tags(tmp_path: Path) -> None:
     rows = [
         turn("amb", "9-2", 2, transcription="(dog barks) Wait (door slams, a man: hey), there."),

@@ -66,13 +66,6 @@ def one(tmp_path: Path, **meta: Any) -> dict[str, Any]:
     return row
 
 
-@pytest.fixture
-def hub(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("HF_TOKEN", "hf_loopback")
-    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
-    return hub_client
-
-
 @pytest.mark.parametrize("streaming", [False, True])
 def test_the_authors_repo_is_built_verified_loaded_pushed_and_loaded_again(
     tmp_path: Path, hub: Any, streaming: bool

@@ -16,14 +16,6 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.fixture
-def hub(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The loopback Hub, its client logged in, and `datasets` turned to it."""
-    monkeypatch.setenv("HF_TOKEN", "hf_loopback")
-    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
-    return hub_client
-
-
 def made(talks: Path, source: str, name: str = "out") -> Path:
     build("real_pod", talks / name, source=source, configs=["notes"], cache=talks / "cache")
     return talks / name

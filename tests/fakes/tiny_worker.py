@@ -26,7 +26,7 @@ from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionRow
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.worker import Worker
 
 FAKE = Path(__file__).parent / "fake_generate.py"

@@ -184,14 +184,9 @@ def feed(data: bytes) -> None:
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
     from podeval.errors import BadInput
-    from podeval.submissions.collect_outputs import (
-        LOG,
-        Intake,
-        keep_possible_turns,
-        keep_proportionate_details,
-        list_file_names,
-    )
+    from podeval.submissions.collect_outputs import LOG, Intake, keep_possible_turns, keep_proportionate_details
     from podeval.systems.adapters import snapshot
+    from podeval.systems.adapters.hand_over import list_files
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
     folder = _scratch() / "model"
@@ -201,7 +196,7 @@ def left_behind(data: bytes) -> None:
         for line in Intake.lines(None, folder, 0)[0]:  # type: ignore[arg-type]
             keep_proportionate_details(line)
             keep_possible_turns(line, 10.0)
-            list_file_names(line)
+            list_files(line)
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)

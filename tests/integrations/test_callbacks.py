@@ -1,24 +1,19 @@
 """Scores in the log of a training."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import podeval
-from podeval.analysis import cache as analysis_cache
 from podeval.integrations.trackio import flatten_scores, log_scores
 
 RATE = 16_000
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.open_default_cache.cache_clear()
-    yield
-    analysis_cache.open_default_cache.cache_clear()
+def _own_cache(own_cache: Path) -> None:
+    """Every test of this file."""
 
 
 def test_values_and_means_have_names_as_trackers_take_them(speech_like: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from podeval.leaderboard import compare, report_figures, report_page
 from podeval.leaderboard.columns import get_column
-from podeval.leaderboard.report import report
+from podeval.leaderboard.report import Reports
 from podeval.leaderboard.report_scores import ScoreCache, compute_course, parse_reading, read
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
@@ -145,7 +145,7 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
 
 
 def test_one_other_system_is_no_median(two: RunsFolder) -> None:
-    page = report_page.render_document([report(two, "one", [WHERE])])
+    page = report_page.render_reports([Reports(two).report("one", [WHERE])])
     assert "Other system" in page
     assert "Median of the other systems" not in page
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from podeval.leaderboard.report import UnknownReport, describe_system, find_report, list_places, report
-from podeval.leaderboard.report_page import render_document
+from podeval.leaderboard.radar import find_axis
+from podeval.leaderboard.report import Reports, UnknownReport, describe_system, list_places
+from podeval.leaderboard.report_page import render_reports
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
 from podeval.plots.radar import ON_PAPER, Series, draw_radar
@@ -45,7 +46,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(folder: RunsFolder) -> str:
-    return render_document([report(folder, "hibari", [WHERE])])
+    return render_reports([Reports(folder).report("hibari", [WHERE])])
 
 
 def test_a_report_says_every_dimension_against_the_median_and_against_people(page: str) -> None:
@@ -84,7 +85,7 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
         links=json.dumps({"homepage": "https://example.org/\"><script>", "code": "javascript:window.hacked=1"}),
     )  # fmt: skip
     write_table([row], folder.path / SYSTEMS)
-    text = render_document([report(folder, "hibari", [WHERE]), report(folder, "silence", [WHERE])])
+    text = render_reports([Reports(folder).report("hibari", [WHERE]), Reports(folder).report("silence", [WHERE])])
     elements = Elements(text)
     assert not {tag for tag, _ in elements.found} & {"script", "img", "iframe"}
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -103,13 +104,13 @@ def test_what_a_spot_check_found_is_a_fact_of_the_system(board: pd.DataFrame) ->
 
 
 def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder) -> None:
-    words = " ".join(Elements(render_document([report(folder, "silence", [WHERE])])).words)
+    words = " ".join(Elements(render_reports([Reports(folder).report("silence", [WHERE])])).words)
     assert "the recording is silent" in words
     assert "unscored (6)" in words
 
 
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = render_document([report(folder, *find_report(folder.board(), "podagent"))])
+    text = render_reports([Reports(folder).report("podagent")])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -117,30 +118,15 @@ def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: Runs
 
 
 def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
-    text = render_document([report(folder, "hibari", [WHERE])], "zh")
+    text = render_reports([Reports(folder).report("hibari", [WHERE])], "zh")
     assert 'lang="zh"' in text
     assert "各维度摘要" in text
     assert "Summary by dimension" not in text
 
 
-@pytest.mark.parametrize(
-    ("name", "system", "places"),
-    [
-        ("hibari", "hibari", ["real_pod/voice/embedded", "lfs_bench/mono/embedded"]),
-        ("real_pod/voice/hibari", "hibari", ["real_pod/voice/embedded"]),
-        ("lfs_bench/mono/hibari/embedded", "hibari", ["lfs_bench/mono/embedded"]),
-    ],
-)
-def test_a_system_or_a_run_is_named(board: pd.DataFrame, name: str, system: str, places: list[str]) -> None:
-    assert find_report(board, name) == (system, places)
-
-
-@pytest.mark.parametrize(
-    "name", ["nobody", "", "real_pod/voice/nobody", "real_pod/none/hibari", "real_pod/voice/hibari/paper", "../../x"]
-)
-def test_what_is_not_there_is_unknown(board: pd.DataFrame, name: str) -> None:
+def test_what_is_not_there_is_unknown(folder: RunsFolder) -> None:
     with pytest.raises(UnknownReport):
-        find_report(board, name)
+        Reports(folder).report("nobody")
 
 
 def test_places_stand_with_the_fullest_first(board: pd.DataFrame) -> None:
@@ -172,14 +158,14 @@ def test_a_radar_leaves_out_what_has_no_value() -> None:
     assert re.search(r'<circle class="mark own" cx="240" cy="(\d+)', drawn)
 
 
-def test_the_report_stands_on_the_boards_radar(folder: RunsFolder) -> None:
-    (chapter,) = report(folder, "hibari", [WHERE]).chapters
-    spokes = {spoke.column.id: spoke for spoke in chapter.radar}
-    ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
-    assert spokes["dnsmos.ovrl"].system == pytest.approx((ovrl.value - 1) / 4), "from 1 to 5, whoever else is there"
-    assert spokes["dnsmos.ovrl"].span is not None
-    assert spokes["wer.wer"].system > spokes["wer.wer"].median > spokes["wer.wer"].people, (
-        "a lower error is further out"
-    )
-    assert spokes["wer.wer"].people > 0.8, "a tenth of the words is not nothing, but far from all"
-    assert "pam.pam" not in spokes, "nobody has a value"
+def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) -> None:
+    (chapter,) = Reports(folder).report("hibari", [WHERE]).chapters
+    figures = {figure.column.id: figure for figure in chapter.standing.headlines}
+    drawn = page[page.index("drawn radar") : page.index("drawn small-radar")]
+    marks = {kind: len(re.findall(f'class="mark {kind}"', drawn)) for kind in ("own", "people", "median")}
+    assert marks == {"own": 5, "people": 5, "median": 5}, "nobody has a value of PAM"
+    assert drawn.count('class="span"') == 1
+    axis = find_axis(figures["wer.wer"].column)
+    assert axis is not None
+    ours, median, person = figures["wer.wer"].value, figures["wer.wer"].median, figures["wer.wer"].person
+    assert axis.at(ours) > axis.at(median) > axis.at(person) > 0.8, "a lower error is further out"

@@ -44,7 +44,7 @@ def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path
     done = CliRunner().invoke(app, ["report", "system", *folders, "--out", str(tmp_path / "both.html")])
     assert done.exit_code == 0, done.output
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
-    assert text.count('<article class="report">') == 2
+    assert text.count('<article class="report"') == 2
     assert "<h1>Robot</h1>" in text
     assert "<h1>Person</h1>" in text
 

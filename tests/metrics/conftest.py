@@ -1,8 +1,11 @@
 """What tests of metrics share."""
 
 import sys
+from pathlib import Path
 
 import pytest
+
+from podeval.analysis.cache import Cache
 
 
 def _import_evaluate() -> None:
@@ -24,3 +27,8 @@ _import_evaluate()
 @pytest.fixture(scope="module", autouse=True)
 def _in_one_thread(one_thread: None) -> None:
     """Every module of this folder."""
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")

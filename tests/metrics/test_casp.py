@@ -12,6 +12,7 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import registry
+from tests.fakes.planted_models import PlantedModels
 
 RATE = 44_100
 CLIP = 160_000
@@ -19,26 +20,19 @@ CLIP = 160_000
 Vector = np.ndarray[Any, Any]
 
 
-class Models:
+class Models(PlantedModels):
     """Every model at once: speech and music are where they are set, a stem has a set share, and clip n has 0.1 n."""
 
     def __init__(self) -> None:
         self.speech_clips: list[Vector] = []
         self.music_clips: list[Vector] = []
-        self.spoken: tuple[Span, ...] = (Span(0, 1000),)
-        self.tunes: tuple[Span, ...] = (Span(0, 1000),)
+        super().__init__(spoken=(Span(0, 1000),), tunes=(Span(0, 1000),))
         self.share = 0.25
         self.asked: list[str] = []
 
     def load(self, job: str, profile: str) -> "Models":
         self.asked.append(job)
         return self
-
-    def music(self, samples: Vector) -> tuple[Span, ...]:
-        return self.tunes
-
-    def speech(self, samples: Vector) -> tuple[Span, ...]:
-        return self.spoken
 
     def separate(self, samples: Vector) -> tuple[Vector, Vector]:
         return (1 - self.share) * samples, self.share * samples
@@ -53,11 +47,6 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
     monkeypatch.setattr(registry, "load", found.load)
     return found
-
-
-@pytest.fixture
-def cache(tmp_path: Any) -> Cache:
-    return Cache(tmp_path / "cache")
 
 
 def sound(seconds: float, channels: int = 1) -> Vector:

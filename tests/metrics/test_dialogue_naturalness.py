@@ -13,7 +13,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.dialogue_naturalness import GAP, MELODY, OVERLAPS, UNEVENNESS
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
-from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_STEP, SpeakerTurn
+from tests.fakes.planted_models import PlantedModels
 
 RATE, SECONDS = 16_000, 25
 Turns = list[tuple[str, float, float]]
@@ -21,35 +21,9 @@ Turns = list[tuple[str, float, float]]
 DECISION = Path(__file__).parents[2] / "docs" / "decisions" / "dialogue-naturalness.md"
 
 
-class Heard:
-    """All models in one: no music, and these turns."""
-
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
-
-    def load(self, job: str, profile: str) -> "Heard":
-        return self
-
-    def music(self, samples: Any) -> tuple[Span, ...]:
-        return ()
-
-    def speech(self, samples: Any) -> tuple[Span, ...]:
-        return tuple(Span(start, end) for _, start, end in self.turns)
-
-    def diarize(self, samples: Any) -> tuple[SpeakerTurn, ...]:
-        return tuple(SpeakerTurn(*turn) for turn in self.turns)
-
-    def segment(self, samples: Any) -> Any:
-        chunks = np.zeros((4, 589, 3), np.uint8)
-        for number, frames in enumerate(chunks):
-            times = number * SEGMENTATION_STEP + 0.031 + np.arange(589) * SEGMENTATION_FRAME
-            for who, start, end in self.turns:
-                frames[(times >= start) & (times < end), "AB".index(who)] = 1
-        return chunks
-
-
 def measured(turns: Turns, monkeypatch: pytest.MonkeyPatch, cache: Path, semitones: float = 4.0) -> Any:
-    monkeypatch.setattr(registry, "load", Heard(turns).load)
+    spoken = tuple(Span(start, end) for _, start, end in turns)
+    monkeypatch.setattr(registry, "load", PlantedModels(spoken=spoken, turns=turns, chunks=4).load)
     time = np.arange(SECONDS * RATE) / RATE
     phase = 2 * np.pi * np.cumsum(150 * 2 ** (semitones / 24 * np.sin(2 * np.pi * time))) / RATE
     samples = np.asarray(0.1 * sum(np.sin(h * phase) / h for h in range(1, 9)), dtype=np.float32)

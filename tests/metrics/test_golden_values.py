@@ -35,12 +35,6 @@ DNSMOS_KEYS = {"sig": "SIG", "bak": "BAK", "ovrl": "OVRL", "p808": "P808_MOS"}
 LOUDNESS_KEYS = {"integrated": "LOUD_IT", "true_peak": "LOUD_TP_x4_soxr", "range": "LOUD_LRA_podeval"}
 
 
-@pytest.fixture(scope="session")
-def golden(shared_data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared_data / "golden_values.json").read_text(encoding="utf-8"))
-    return found
-
-
 def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
     result = catalogue.get(name)(inputs, parameters)
     assert isinstance(result, Score), result

@@ -16,36 +16,29 @@ from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word
 from podeval.text.script import Script
+from tests.fakes.planted_models import PlantedModels
 
 RATE = 16_000
 SENTENCE, PAUSE, SENTENCES = 4.0, 0.5, 16
 """Seconds of a sentence and of the pause after it, and how many sentences there are."""
 
 
-class Heard:
+class Heard(PlantedModels):
     """All models in one: sentences of words of two syllables, with pauses, by two people in turn, four at a time."""
 
     def __init__(self, *, faster: float = 1.0, pauses: list[float] | None = None, language: str = "en") -> None:
         lengths = pauses or [PAUSE] * SENTENCES
         starts = np.cumsum([0.0, *(SENTENCE / faster + pause for pause in lengths)])
-        self.spans = tuple(Span(float(start), float(start) + SENTENCE / faster) for start in starts[:SENTENCES])
-        self.language, self.seconds = language, self.spans[-1].end + 0.5
-
-    def load(self, job: str, profile: str) -> "Heard":
-        return self
-
-    def speech(self, samples: NDArray[np.float32]) -> tuple[Span, ...]:
-        return self.spans
-
-    def music(self, samples: NDArray[np.float32]) -> tuple[Span, ...]:
-        return ()
+        spoken = tuple(Span(float(start), float(start) + SENTENCE / faster) for start in starts[:SENTENCES])
+        super().__init__(spoken=spoken)
+        self.language, self.seconds = language, self.spoken[-1].end + 0.5
 
     def diarize(self, samples: NDArray[np.float32]) -> tuple[SpeakerTurn, ...]:
-        return tuple(SpeakerTurn("AB"[n // 4 % 2], span.start, span.end) for n, span in enumerate(self.spans))
+        return tuple(SpeakerTurn("AB"[n // 4 % 2], span.start, span.end) for n, span in enumerate(self.spoken))
 
     def transcribe(self, samples: NDArray[np.float32], language: str | None) -> Transcript:
         words = []
-        for span in self.spans:
+        for span in self.spoken:
             edges = np.linspace(span.start, span.end, 9)
             words += [Word("table", float(start), float(end)) for start, end in pairwise(edges)]
         return Transcript(" ".join(word.text for word in words), self.language, tuple(words))
@@ -146,7 +139,7 @@ def test_a_language_without_a_rule_and_a_short_recording_are_unscored(
 
 def test_little_speech_in_a_long_recording_is_unscored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     heard = Heard()
-    heard.spans = heard.spans[:5]
+    heard.spoken = heard.spoken[:5]
     found = measured(heard, monkeypatch, tmp_path)
     assert found == Unscored("20.0 s of speech are heard; at least 40 s are needed", "system")
 

@@ -44,11 +44,6 @@ def tiny(tiny_msclap: Path, load_reference: Load) -> Path:
     return tiny_msclap
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
-
-
 def test_every_variant_is_the_formula_on_the_package_s_forward_pass(tiny: Path, cache: Cache) -> None:
     """Reference: tests/fakes/tiny_msclap.py, a direct evaluation with msclap 1.3.4; 1e-4."""
     expected = json.loads((tiny / "pam.json").read_text())

@@ -13,6 +13,7 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from tests.fakes.planted_models import PlantedModels
 
 RATE = 16_000
 
@@ -29,28 +30,18 @@ def rate_window(window: Vector) -> float:
     return 3 + float(np.sqrt(2 * np.mean(np.square(window, dtype=np.float64))))
 
 
-class Models:
+class Models(PlantedModels):
     """Every model at once: a mark is a window's level plus 3; speech and music are as set."""
 
     def __init__(self) -> None:
         self.windows: list[int] = []
         self.rates: list[int | None] = []
-        self.spans: tuple[Span, ...] = (Span(0, 3600),)
-        self.tunes: tuple[Span, ...] = ()
+        super().__init__()
 
     def score(self, windows: Sequence[Vector], rate: int | None = None) -> Vector:
         self.windows += [len(window) for window in windows]
         self.rates.append(rate)
         return np.array([rate_window(window) for window in windows], np.float32)
-
-    def music(self, samples: Vector) -> tuple[Span, ...]:
-        return self.tunes
-
-    def speech(self, samples: Vector) -> tuple[Span, ...]:
-        return self.spans
-
-    def separate(self, samples: Vector) -> tuple[Vector, Vector]:
-        return samples / 2, samples / 2
 
 
 @pytest.fixture
@@ -58,11 +49,6 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     every = Models()
     monkeypatch.setattr(registry, "load", lambda job, profile: every)
     return every
-
-
-@pytest.fixture
-def cache(tmp_path: Any) -> Cache:
-    return Cache(tmp_path / "cache")
 
 
 def measure(
@@ -99,10 +85,10 @@ def test_a_recording_of_whole_windows_has_none_twice_and_a_short_one_is_rated_wh
 
 def test_pauses_are_left_out_and_counted_unless_all_is_pause(models: Models, cache: Cache) -> None:
     sound = tone(np.full(30 * RATE, 0.5))
-    models.spans = (Span(0, 8), Span(19, 21), Span(23, 30))
+    models.spoken = (Span(0, 8), Span(19, 21), Span(23, 30))
     score = measure("utmos22", sound, cache)
     assert (score.timeline.starts, score.notes["windows_left_out"]) == ([0, 20], 1)
-    models.spans = (Span(0.5, 3.5), Span(13, 14), Span(29, 29.5))
+    models.spoken = (Span(0.5, 3.5), Span(13, 14), Span(29, 29.5))
     assert measure("utmos22", 0.9 * sound, cache).notes == {"windows": 3, "windows_left_out": 0}
 
 
@@ -165,7 +151,7 @@ def test_a_constant_offset_is_not_heard_also_where_parts_have_their_own(
 @pytest.mark.parametrize("around", [2.0, 30.0])
 def test_silence_at_the_ends_is_not_heard(around: float, models: Models, cache: Cache) -> None:
     silence = np.zeros(round(around * RATE), np.float32)
-    models.spans = (Span(around, around + 12),)
+    models.spoken = (Span(around, around + 12),)
     score = measure("utmos22", np.concatenate([silence, tone(np.full(12 * RATE, 0.3)), silence]), cache)
     assert score.values["utmos22"] == pytest.approx(3.3, abs=0.02)
     assert score.timeline.starts == [around, around + 2]
@@ -190,7 +176,7 @@ def test_what_cannot_be_rated_says_why(
 
 
 def test_noise_without_speech_is_unscored(models: Models, cache: Cache) -> None:
-    models.spans = ()
+    models.spoken = ()
     assert measure("utmos22", np.full(10 * RATE, 0.5), cache) == Unscored(
         "no speech is heard in the recording", "system"
     )

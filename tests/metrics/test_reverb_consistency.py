@@ -14,6 +14,7 @@ from podeval.audio.srmr import compute_srmr
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
+from tests.fakes.sounds import whispered
 
 RATE = 16_000
 
@@ -34,19 +35,6 @@ def heard(samples: Signal, *spoken: tuple[float, float], rate: int = RATE) -> He
     assert isinstance(recording, Heard)
     recording.spoken = tuple(Span(*span) for span in spoken)
     return recording
-
-
-def whispered(seconds: int) -> Signal:
-    """Syllables of noise."""
-    rng = np.random.default_rng(0)
-    loudness = np.zeros(seconds * RATE)
-    at = 0
-    while at < len(loudness):
-        length = int(rng.uniform(0.12, 0.3) * RATE)
-        swell = np.sin(np.pi * np.arange(length) / length) ** 2
-        loudness[at : at + length] += swell[: len(loudness) - at]
-        at += length + int(rng.uniform(0, 0.12) * RATE)
-    return 0.1 * loudness * rng.normal(size=len(loudness)) + rng.normal(0, 1e-5, len(loudness))
 
 
 def in_a_room(dry: Signal, t60: float) -> Signal:

@@ -12,6 +12,7 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from tests.fakes.planted_models import PlantedModels
 
 RATE = 16_000
 WINDOW = 5 * RATE
@@ -29,37 +30,31 @@ def estimate(window: Vector) -> float:
     return 2 + float(np.sqrt(2 * np.mean(np.square(window, dtype=np.float64))))
 
 
-class Models:
+class Models(PlantedModels):
     """Every model at once: an estimate is a window's level plus 2; speech and music are as set."""
 
     def __init__(self) -> None:
         self.heard: list[Vector] = []
-        self.tunes: tuple[Span, ...] = ()
-        self.spoken = True
+        super().__init__()
+        self.silent = False
         self.pause: tuple[Span, ...] = ()
         self.separated = 0
-
-    def load(self, job: str, profile: str) -> "Models":
-        return self
 
     def score(self, windows: Sequence[Vector]) -> Vector:
         self.heard += [np.array(window) for window in windows]
         return np.array([estimate(window) for window in windows], np.float32)
 
-    def music(self, samples: Vector) -> tuple[Span, ...]:
-        return self.tunes
-
     def speech(self, samples: Vector) -> tuple[Span, ...]:
         whole = Span(0, len(samples) / RATE)
         return (
             ((Span(0, self.pause[0].start), Span(self.pause[0].end, whole.end)) if self.pause else (whole,))
-            if self.spoken
+            if not self.silent
             else ()
         )
 
     def separate(self, samples: Vector) -> tuple[Vector, Vector]:
         self.separated += 1
-        return samples / 2, samples / 2
+        return super().separate(samples)
 
 
 @pytest.fixture
@@ -67,11 +62,6 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
     monkeypatch.setattr(registry, "load", found.load)
     return found
-
-
-@pytest.fixture
-def cache(tmp_path: Any) -> Cache:
-    return Cache(tmp_path / "cache")
 
 
 def measure(samples: Vector, cache: Cache, rate: int = RATE, profile: str = "reference", **parameters: Any) -> Any:
@@ -131,7 +121,7 @@ def test_the_recording_is_scored_as_it_is_and_its_stem_beside_it_where_there_is_
 
 
 def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
-    models.tunes, models.spoken = (Span(0, 9),), False
+    models.tunes, models.silent = (Span(0, 9),), True
     found = measure(np.full(10 * RATE, 0.5), cache)
     assert isinstance(found, Unscored)
     assert found.cause == "system"
@@ -141,7 +131,7 @@ def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
 
 @pytest.mark.parametrize("source", ["stem", "mix"])
 def test_noise_without_speech_is_unscored(source: str, models: Models, cache: Cache) -> None:
-    models.spoken = False
+    models.silent = True
     found = measure(np.full(10 * RATE, 0.5), cache, source=source)
     assert found == Unscored("no speech is heard in the recording", "system")
     assert not models.heard

@@ -14,38 +14,22 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.turn_taking import FEWEST_EVENTS
 from podeval.models import registry
-from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_STEP, SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
+from tests.fakes.planted_models import PlantedModels
 
 SECONDS = 100
 
 
-class Heard:
+class Heard(PlantedModels):
     """All models in one: no music, speech throughout, and these turns, which may overlap."""
 
     def __init__(self, turns: list[tuple[str, float, float]]) -> None:
-        self.turns = turns
-
-    def load(self, job: str, profile: str) -> "Heard":
-        return self
-
-    def speech(self, samples: NDArray[np.float32]) -> tuple[Span, ...]:
-        return (Span(0, SECONDS),)
-
-    def music(self, samples: NDArray[np.float32]) -> tuple[Span, ...]:
-        return ()
+        super().__init__(spoken=(Span(0, SECONDS),), turns=turns, chunks=19)
 
     def diarize(self, samples: NDArray[np.float32]) -> tuple[SpeakerTurn, ...]:
         """Who begins last has the floor, as where nobody can overlap."""
         ends = [start for _, start, _ in self.turns[1:]] + [SECONDS]
         return tuple(SpeakerTurn(who, s, min(e, until)) for (who, s, e), until in zip(self.turns, ends, strict=True))
-
-    def segment(self, samples: NDArray[np.float32]) -> NDArray[np.uint8]:
-        chunks = np.zeros((19, 589, 3), np.uint8)
-        for number, frames in enumerate(chunks):
-            times = number * SEGMENTATION_STEP + 0.031 + np.arange(589) * SEGMENTATION_FRAME
-            for who, start, end in self.turns:
-                frames[(times >= start) & (times < end), "AB".index(who)] = 1
-        return chunks
 
 
 def strung(gap: float, count: int = 24) -> list[tuple[str, float, float]]:

@@ -8,8 +8,6 @@ import pytest
 from podeval.errors import ModelMissing
 from podeval.models import weights
 
-SHARED_DATA = Path(__file__).parents[2] / "../shared/data"
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _in_one_thread(one_thread: None) -> None:
@@ -27,11 +25,3 @@ def weights_folder() -> Callable[[str], Path]:
             pytest.skip(str(missing))
 
     return folder
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """Real files with values measured by the original code, kept beside the repository."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip(f"no real files at {SHARED_DATA}")
-    return SHARED_DATA

@@ -1,6 +1,5 @@
 """Recordings that need no model, and a cache of each test's own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,23 +7,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis import cache as analysis_cache
-
 RATE = 16_000
 
 
 @pytest.fixture(autouse=True)
 def _in_one_thread(one_thread: None) -> None:
     """Every module of this folder."""
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache for this test alone."""
-    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    analysis_cache.open_default_cache.cache_clear()
-    yield tmp_path / "cache"
-    analysis_cache.open_default_cache.cache_clear()
 
 
 @pytest.fixture

@@ -170,7 +170,7 @@ def test_the_table_says_value_unit_arrow_reach_and_word(voice: Path) -> None:
     assert "LUFS ↔" in line
     assert "−22.4 – −19.1" in line
     assert line.split()[-1] in ("low", "usual", "high")
-    assert "voice.wav · 6.0 s · 16 kHz, mono · profile embedded" in text
+    assert "voice.wav · 6.0 s · 16 kHz · mono · profile embedded" in text
 
 
 def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> None:

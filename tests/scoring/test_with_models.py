@@ -8,7 +8,7 @@ import podeval
 from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
-from podeval.scoring import labels
+from podeval.scoring import export
 
 
 @pytest.mark.models
@@ -32,5 +32,5 @@ def test_a_report_has_the_words_that_were_heard_with_their_times(shared_data: Pa
     scores = podeval.score(path, text="She was much affected by it.", metrics="wer")
     page = scores.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<span data-t=") > 3
-    listed = labels.write_labels(scores, tmp_path / "labels.txt").read_text(encoding="utf-8")
+    listed = export.write_labels(export.list_labels(scores), tmp_path / "labels.txt").read_text(encoding="utf-8")
     assert listed.count("\t") >= 2

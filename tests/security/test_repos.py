@@ -105,16 +105,14 @@ def test_a_header_that_speaks_of_what_cannot_be_is_unreadable(
 
 
 def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
-    from podeval.submissions import supplied_outputs
+    from podeval.submissions import source_files
     from podeval.submissions.benchmark_entries import RunEntry
 
     def read(name: str) -> bytes:
         raise AssertionError(f"{name} was fetched")
 
     entry = RunEntry("real_pod", "demo", "voice")
-    result = list(
-        supplied_outputs.list_refusals({"manifest.jsonl": 10**9}, [entry], GateLimits(), data=None, read=read)
-    )
+    result = list(source_files.list_refusals({"manifest.jsonl": 10**9}, [entry], GateLimits(), data=None, read=read))
     assert "larger than 16 MiB" in result[0].message
 
 

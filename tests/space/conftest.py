@@ -38,6 +38,15 @@ def serving(board_app: ModuleType) -> Iterator[Callable[[Path], str]]:
         yield lambda runs: stack.enter_context(serve_app(board_app.build(runs))) + "/"
 
 
+@pytest.fixture(scope="module")
+def local(board_app: ModuleType, runs: Path) -> Iterator[Any]:
+    """A client of the site over the fixture's runs, for the one person of this machine."""
+    from fastapi.testclient import TestClient
+
+    with TestClient(board_app.build(runs)) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def address(serving: Callable[[Path], str], runs: Path) -> str:
     return serving(runs)

@@ -24,12 +24,6 @@ PART = {"x-podeval-part": "view"}
 
 
 @pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    with TestClient(board_app.build(runs)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def large(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Path]]:
     """120 systems, twelve figures and three slices."""
     runs = write_large_board(tmp_path_factory.mktemp("large"), systems=120, keys=12, slices=3)
@@ -185,12 +179,11 @@ def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestCli
     assert "1 of 6 systems" in part.text
 
 
-def test_a_system_of_the_old_addresses_is_still_answered_by_its_page(local: TestClient) -> None:
-    page = local.get("/?tab=system&system=piper").text
+def test_a_system_has_a_page_with_its_items(local: TestClient) -> None:
+    page = local.get("/system?system=piper").text
     assert "Piper, two voices" in page
     assert "gradio_config" not in page, "not the tabs"
-    of_item = local.get("/?tab=system&system=silence&where=real_pod/voice/embedded&item=news-2")
-    assert "item=news-2" in str(of_item.url)
+    of_item = local.get("/system?system=silence&where=real_pod/voice/embedded&item=news-2")
     assert '<option value="news-2" selected' in of_item.text
     assert "the recording is silent" in of_item.text
     moved = local.get("/board?q=piper", follow_redirects=False)

@@ -1,11 +1,9 @@
 """Refusals in the reader's language are found by their code, however the engine words them."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,13 +24,6 @@ def texts() -> dict[str, Any]:
     """What Chinese pages say of refusals."""
     content: dict[str, Any] = read_texts(CHECKOUT / "space/locale", "zh", ("refused",))["refused"]
     return content
-
-
-@pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    """The site over the fixture's runs, for the one person of this machine."""
-    with TestClient(board_app.build(runs)) as client:
-        yield client
 
 
 @cache
@@ -87,9 +78,9 @@ TO_PAGES = (
         "listening/listener_pages.py",
         "listening/headphones.py",
     ),
-    *("submissions/gate.py", "submissions/supplied_outputs.py", "submissions/service.py", "submissions/quotas.py"),
+    *("submissions/gate.py", "submissions/source_files.py", "submissions/service.py", "submissions/rules.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
-    *("submissions/content_marks.py", "submissions/fetch_model.py"),
+    *("submissions/content_marks.py"),
     *("submissions/author_kit.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""

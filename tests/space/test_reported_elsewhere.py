@@ -2,10 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,12 +11,6 @@ from podeval.leaderboard.reported_elsewhere import FIGURES, list_tables_beside, 
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
-
-
-@pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    with TestClient(board_app.build(runs)) as client:
-        yield client
 
 
 @pytest.mark.parametrize(("language", "title"), [("en", "Reported elsewhere"), ("zh", "其他来源报告的数值")])

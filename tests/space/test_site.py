@@ -249,13 +249,6 @@ def test_monitors_count_as_often_as_they_need_and_no_more(board_app: ModuleType,
         assert [client.get("/metrics").status_code for _ in range(120)][-2:] == [200, 429]
 
 
-@pytest.fixture(scope="module")
-def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
-    """The site over the fixture's runs, for the one person of this machine."""
-    with TestClient(board_app.build(runs)) as client:
-        yield client
-
-
 def test_what_did_not_come_from_our_pages_is_refused(local: TestClient) -> None:
     assert local.post("/arena/battles", json={}).status_code == 403
     large = local.post("/arena/votes", content=b"x" * 300_000, headers={"x-podeval": "1"})

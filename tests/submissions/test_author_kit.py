@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from podeval.submissions import supplied_outputs
+from podeval.submissions import source_files
 from podeval.submissions.author_kit import list_spoken, read_repo_name, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry, list_expected_names
 from podeval.submissions.gate import GateLimits
@@ -44,10 +44,10 @@ def test_the_notebook_runs_from_the_scripts_to_outputs_that_pass_the_gate(
         speak = cell.replace('raise NotImplementedError("call your text-to-speech here, and return (samples, rate)")',
                              "return np.sin(np.arange(8_000 * len(turns)) / 9) / 4, 8_000")  # fmt: skip
         exec(compile(speak, "cell", "exec"), space)
-    files = supplied_outputs.list_files(tmp_path / "outputs")
+    files = source_files.list_files(tmp_path / "outputs")
     assert set(files) == {f"real_pod/topics/{item.id}.flac" for item in items}
     assert soundfile.info(os.fspath(tmp_path / "outputs" / next(iter(files)))).samplerate == 8_000
-    refused = list(supplied_outputs.list_refusals(files, [TOPICS], GateLimits(), data=None, read=lambda name: b""))
+    refused = list(source_files.list_refusals(files, [TOPICS], GateLimits(), data=None, read=lambda name: b""))
     assert [str(each).startswith("manifest: 48 of 51") for each in refused] == [True], "the other scripts alone"
 
 

@@ -13,7 +13,7 @@ import pytest
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 
 pytest.importorskip("procrastinate")
 

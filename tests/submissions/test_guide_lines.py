@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -96,7 +95,8 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
 @pytest.mark.skipif(
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"
 )
-def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], tiny: ModuleType, hub_client: Any) -> None:
+@pytest.mark.usefixtures("tiny")
+def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], hub_client: Any) -> None:
     pytest.importorskip("transformers")
     from tests.fakes import tiny_submissions
 

@@ -13,7 +13,7 @@ import pytest
 from podeval.errors import StoreUnusable
 from podeval.store.database import Database
 from podeval.submissions.queue import LeaseLost, Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.submission_runs import keep_alive
 
 LEASE_SECONDS = 4.0

@@ -18,7 +18,7 @@ from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.sandbox import SandboxLimits
 
 pytestmark = pytest.mark.skipif(

@@ -14,7 +14,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from tests.submissions.conftest import safetensors
 
 ENGINE = Path(__file__).parents[2] / "benchmark"

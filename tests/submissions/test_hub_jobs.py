@@ -20,7 +20,7 @@ from podeval.store.database import Database
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.takedown import take_down
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"

@@ -27,7 +27,7 @@ from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import GenerationSettings, generate_command
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.states import OURS, WAITS, is_waiting_for_operator
@@ -341,7 +341,7 @@ def test_everybody_reads_that_it_waits_for_the_board_and_not_where(tiny: ModuleT
 def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     tiny: ModuleType, queue: Queue, tmp_path: Path
 ) -> None:
-    from podeval.submissions.fetch_model import fetch
+    from podeval.submissions.source_files import fetch
 
     document = outputs_of(tiny, tmp_path / "mine")
     row = SubmissionService(queue, Gate()).submit(document, document_folder=tmp_path / "mine")
@@ -355,7 +355,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
 def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
     tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from podeval.submissions.fetch_model import fetch
+    from podeval.submissions.source_files import fetch
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")

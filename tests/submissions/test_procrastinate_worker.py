@@ -12,7 +12,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 from podeval.submissions.scheduler import Dispatch
 
 pytest.importorskip("procrastinate")

@@ -15,7 +15,7 @@ from podeval.errors import BadInput
 from podeval.hub.eval_results import FILE
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.pull_requests import Proposals, list_forms
+from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Submission
 
@@ -137,7 +137,7 @@ def test_an_operator_does_it_afterwards(tiny: ModuleType, queue: Queue, repo: An
 
 
 def test_asking_for_it_makes_no_other_submission(tiny: ModuleType, queue: Queue) -> None:
-    from podeval.submissions.quotas import digest
+    from podeval.submissions.source_files import digest
 
     plain = Submission.model_validate(tiny.document("singer")).model_dump(mode="json")
     assert list_forms(Submission.model_validate(plain)) == ()

@@ -13,8 +13,7 @@ from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import Policy, SubmissionRefused
 from podeval.submissions.states import LEASED, OPEN, estimate, sort_by_turn
 
 

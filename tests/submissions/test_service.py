@@ -28,8 +28,7 @@ from podeval.submissions import sandbox
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.rules import Policy, SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter, ask_hub_submitter, withdraw
 from podeval.submissions.worker import Worker
 from podeval.systems.submission import Submission

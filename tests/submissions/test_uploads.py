@@ -18,13 +18,13 @@ from podeval.operations.backup import make_backup, verify
 from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.submissions import uploads as uploads_module
-from podeval.submissions.fetch_model import fetch
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
 from podeval.submissions.restoring import RestoredTakedowns
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
+from podeval.submissions.source_files import fetch
 from podeval.submissions.takedown import take_down
 from podeval.submissions.uploads import Uploads
 

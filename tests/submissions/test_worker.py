@@ -12,7 +12,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 
 
 @pytest.fixture

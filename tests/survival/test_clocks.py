@@ -13,7 +13,7 @@ from podeval.arena import ArenaRefused
 from podeval.store.database import Database
 from podeval.store.tables import Vote
 from podeval.submissions.queue import LeaseLost, Queue
-from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Policy
 
 Make = Callable[..., Any]
 HOUR, DAY = 3600.0, 86_400.0

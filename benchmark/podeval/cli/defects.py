@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.completion import complete_profile
-from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.metrics.defects import DefectReport
-
-_FORMATS = (".txt", ".vtt")
 
 
 def defects(
@@ -51,22 +48,22 @@ def defects(
     Example: podeval defects episode.wav --text script.json --labels defects.txt
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.metrics.compute import note_inputs
+    from podeval.metrics.compute import collect_notes
     from podeval.metrics.defects import find_defects
     from podeval.metrics.inputs import MetricInputs, read_voices
-    from podeval.metrics.score import Score
     from podeval.models import registry
+    from podeval.scoring.export import check_label_ending, write_labels
 
-    if labels and labels.suffix.lower() not in _FORMATS:
-        raise BadInput(f"{labels} cannot be written: labels are .txt (Audacity) or .vtt (WebVTT)")
+    if labels:
+        check_label_ending(labels)
     registry.require_profile(profile)
     item = MetricInputs({"recording": file, **({"script": text} if text else {})}, profile=profile)
     inputs = item.read() | read_voices(reference or [], {"profile": profile})
-    notes = dict(note_inputs(Score({}), item, inputs).notes)
+    notes = collect_notes(item, inputs)
     with show_progress(file.name):
         report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
     if labels:
-        _write_labels(labels, report)
+        write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
     if as_json:
         rows = [defect.to_json() for defect in report.defects]
         unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
@@ -77,19 +74,6 @@ def defects(
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
     raise typer.Exit(int(bool(report.unscored)))
-
-
-def _write_labels(path: Path, report: "DefectReport") -> None:
-    from podeval.text.labels import format_audacity_labels, format_webvtt_cues
-
-    rows = [(each.start, each.end, f"{each.kind}: {each.detail}") for each in report.defects]
-    try:
-        path.write_text(
-            format_webvtt_cues(rows) if path.suffix.lower() == ".vtt" else format_audacity_labels(rows),
-            encoding="utf-8",
-        )
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
 
 
 def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from podeval.errors import BadInput
-
 
 def system(
     folders: Annotated[
@@ -26,15 +24,13 @@ def system(
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
-    from podeval.leaderboard.report_page import render_document
+    from podeval.leaderboard.report_page import render_reports
     from podeval.leaderboard.report_runs import report_runs
+    from podeval.reports.page import write_page
     from podeval.store.copies import register
 
-    text = render_document(report_runs(folders, profile), language)
+    text = render_reports(report_runs(folders, profile), language)
     runs = [folder.resolve() for folder in folders]
     register("report", [out], runs[0].parents[2], ["/".join(run.parts[-3:]) for run in runs])
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"cannot write {out}: {error.strerror}; name another file with --out") from None
+    write_page(text, out)
     print(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained", file=sys.stderr)

@@ -67,18 +67,17 @@ def score(
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
+    from podeval.reports.page import read_report_texts
     from podeval.scoring import export
-    from podeval.scoring import labels as score_labels
-    from podeval.scoring.report_words import check_language
     from podeval.scoring.request import read_request
 
     names = _expand(files)
     texts = text or []
-    check_language(language)
+    read_report_texts(language)
     for path in out or ():
         export.check_ending(path)
     if labels:
-        score_labels.check_ending(labels)
+        export.check_label_ending(labels)
         if len(names) > 1:
             raise BadInput("--labels takes one recording; score one file at a time")
     if len(texts) not in (0, 1, len(names)):
@@ -145,8 +144,7 @@ def _write(
 ) -> None:
     """Show the table, and write the files that were asked for."""
     from podeval.scoring import ScoreTable, score_tables
-    from podeval.scoring.export import write_scores
-    from podeval.scoring.labels import list_labels, write_labels
+    from podeval.scoring.export import list_labels, write_labels, write_scores
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]
@@ -159,6 +157,6 @@ def _write(
     for path in out:
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:
-        path, one = write_labels(scored[0], labels), scored[0]
+        one, cues = scored[0], list_labels(scored[0])
         why = "no turns and no defects are known" + (", try it without --metrics" if one.requested else "")
-        print(f"wrote {path}" + ("" if list_labels(one) else f", which is empty: {why}"), file=sys.stderr)
+        print(f"wrote {write_labels(cues, labels)}" + ("" if cues else f", which is empty: {why}"), file=sys.stderr)

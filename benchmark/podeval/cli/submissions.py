@@ -60,7 +60,7 @@ def list_(
     with open_queue(require_database(database, runs)) as queue:
         standings, workers = queue.standings(), {lease.submission: lease.worker for lease in queue.leases()}
         rows = queue.all(owner=owner, states=(state,) if state else ())
-    order = {id: place for place, id in enumerate(standings)}
+    order = {id: number for number, id in enumerate(standings)}
     rows.sort(key=lambda row: (row.state not in LEASED, order.get(row.id, len(order))))
     if as_json:
         for row in rows:
@@ -82,8 +82,8 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
 
     Example: podeval submissions show s0123456789ab
     """
+    from podeval.submissions.hub_record import Proposals
     from podeval.submissions.job_budget import Ledger
-    from podeval.submissions.pull_requests import Proposals
 
     with open_queue(require_database(database, runs)) as queue:
         row, history, jobs = queue.get(id), queue.history(id), Ledger(queue.database, 0.0).of(id)
@@ -161,7 +161,7 @@ def publish(
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """
-    from podeval.submissions.pull_requests import Proposals, list_forms
+    from podeval.submissions.hub_record import Proposals, list_forms
     from podeval.systems.submission import Submission
 
     with open_queue(require_database(database, runs)) as queue:
@@ -194,9 +194,9 @@ def spot_check(
     """
     from podeval.leaderboard.build import build
     from podeval.submissions import sandbox
-    from podeval.submissions.fetch_model import fetch
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import GenerationSettings
+    from podeval.submissions.source_files import fetch
     from podeval.submissions.spot_check import SpotCheck
 
     if not trust_models:

@@ -89,7 +89,7 @@ def worker(
     from podeval.submissions import sandbox
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import GenerationSettings
-    from podeval.submissions.pull_requests import Proposals
+    from podeval.submissions.hub_record import Proposals
     from podeval.submissions.sandbox import SandboxLimits
     from podeval.submissions.scheduler import run_periodically
     from podeval.submissions.service import SubmissionService

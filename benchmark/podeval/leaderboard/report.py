@@ -8,8 +8,6 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,6 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
-from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column, order_columns, write_dimension_title
 from podeval.leaderboard.report_figures import (
     DriftFigure,
@@ -30,9 +27,9 @@ from podeval.leaderboard.report_figures import (
     count_rows_by_place,
     select_rows,
 )
-from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache
+from podeval.leaderboard.report_scores import BoardScores, Listed, Reading, ScoreCache, TableCache
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import choose_names, to_number
+from podeval.leaderboard.table import choose_names
 from podeval.metrics import catalogue
 
 KEPT = 24
@@ -40,7 +37,7 @@ KEPT = 24
 
 
 class UnknownReport(BadInput):
-    """The system or run does not exist."""
+    """The system does not exist."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +62,6 @@ class About:
     updated: str
     stated: Mapping[str, Any]
     links: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Spokes:
-    """One dimension's values on a radar, from 0 to 1: the system's with its interval, people's, the others' median."""
-
-    column: Column
-    system: float | None
-    people: float | None
-    median: float | None
-    span: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """Values of one column by item, of the system and of people; and the means of the other systems."""
-
-    column: Column
-    system: tuple[float, ...]
-    people: tuple[float, ...]
-    others: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -115,8 +91,7 @@ class Chapter:
         benchmark: its record; None for one this version does not know.
         standing: the figures against the median of the others and against people.
         reference: the display name of the recordings of people; "" without any.
-        radar: the headline of each dimension.
-        distributions: of the headlines that have values by item.
+        scores: its scores by item, and `people_scores` those of people, None without any.
         drifts: of every windowed key.
         people_drifts: those of people, by column id.
         items: every item.
@@ -129,8 +104,8 @@ class Chapter:
     benchmark: Benchmark | None
     standing: SystemFigures
     reference: str
-    radar: tuple[Spokes, ...]
-    distributions: tuple[Distribution, ...]
+    scores: BoardScores
+    people_scores: BoardScores | None
     drifts: tuple[DriftFigure, ...]
     people_drifts: Mapping[str, DriftFigure]
     items: tuple[ReportItem, ...]
@@ -147,7 +122,7 @@ class Chapter:
     @property
     def others(self) -> int:
         """The number of other systems to compare with."""
-        return max((figure.others for figure in self.standing.figures), default=0)
+        return max((len(figure.others) for figure in self.standing.figures), default=0)
 
     @property
     def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
@@ -210,32 +185,6 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-def find_report(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
-    """Return the system and the places that a report's name refers to.
-
-    Args:
-        board: the table of `BoardRow`.
-        name: a system, or a run as `benchmark/split/system`, perhaps with `/profile`.
-
-    Raises:
-        UnknownReport: the name refers to nothing on this board.
-    """
-    systems = set(board["system"].astype(str))
-    if name in systems:
-        return name, list_places(board, name)
-    parts = name.strip("/").split("/")
-    if len(parts) in (3, 4) and parts[2] in systems:
-        start = f"{parts[0]}/{parts[1]}/" + (parts[3] if len(parts) == 4 else "")
-        places = [
-            where
-            for where in list_places(board, parts[2])
-            if where == start or (start[-1] == "/" and where.startswith(start))
-        ]
-        if places:
-            return parts[2], places
-    raise UnknownReport("there is no such system or run on this board")
-
-
 class Reports:
     """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
 
@@ -246,45 +195,29 @@ class Reports:
     def __init__(self, folder: RunsFolder) -> None:
         self.folder = folder
         self.shelf = ScoreCache(folder)
-        self._lock = threading.Lock()
-        self._of: tuple[pd.DataFrame, pd.DataFrame] | None = None
-        self._kept: OrderedDict[tuple[str, str, str], Chapter] = OrderedDict()
+        self._cache = TableCache(KEPT)
 
-    def report(self, system: str, places: Iterable[str]) -> SystemReport:
-        """Return the report of a system at some places.
+    def report(self, system: str, places: Iterable[str] = ()) -> SystemReport:
+        """Return the report of a system at some places, by default at all.
 
         Raises:
             UnknownReport: the board has no such system.
         """
         board = self.folder.board()
         description = describe_system(board, self.folder.systems(), system)
-        return SystemReport(description, tuple(self.chapter(system, where) for where in places))
+        return SystemReport(
+            description, tuple(self.chapter(system, where) for where in places or list_places(board, system))
+        )
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
         """Return the chapter on a system at one place, with the figures of one slice of the items."""
-        tables = (self.folder.board(), self.folder.items())
-        name = (system, where, slice_)
-        with self._lock:
-            if self._of is None or any(old is not new for old, new in zip(self._of, tables, strict=True)):
-                self._of = tables
-                self._kept.clear()
-            kept = self._kept.get(name)
-        if kept is None:
-            kept = make_chapter(tables[0], self.shelf, system, where, slice_)
-            with self._lock:
-                self._kept[name] = kept
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-        return kept
-
-
-def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemReport:
-    """Return the report of a system at some places.
-
-    Raises:
-        UnknownReport: the board has no such system.
-    """
-    return Reports(folder).report(system, places)
+        board, items = self.folder.board(), self.folder.items()
+        chapter: Chapter = self._cache.get(
+            (board, items),
+            (system, where, slice_),
+            lambda: make_chapter(board, self.shelf, system, where, slice_),
+        )
+        return chapter
 
 
 def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
@@ -302,8 +235,8 @@ def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str
         benchmark=_benchmark(where),
         standing=figures,
         reference=called.get(figures.reference, "").removesuffix(" (human)"),
-        radar=_radar(figures),
-        distributions=tuple(_distributions(figures, here, scores, people)),
+        scores=scores,
+        people_scores=people,
         drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
         people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
         if people
@@ -313,33 +246,6 @@ def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str
         protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
         papers=_papers(columns),
     )
-
-
-def _radar(figures: SystemFigures) -> tuple[Spokes, ...]:
-    """Return the headline of each dimension that has fixed ends and a value."""
-    spokes = []
-    for figure in figures.headlines:
-        axis = radar.find_axis(figure.column)
-        if axis is None or figure.value is None:
-            continue
-        people, median = (None if value is None else axis.at(value) for value in (figure.person, figure.median))
-        span = axis.span(to_number(figure.row["low"]), to_number(figure.row["high"]))
-        spokes.append(Spokes(figure.column, axis.at(figure.value), people, median, span))
-    return tuple(spokes)
-
-
-def _distributions(
-    figures: SystemFigures, here: pd.DataFrame, scores: BoardScores, people: BoardScores | None
-) -> Iterable[Distribution]:
-    whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != figures.system)]
-    for figure in figures.headlines:
-        of = figure.column
-        protocol = (of.metric, figures.protocols[of.metric])
-        values_of_system = tuple(scores.values(protocol, of.key).values())
-        theirs = tuple(people.values(protocol, of.key).values()) if people else ()
-        others = whole[(whole["metric"] == of.metric) & (whole["key"] == of.key)]["value"].dropna()
-        if values_of_system:
-            yield Distribution(of, values_of_system, theirs, tuple(others.astype(float)))
 
 
 def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:

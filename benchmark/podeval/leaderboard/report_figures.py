@@ -53,7 +53,7 @@ class ReportFigure:
         column: column of the key.
         row: the board's row.
         median: median of the other systems under the same protocol, controls left out.
-        others: number of those systems.
+        others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None where they share none.
         to_median: how the system compares with the median; with a single other system, over common items.
@@ -63,7 +63,7 @@ class ReportFigure:
     column: Column
     row: Row
     median: float | None
-    others: int
+    others: tuple[float, ...]
     person: float | None
     beside: Paired | None
     to_median: ReferenceFigure
@@ -244,6 +244,14 @@ def format_signed(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
+def format_difference(interval: Interval, places: int) -> str:
+    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
+    text = format_signed(interval.mean, places)
+    if interval.low is None or interval.high is None:
+        return text
+    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"
+
+
 def set_against(
     value: float | None, other: float | None, of: Column, low: float | None, high: float | None
 ) -> ReferenceFigure:
@@ -360,7 +368,7 @@ def _figure(
     # One other is not a median: the two are told apart as where two are compared.
     alone = against(next(iter(valued))) if len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
-    return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
+    return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)
 
 
 def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:

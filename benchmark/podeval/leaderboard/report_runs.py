@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.leaderboard.build import write_tables
-from podeval.leaderboard.report import SystemReport, list_places, report
+from podeval.leaderboard.report import Reports, SystemReport, list_places
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder
 
@@ -43,7 +43,8 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
                 under = f" under the profile {profile}" if profile else ""
                 raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
             chapters.setdefault(plan.system, []).extend(places)
-        return [report(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
+        reports = Reports(folder)
+        return [reports.report(system, dict.fromkeys(places)) for system, places in chapters.items()]
 
 
 def find_run(path: Path) -> RunFolder:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from cachetools import LRUCache
 
 from podeval import benchmarks
 from podeval.errors import BadInput
@@ -110,31 +110,45 @@ class BoardScores:
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
 
 
-class ScoreCache:
-    """The scores of recently requested systems, read again whenever the table of items has changed.
+class TableCache:
+    """What was made of tables, of as many requests as are kept, until one of the tables changes. Safe for threads.
 
-    Used by any number of threads.
+    Args:
+        most: the number of values that are kept.
     """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._tables: tuple[pd.DataFrame, ...] = ()
+        self._kept: LRUCache[Any, Any] = LRUCache(most)
+
+    def get(self, tables: tuple[pd.DataFrame, ...], key: tuple[str, ...], make: Callable[[], Any]) -> Any:
+        """Return the value of a key, which `make` makes of the tables if it is not kept."""
+        with self._lock:
+            if [id(table) for table in self._tables] != [id(table) for table in tables]:
+                self._tables, self._kept = tables, LRUCache(self._most)
+            kept = self._kept
+            if key in kept:
+                return kept[key]
+        value = make()
+        with self._lock:
+            kept[key] = value
+        return value
+
+
+class ScoreCache:
+    """The scores of recently requested systems of a folder of runs. Safe for threads."""
 
     def __init__(self, folder: RunsFolder) -> None:
         self.folder = folder
-        self._lock = threading.Lock()
-        self._of: pd.DataFrame | None = None
-        self._kept: OrderedDict[tuple[str, str], BoardScores] = OrderedDict()
+        self._cache = TableCache(KEPT)
 
     def scores(self, system: str, where: str) -> BoardScores:
         """Return the scores of a system at `benchmark/split/profile`."""
         items = self.folder.items()
-        with self._lock:
-            if self._of is not items:
-                self._of = items
-                self._kept.clear()
-            if (system, where) not in self._kept:
-                self._kept[system, where] = read(items, system, where)
-            self._kept.move_to_end((system, where))
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[system, where]
+        scores: BoardScores = self._cache.get((items,), (system, where), lambda: read(items, system, where))
+        return scores
 
 
 def read(items: pd.DataFrame, system: str, where: str) -> BoardScores:

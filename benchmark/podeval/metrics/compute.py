@@ -55,13 +55,18 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 
 def note_inputs(result: Result, inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
     """Add to a score what its reader must know of the file (`file`) and of the texts (`text`) that it was made of."""
+    notes = collect_notes(inputs, opened)
+    return replace(result, notes={**result.notes, **notes}) if notes and isinstance(result, Score) else result
+
+
+def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Collect what was noted when the file (`file`) and the texts (`text`) of an item were read, as sentences."""
     recording = opened.get("recording")
     sentences = {
         "file": list(recording.file_notes) if recording is not None else [],
         "text": list(getattr(inputs, "text_notes", ())),
     }
-    notes = {name: of for name, of in sentences.items() if of}
-    return replace(result, notes={**result.notes, **notes}) if notes and isinstance(result, Score) else result
+    return {name: of for name, of in sentences.items() if of}
 
 
 def score_judged(

@@ -13,6 +13,8 @@ from podeval.plots.svg import Frame, render_axis_below, render_bar, render_mark,
 MOST_DOTS = 200
 """Most values that are drawn as dots; of more, some are drawn, evenly spaced by rank."""
 MOST_BARS = 24
+FEWEST = 4
+"""Fewest values that have quartiles worth a box."""
 _EDGE, _TALL, _STEP = 28, 64, 36
 
 
@@ -65,8 +67,8 @@ def draw_boxes(
         y = first + 22 + _STEP * number
         content += render_text(14, y - 12, shorten(row.name, 44))
         content += render_text(frame.width - 14, y - 12, row.note, "quiet", "end") if row.note else ""
-        if len(row.values):
-            content += _box(row.values, axis, y) + _dots(row, axis, y)
+        content += _box(row.values, axis, y) if len(row.values) >= FEWEST else ""
+        content += _dots(row, axis, y)
     return frame.render(bottom + (34 if axis_title else 20), content)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from podeval.plots.axis import Axis
 from podeval.plots.svg import Frame, render_axis_below, render_axis_beside, render_bar, render_mark, render_tooltip
@@ -78,6 +79,24 @@ def draw_lines(
         content += render_bar("defect", left, 24, wide, bottom - 24, highlight.tooltip)
     content += "".join(_render_line(line, along, up) for line in lines)
     return frame.render(height, content, data_length)
+
+
+def draw_waveform(heights: Sequence[float], marks: Sequence[tuple[float, float]], label: str) -> str:
+    """Draw a waveform that is as wide as its place.
+
+    Args:
+        heights: the peaks, from 0 to 1, over equal parts of the recording.
+        marks: stretches that are marked, as shares of the recording.
+        label: the text for screen readers.
+    """
+    step, scale = 900 / len(heights), 48 / max(*heights, 1e-6)
+    upper = [(round(number * step, 1), round(height * scale, 1)) for number, height in enumerate(heights)]
+    outline = [(x, 50 - high) for x, high in upper] + [(x, 50 + high) for x, high in reversed(upper)]
+    defects = "".join(render_bar("defect", 900 * start, 0, max(2.0, 900 * (end - start)), 100) for start, end in marks)
+    return (
+        f'<svg viewBox="0 0 900 100" preserveAspectRatio="none" role="img" aria-label="{escape(label)}">{defects}'
+        f'<polygon class="wave" points="{_join(outline)}"/></svg>'
+    )
 
 
 def _render_line(line: Line, along: Axis, up: Axis) -> str:

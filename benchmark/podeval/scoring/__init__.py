@@ -10,7 +10,6 @@ __all__ = [
     "engine",
     "export",
     "isolated",
-    "labels",
     "list_metrics",
     "measure",
     "plots",

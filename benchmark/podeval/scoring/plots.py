@@ -54,13 +54,13 @@ class PlotTexts:
         usual: what the band of usual values is.
         over_time: the name of a picture, with `{}` for the value.
         describe: says what a defect is.
-        alone: whether pictures are shown outside of a page with a style for them.
+        css_class: the class of pictures on a page that has a style for them; empty for pictures that stand alone.
     """
 
     usual: str = "what people and good systems reach"
     over_time: str = "{} over time"
     describe: Callable[[Defect], str] = lambda defect: f"{defect.kind}: {defect.detail}"
-    alone: bool = True
+    css_class: str = ""
 
 
 ENGLISH = PlotTexts()
@@ -96,7 +96,7 @@ def plot_results(results: RecordingResults, name: str = "", texts: PlotTexts = E
             pictures[title] = draw_lines(
                 [Line(list(zip(middles, values, strict=True)))],
                 Axis.over_length(length, LEFT, WIDTH - RIGHT, seconds=in_time),
-                Frame(texts.over_time.format(title), WIDTH, 11, alone=texts.alone),
+                Frame(texts.over_time.format(title), WIDTH, 11, texts.css_class, alone=not texts.css_class),
                 HEIGHT,
                 title=f"{title} ({unit})" if unit else title,
                 unit="" if in_time else timeline.unit,

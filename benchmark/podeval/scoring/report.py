@@ -1,50 +1,39 @@
-"""A report on recordings: one self-contained HTML file that plays, reads and prints.
-
-Its sound, style and script are inside; nothing is fetched, and names and words of strangers are text and never markup.
-The sound is MP3 of one or two channels, made of the recording as it is; in a long report of many recordings each has
-its own.
-"""
+"""Recordings as reports: values, what was not scored, defects, transcript, values over time, protocols, sources."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
-import json
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from podeval.errors import BadInput, PodevalError
+from markupsafe import Markup
+
+from podeval.errors import PodevalError
 from podeval.metrics.reach import say
+from podeval.reports.page import make_breakable, render_document, write_page
+from podeval.reports.parts import (
+    Entry,
+    Listing,
+    Part,
+    Pictures,
+    Protocols,
+    Report,
+    RowOfCells,
+    Section,
+    Table,
+    TableCell,
+    Text,
+    Transcription,
+    make_heads,
+)
+from podeval.reports.protocols import describe_protocol
 from podeval.scoring.plots import plot_results
-from podeval.scoring.report_words import ReportWords
-from podeval.scoring.score_tables import format_clock
-from podeval.scoring.standing import format_number, format_reach, format_span
+from podeval.scoring.report_words import ReportWords, format_clock
+from podeval.scoring.standing import choose_tone, format_number, format_reach
 from podeval.scoring.transcripts import read_turns
-from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from podeval.analysis import Recording
-    from podeval.scoring.defects import Defect
-    from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
-
-TEMPLATES = Path(__file__).parent / "templates"
-
-PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
-"""Rates of MP3, Hz: the sound is brought down to the next of them."""
-
-QUALITY = 0.6
-"""Of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
-
-MOST_SECONDS = 2 * 3600.0
-"""Longer recordings are not put into the file, which a browser could not open."""
-
-PEAKS = 900
-"""Heights of the waveform."""
+    from podeval.scoring.recording_results import RecordingResults, ResultsTable
 
 
 def write_report(scores: RecordingResults, path: Path, language: str = "en") -> Path:
@@ -53,7 +42,16 @@ def write_report(scores: RecordingResults, path: Path, language: str = "en") -> 
     Raises:
         BadInput: it cannot be written, or there is no such language.
     """
-    return _write(render_report([scores], language=language), path)
+    return write_page(render_report(scores, language), path)
+
+
+def render_report(scores: RecordingResults, language: str = "en") -> str:
+    """Render the report of one recording as HTML.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+    return render_document([_describe(scores, 0, ReportWords(language))], language)
 
 
 def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path:
@@ -62,218 +60,127 @@ def write_reports(table: ResultsTable, path: Path, language: str = "en") -> Path
     Raises:
         BadInput: it cannot be written, or there is no such language.
     """
-    return _write(render_report(table.scores, table, language), path)
-
-
-def render_report(
-    all_scores: Sequence[RecordingResults], table: ResultsTable | None = None, language: str = "en"
-) -> str:
-    """The report as HTML.
-
-    Args:
-        all_scores: of each recording.
-        table: of all of them; None for one recording.
-        language: `en` or `zh`.
-
-    Raises:
-        BadInput: there is no such language.
-    """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
     words = ReportWords(language)
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html").render(
-        t=words.texts,
-        breakable=_make_breakable,
-        language=language,
-        title=all_scores[0].name if len(all_scores) == 1 else words["count"].format(len(all_scores)),
-        recordings=[_describe(scores, number, words) for number, scores in enumerate(all_scores)],
-        summary=_describe_table(table, words) if table else None,
-        version=__version__,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        # By its hash: the page's policy runs this script alone, whatever else gets in.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        script=Markup(script),
-        style=Markup(style),
+    head: list[Part] = [tabulate_means(table, words), *(Text(line) for line in _list_failures(table, words))]
+    summary = Report("all", words["count"].format(len(table.scores)), words.made, [Section(words["all"], head)])
+    reports = [_describe(scores, number, words) for number, scores in enumerate(table.scores)]
+    return write_page(render_document([summary, *reports], language), path)
+
+
+def tabulate_values(scores: RecordingResults, words: ReportWords) -> Table:
+    """Make the table of a recording's values beside what people and good systems reach."""
+    names = ("metric", "value", "unit", "people", "systems", "compared", "what")
+    rows = []
+    for row in scores.shown_rows:
+        people, systems = format_reach(row.key, scores.profile)
+        word = row.word(scores.profile)
+        title, key = words.name(row), make_breakable(row.short_name)
+        name = TableCell(title or key, code=key if title else "")
+        tone = TableCell(str(words["stands"][word]) if word else "", css=row.tone(scores.profile))
+        about = TableCell((row.key.about_in(words.language) or row.metric.purpose_in(words.language)).replace("`", ""))
+        value = TableCell(format_number(row.value), css="quiet" if row.unranked else "")
+        people = people or words.ideal(row)
+        rows.append(RowOfCells([name, value, words.unit(row), people, systems, tone, about]))
+    return Table(words["values"], make_heads(words.texts, names, ("value",)), rows, "values")
+
+
+def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
+    """Make the table of many recordings, with the mean of each value and its interval."""
+    shown = table.headlines
+    heads = [TableCell(words["recording"])]
+    heads += [TableCell(words.name(row) or row.short_name, words.unit(row), css="number") for row in shown]
+    rows = []
+    for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True)):
+        cells = []
+        for row in shown:
+            value = scores.values.get(row.name)
+            cells.append(TableCell(format_number(value), css=choose_tone(row.key, value, scores.profile)))
+        rows.append(RowOfCells([TableCell(name, link=f"#recording-{number}"), *cells]))
+    for name, sentence in table.errors.items():
+        rows.append(RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
+    means = [table.intervals.get(row.name) for row in shown]
+    rows.append(
+        RowOfCells([words["mean_of"].format(len(table.scores)), *(format_number(m.mean if m else None) for m in means)])
     )
+    bounds = (f"{format_number(m.low)} – {format_number(m.high)}" if m and m.low is not None else "" for m in means)
+    rows.append(RowOfCells([words["interval"], *bounds]))
+    return Table(words["all"], heads, rows, "means")
 
 
-def _write(page: str, path: Path) -> Path:
-    try:
-        path.write_text(page, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror or error})") from None
-    return path
-
-
-def _describe(scores: RecordingResults, number: int, words: ReportWords) -> dict[str, Any]:
-    """One recording as the template takes it: words, numbers and pictures of our own."""
-    from markupsafe import Markup
-
-    recording = _open(scores)
-    plots = plot_results(scores, texts=words.plots).pictures if scores.timelines else {}
-    return {
-        "id": f"recording-{number}",
-        "heading": words.heading(scores),
-        "seconds": scores.facts.seconds,
-        "rows": [_row(row, scores.profile, words) for row in scores.shown_rows],
-        "notes": [(name, words.reason(note)) for name, notes in scores.notes.items() for note in notes],
-        "unscored": [(name, words.reason(one["unscored"])) for name, one in scores.unscored.items()],
-        "advice": [(words["advice"].get(what, what), ", ".join(names)) for what, names in scores.advice.items()],
-        "defects": [_defect(defect, words) for defect in scores.defects],
-        "sound": encode_sound(recording) if recording else "",
-        "waveform": Markup(_draw_waveform(recording, scores, str(words["waveform"]))) if recording else "",
-        "turns": _turns(scores),
-        "plots": [Markup(picture) for picture in plots.values()],
-        "protocols": [
-            (name, protocol["id"], json.dumps(protocol, ensure_ascii=False, indent=1, default=str))
-            for name, protocol in scores.protocols.items()
-        ],
-        "sources": [say(source, words.language).replace("`", "") for source in _sources(scores)],
-    }
-
-
-def _make_breakable(name: str) -> Markup:
-    """A name that may go on in the next line behind a dot or an underscore, and nowhere else."""
-    from markupsafe import Markup, escape
-
-    return Markup(str(escape(name)).replace(".", ".<wbr>").replace("_", "_<wbr>"))
-
-
-def _row(row: ScoreRow, profile: str, words: ReportWords) -> dict[str, str]:
-    people, systems = format_reach(row.key, profile)
-    word = row.word(profile)
-    return {
-        "name": row.short_name,
-        "title": words.name(row),
-        "about": (row.key.about_in(words.language) or row.metric.purpose_in(words.language)).replace("`", ""),
-        "value": format_number(row.value),
-        "unit": words.unit(row),
-        "people": people or _ideal(row, words),
-        "systems": systems,
-        "word": str(words["stands"][word]) if word else "",
-        "tone": row.tone(profile),
-    }
-
-
-def _ideal(row: ScoreRow, words: ReportWords) -> str:
-    """What is best, where a key is best in a range."""
-    if row.key.ideal is None:
-        return ""
-    low, high = row.key.ideal
-    best = words["best"]
-    if low == float("-inf"):
-        return str(best["up_to"]).format(format_number(high))
-    return str(best["between"]).format(format_span((low, high)))
-
-
-def _defect(defect: Defect, words: ReportWords) -> dict[str, Any]:
-    kind, detail = words.defect(defect)
-    return {
-        "kind": kind,
-        "start": defect.start,
-        "at": format_clock(defect.start),
-        "end": format_clock(defect.end),
-        "detail": detail,
-    }
-
-
-def _sources(scores: RecordingResults) -> list[str]:
-    """Where the values of people and systems are from."""
-    reaches = [
-        row.key.reach for row in scores.rows if row.key.reach and format_reach(row.key, scores.profile) != ("", "")
+def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Report:
+    """Describe one recording with the parts that it has."""
+    values: list[Part] = [tabulate_values(scores, words)]
+    values += [Text(words.reason(note), lead=name) for name, notes in scores.notes.items() for note in notes]
+    missing = [Entry(words.reason(one["unscored"]), name) for name, one in scores.unscored.items()]
+    missing += [
+        Entry(words["with"], ", ".join(names), words["advice"].get(what, what)) for what, names in scores.advice.items()
     ]
-    return list(dict.fromkeys(reach.source for reach in reaches))
+    defects = [_describe_defect(*words.defect(one), one.start, one.end, words) for one in scores.defects]
+    sections = [
+        Section(words["values"], values),
+        Section(words["not_scored"], [Listing(missing)] if missing else []),
+        Section(words["defects"], [Listing(defects)] if defects else [Text(words["no_defects"], "")]),
+        Section(words["transcript"], list(_transcribe(scores, words))),
+        Section(words["over_time"], list(_draw(scores, words))),
+        Section(
+            words["protocols"],
+            [Protocols([describe_protocol(name, protocol) for name, protocol in scores.protocols.items()])],
+        ),
+        Section(words["sources"], [Listing(_list_sources(scores, words))]),
+    ]
+    title, about = scores.name, f"{words.facts(scores)}. {words.made}"
+    seconds = scores.facts.seconds
+    return Report(f"recording-{number}", title, about, sections, list(_play(scores, words)), seconds=seconds)
 
 
-def _describe_table(table: ResultsTable, words: ReportWords) -> dict[str, Any]:
-    shown, intervals = table.headlines, table.intervals
+def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+    """Make a player of the recording, or say that there is none to play, or one that cannot be played."""
+    from podeval.reports.sound import MOST_SECONDS, make_player
+
+    recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
+    if recording and not recording.defect:
+        marks = [(one.start, one.end) for one in scores.defects]
+        yield make_player(recording, marks, words["waveform"], words["play_from"])
+    elif scores.facts.seconds:
+        yield Text(words["no_sound"])
+
+
+def _describe_defect(kind: str, detail: str, start: float, end: float, words: ReportWords) -> Entry:
+    text = f"{words['until']} {format_clock(end)}, {kind}" + (f": {detail}" if detail else "")
+    return Entry(text, format_clock(start), start=start)
+
+
+def _transcribe(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+    """Make the transcript, for which nothing is heard anew; nothing where no metric listened to the words."""
+    try:
+        turns = read_turns(scores)
+    except PodevalError:
+        return
+    if turns:
+        yield Text(words["transcript_about"])
+        of_turns = [[(round(word.start, 2), word.text.strip()) for word in turn.words] for turn in turns]
+        starts = [(turn.speaker, round(turn.start, 2), format_clock(turn.start)) for turn in turns]
+        yield Transcription(words["transcript"], [(*start, of) for start, of in zip(starts, of_turns, strict=True)])
+
+
+def _draw(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
+    """Draw the values over time, if there are some."""
+    pictures = plot_results(scores, texts=words.plots).pictures if scores.timelines else {}
+    if pictures:
+        yield Text(words["over_time_about"])
+        yield Pictures([("", Markup(picture)) for picture in pictures.values()], "", "track plot")
+
+
+def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
+    """List where the values of people and systems are from."""
+    keys = [row.key for row in scores.rows if format_reach(row.key, scores.profile) != ("", "")]
+    sources = [key.reach.source for key in keys if key.reach]
+    return [Entry(say(source, words.language).replace("`", "")) for source in dict.fromkeys(sources)]
+
+
+def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:
     failures = [
         words["not_scored_in"].format(count, len(table.scores), name, words.reason(reason))
         for (name, reason), count in table.failures.items()
     ]
-    more = [words["more_values"].format(table.hidden_values)] if table.hidden_values else []
-    means = [intervals.get(row.name) for row in shown]
-    return {
-        "columns": [(words.name(row) or row.short_name, words.unit(row)) for row in shown],
-        "rows": [
-            (f"recording-{number}", name, [format_number(scores.values.get(row.name)) for row in shown])
-            for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True))
-        ],
-        "errors": list(table.errors.items()),
-        "means": [format_number(mean.mean if mean else None) for mean in means],
-        "intervals": [
-            f"{format_number(mean.low)} – {format_number(mean.high)}" if mean and mean.low is not None else ""
-            for mean in means
-        ],
-        "notes": [*failures, *more],
-    }
-
-
-def _turns(scores: RecordingResults) -> list[dict[str, Any]]:
-    """The transcript, for which nothing is heard anew; empty where no metric listened to the words."""
-    try:
-        turns = read_turns(scores)
-    except PodevalError:
-        return []
-    speakers = list(dict.fromkeys(turn.speaker for turn in turns))
-    return [
-        {
-            "speaker": turn.speaker,
-            "number": speakers.index(turn.speaker) % 6,
-            "start": round(turn.start, 2),
-            "at": format_clock(turn.start),
-            "words": [(round(word.start, 2), word.text.strip()) for word in turn.words],
-        }
-        for turn in turns
-    ]
-
-
-def _open(scores: RecordingResults) -> Recording | None:
-    """The recording to play; None where there is none, or none that can be played."""
-    if scores.source is None or scores.facts.seconds > MOST_SECONDS:
-        return None
-    recording = scores.source.recording
-    return None if recording.defect else recording
-
-
-def encode_sound(recording: Recording) -> str:
-    """The sound of a recording as an address that holds it, `data:audio/mpeg;base64,…`."""
-    import numpy as np
-    import soundfile
-
-    from podeval.audio.resample import resample
-
-    samples = recording.samples if recording.channels <= 2 else recording.samples.mean(axis=1, keepdims=True)
-    rate = next((rate for rate in PLAYED_RATES if rate <= recording.rate), PLAYED_RATES[-1])
-    file = io.BytesIO()
-    sound = np.clip(resample(samples, recording.rate, rate), -1.0, 1.0)
-    soundfile.write(file, sound, rate, format="MP3", bitrate_mode="VARIABLE", compression_level=QUALITY)
-    return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()
-
-
-def _draw_waveform(recording: Recording, scores: RecordingResults, label: str) -> str:
-    """The waveform as SVG, 900 wide and 100 high, with the defects."""
-    from podeval.analysis.playback import measure_peaks
-
-    heights = measure_peaks(recording.samples, PEAKS)
-    highest = max(max(heights), 1e-6)
-    scale = 48 / highest
-    step = PEAKS / len(heights)
-    up = " ".join(f"{number * step:.1f},{50 - height * scale:.1f}" for number, height in enumerate(heights))
-    down = " ".join(
-        f"{number * step:.1f},{50 + height * scale:.1f}" for number, height in reversed(list(enumerate(heights)))
-    )
-    length = max(scores.facts.seconds, 1e-3)
-    marks = "".join(
-        f'<rect class="defect" x="{one.start / length * PEAKS:.1f}" '
-        f'width="{max(2.0, (one.end - one.start) / length * PEAKS):.1f}" y="0" height="100"/>'
-        for one in scores.defects
-    )
-    return (
-        f'<svg viewBox="0 0 {PEAKS} 100" preserveAspectRatio="none" role="img" aria-label="{label}">{marks}'
-        f'<polygon class="wave" points="{up} {down}"/></svg>'
-    )
+    return [*failures, *([words["more_values"].format(table.hidden_values)] if table.hidden_values else [])]

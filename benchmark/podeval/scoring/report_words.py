@@ -1,24 +1,22 @@
-"""What the report on recordings says, in the language of its reader."""
+"""What is said of recordings in reports and tables, in the language of the reader."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from podeval.errors import BadInput
-from podeval.hub_sources import locate_hub_source
 from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
+from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.scoring.plots import PlotTexts
-from podeval.text.message_catalogue import read_texts
+from podeval.scoring.standing import format_number, format_span
+from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.scoring.defects import Defect
     from podeval.scoring.recording_results import RecordingResults, ScoreRow
-
-LANGUAGES = ("en", "zh")
-"""Of reports, the one that the engine speaks first."""
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """What stands around the words or the name in what a metric says is heard."""
@@ -28,14 +26,10 @@ UNUSABLE = "unusable"
 """The kind of a defect of the whole recording, whose detail begins with a verb."""
 
 
-def check_language(language: str) -> None:
-    """Refuse a language that reports are not written in.
-
-    Raises:
-        BadInput: says which there are.
-    """
-    if language not in LANGUAGES:
-        raise BadInput(f"reports are not written in the language {language!r}; choose {' or '.join(LANGUAGES)}")
+def format_clock(seconds: float) -> str:
+    """Format a time in a recording: `1:02.5`."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}:{rest:04.1f}"
 
 
 class ReportWords:
@@ -49,8 +43,7 @@ class ReportWords:
     """
 
     def __init__(self, language: str = LANGUAGES[0]) -> None:
-        check_language(language)
-        texts = read_texts(locate_hub_source("space") / "locale", language, ("recording_report", "report", "board"))
+        texts = read_report_texts(language)
         self.language = language
         self.texts: Mapping[str, Any] = texts["recording_report"]
         self._defects: Mapping[str, Any] = texts["report"]
@@ -59,6 +52,11 @@ class ReportWords:
     def __getitem__(self, name: str) -> Any:
         """Return a text, or a group of them."""
         return self.texts[name]
+
+    @property
+    def made(self) -> str:
+        """Say by which version a report was made and when, and what the arrows mean."""
+        return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
 
     def reason(self, sentence: str) -> str:
         """Why something is not scored."""
@@ -72,6 +70,15 @@ class ReportWords:
     def name(self, row: ScoreRow) -> str:
         """What a value is called, where that says more than its name."""
         return row.key.zh if self.language == "zh" else ""
+
+    def ideal(self, row: ScoreRow) -> str:
+        """What is best, where a key is best in a range."""
+        if row.key.ideal is None:
+            return ""
+        low, high = row.key.ideal
+        if low == float("-inf"):
+            return str(self["best"]["up_to"]).format(format_number(high))
+        return str(self["best"]["between"]).format(format_span((low, high)))
 
     def defect(self, defect: Defect) -> tuple[str, str]:
         """The kind of a defect, and what is to be heard there."""
@@ -95,7 +102,7 @@ class ReportWords:
             str(self["usual"]),
             str(self["plot_over_time"]),
             lambda defect: ": ".join(filter(None, self.defect(defect))),
-            alone=False,
+            css_class="drawn wide",
         )
 
     def length(self, seconds: float) -> str:
@@ -107,13 +114,15 @@ class ReportWords:
             return str(self["lengths"]["minutes"]).format(minutes, f"{rest:02d}")
         return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
 
-    def heading(self, scores: RecordingResults) -> str:
-        """What the recording is, in one line."""
+    def facts(self, scores: RecordingResults) -> str:
+        """What the recording is, in one line: length, rate, channels, profile."""
         facts = scores.facts
-        parts = [scores.name]
+        parts = [str(self["only_words"])]
         if facts.channels:
             channels = self["channels"].get(str(facts.channels)) or self["channels"]["many"].format(facts.channels)
-            parts += [self.length(facts.seconds), f"{facts.rate / 1000:g} kHz", str(channels)]
-        else:
-            parts.append(str(self["only_words"]))
+            parts = [self.length(facts.seconds), f"{facts.rate / 1000:g} kHz", str(channels)]
         return " · ".join([*parts, str(self["profile"]).format(scores.profile)])
+
+    def heading(self, scores: RecordingResults) -> str:
+        """The name of the recording, and what it is."""
+        return f"{scores.name} · {self.facts(scores)}"

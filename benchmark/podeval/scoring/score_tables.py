@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
-from html import escape
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
+from podeval.reports.page import render_parts
+from podeval.reports.parts import Part, Table, TableCell, Text
 from podeval.scoring.plots import plot_results
-from podeval.scoring.standing import choose_tone, format_number, format_reach
+from podeval.scoring.report import tabulate_means, tabulate_values
+from podeval.scoring.report_words import ReportWords, format_clock
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from podeval.scoring.recording_results import RecordingResults, ResultsTable, ScoreRow
+    from podeval.scoring.recording_results import RecordingResults, ResultsTable
 
-_COLOURS = {"good": "green", "fair": "", "bad": "yellow", "": "dim"}
+_COLOURS = {"good": "green", "bad": "yellow", "quiet": "dim"}
+_SHOWN = (False, True, False, True, True, False)
+"""Columns of the values of a recording in a terminal, and whether they have a header there."""
 _WIDTH = 120
 """Columns of a table where nobody says how wide it may be."""
 _WHOLE_NAMES, _LONGEST_NAME = 108, 22
@@ -24,28 +30,10 @@ _WHOLE_NAMES, _LONGEST_NAME = 108, 22
 
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
-.podeval td.n{text-align:right;font-variant-numeric:tabular-nums}
+.podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
 .podeval .good{color:#1a7f37}.podeval .bad{color:#9a6700}
 .podeval svg{max-width:44em;height:auto}
 </style>"""
-
-
-def format_duration(seconds: float) -> str:
-    """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def write_heading(scores: RecordingResults) -> str:
-    """What the recording is, in one line."""
-    facts = scores.facts
-    if not facts.channels:
-        return f"{scores.name} · words · profile {scores.profile}"
-    channels = {1: "mono", 2: "stereo"}.get(facts.channels, f"{facts.channels} channels")
-    rate = f"{facts.rate / 1000:g} kHz, {channels}"
-    return f"{scores.name} · {format_duration(facts.seconds)} · {rate} · profile {scores.profile}"
 
 
 def write_notes(scores: RecordingResults) -> list[str]:
@@ -71,121 +59,73 @@ def write_notes(scores: RecordingResults) -> list[str]:
     return lines
 
 
-def format_clock(seconds: float) -> str:
-    """A time in a recording: `1:02.5`."""
-    minutes, rest = divmod(seconds, 60)
-    return f"{int(minutes)}:{rest:04.1f}"
-
-
 def build_table(scores: RecordingResults | ResultsTable) -> RenderableType:
     """The table of one recording, or of many, for a console of rich."""
+    from rich.console import Group
+    from rich.text import Text as Line
+
     from podeval.scoring.recording_results import ResultsTable
 
-    return _build_summary(scores) if isinstance(scores, ResultsTable) else _ByWidth(scores)
+    if not isinstance(scores, ResultsTable):
+        return _ByWidth(scores)
+    table = tabulate_means(scores, ReportWords())
+    errors = [Line(make_printable(str(row.cells[0])), style="red") for row in table.rows if row.span]
+    return Group(_convert(table), *errors, *(Line(make_printable(line)) for line in scores.notes))
 
 
 class _ByWidth:
-    """The table of one recording for a console of any width."""
+    """The table of one recording for a console of any width, and under it what was not scored."""
 
     def __init__(self, scores: RecordingResults) -> None:
         self._scores = scores
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield _build_one(self._scores, narrow=options.max_width < _WHOLE_NAMES)
+        from rich.text import Text as Line
+
+        words = ReportWords()
+        yield Line(make_printable(words.heading(self._scores)), style="bold")
+        if self._scores.rows:
+            table = tabulate_values(self._scores, words)
+            yield _convert(table, _SHOWN, narrow=options.max_width < _WHOLE_NAMES)
+        yield from (Line(make_printable(line)) for line in write_notes(self._scores))
 
 
-def _build_one(scores: RecordingResults, *, narrow: bool) -> RenderableType:
-    """A row a value, and under them what was not scored."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+def _convert(table: Table, heads: Sequence[bool] = (), *, narrow: bool = False) -> RenderableType:
+    """Convert a table of a report; `heads` says of each column that is shown whether it has a header."""
+    from rich.table import Table as Grid
+    from rich.text import Text as Line
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    # In a narrow terminal names and units take several lines, so that no figure is cut off.
-    table.add_column("", overflow="fold")
-    table.add_column("value", justify="right", vertical="bottom", no_wrap=True)
-    table.add_column("", vertical="bottom", max_width=10 if narrow else None)
-    for name in ("people", "good systems", ""):
-        table.add_column(name, vertical="bottom", no_wrap=True)
+    heads = heads or [True] * len(table.headers)
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, (head, is_named) in enumerate(zip(table.headers, heads, strict=False)):
+        text = "\n".join(filter(None, (head.text, head.note))) if is_named else ""
+        # In a narrow terminal names and units take several lines, so that no figure is cut off.
+        grid.add_column(
+            Line(text),
+            justify="right" if head.css else "left",
+            vertical="bottom",
+            overflow="fold",
+            no_wrap=number not in (0, 2),
+            max_width=10 if narrow and number == 2 else None,
+        )
     before = ""
-    for row in scores.shown_rows:
-        name = _break_name(row, before) if narrow else row.short_name
-        before = row.name.partition(".")[0]
-        table.add_row(Text(name), *_cells(row, scores.profile))
-    parts: list[RenderableType] = [Text(make_printable(write_heading(scores)), style="bold")]
-    parts += [table] if scores.rows else []
-    parts += [Text(make_printable(line)) for line in write_notes(scores)]
-    return Group(*parts)
+    for row in (row for row in table.rows if not row.span):
+        cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row.cells[: len(heads)]]
+        lines = [Line(make_printable(Markup(cell.text).striptags()), _COLOURS.get(cell.css, "")) for cell in cells]
+        name = lines[0].plain
+        if narrow:
+            lines[0] = Line(_break_name(name, before))
+        before = name.partition(".")[0]
+        grid.add_row(*lines)
+    return grid
 
 
-def _break_name(row: ScoreRow, before: str) -> str:
+def _break_name(name: str, before: str) -> str:
     """The name of a value for a narrow column: its key alone under the metric it shares with the row before."""
-    metric, _, key = row.short_name.partition(".")
+    metric, _, key = name.partition(".")
     if metric == before and key:
         return f"  .{key}"
-    return f"{metric}\n  .{key}" if len(row.short_name) > _LONGEST_NAME else row.short_name
-
-
-def _cells(row: ScoreRow, profile: str) -> tuple[RenderableType, ...]:
-    from rich.text import Text
-
-    key, value = row.key, row.value
-    people, systems = format_reach(key, profile)
-    return (
-        Text(format_number(value), style="dim" if row.unranked else ""),
-        Text(key.unit_text),
-        Text(people or format_ideal(row)),
-        Text(systems),
-        Text(row.word(profile), style=_COLOURS[row.tone(profile)]),
-    )
-
-
-def format_ideal(row: ScoreRow) -> str:
-    """What is best, where a key is best in a range."""
-    ideal = row.key.ideal
-    if ideal is None:
-        return ""
-    low, high = ideal
-    return (
-        f"best up to {format_number(high)}"
-        if low == float("-inf")
-        else f"best {format_number(low)} – {format_number(high)}"
-    )
-
-
-def _build_summary(table: ResultsTable) -> RenderableType:
-    """A row a file, and the mean with its interval."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    headlines = table.headlines
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    grid.add_column("")
-    for row in headlines:
-        grid.add_column(Text(f"{row.short_name}\n{row.key.unit_text}"), justify="right")
-    for scores, name in zip(table.scores, table.short_names, strict=True):
-        values = scores.values
-        grid.add_row(Text(make_printable(name)), *(_value(scores, row, values.get(row.name)) for row in headlines))
-    for name, sentence in table.errors.items():
-        grid.add_row(Text(make_printable(name)), Text(make_printable(f"error: {sentence}"), style="red"))
-    intervals = table.intervals
-    cells = []
-    for row in headlines:
-        mean = intervals.get(row.name)
-        bounds = ""
-        if mean is not None and mean.low is not None and mean.high is not None:
-            bounds = f"\n{format_number(mean.low)} – {format_number(mean.high)}"
-        cells.append(Text(format_number(mean.mean if mean else None) + bounds, style="bold"))
-    grid.add_row(Text(f"mean of {len(table.scores)}\n95 % interval", style="bold"), *cells)
-    lines = [Text(make_printable(line)) for line in table.notes]
-    return Group(grid, *lines)
-
-
-def _value(scores: RecordingResults, row: ScoreRow, value: float | None) -> RenderableType:
-    from rich.text import Text
-
-    return Text(format_number(value), style=_COLOURS[choose_tone(row.key, value, scores.profile)])
+    return f"{metric}\n  .{key}" if len(name) > _LONGEST_NAME else name
 
 
 def render_text(scores: RecordingResults | ResultsTable) -> str:
@@ -200,61 +140,20 @@ def render_text(scores: RecordingResults | ResultsTable) -> str:
 
 def render_html(scores: RecordingResults) -> str:
     """The table of one recording with its plots, for a notebook."""
-    body = "".join(_html_row(row, scores.profile) for row in scores.shown_rows)
-    head = "".join(f"<th>{name}</th>" for name in ("", "value", "", "people", "good systems", ""))
-    notes = "".join(f"<p>{escape(line)}</p>" for line in write_notes(scores))
-    plots = ""
-    if scores.timelines:
-        plots = f"<details><summary>Over time</summary>{plot_results(scores).to_html()}</details>"
-    return (
-        f'{STYLE}<div class="podeval"><p><strong>{escape(write_heading(scores))}</strong></p>'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}{plots}</div>"
-    )
-
-
-def _html_row(row: ScoreRow, profile: str) -> str:
-    key, value = row.key, row.value
-    people, systems = format_reach(key, profile)
-    word, tone = row.word(profile), row.tone(profile)
-    return (
-        f'<tr><td title="{escape(key.about, quote=True)}">{escape(row.short_name)}</td>'
-        f'<td class="n">{format_number(value)}</td>'
-        f"<td>{escape(key.unit_text)}</td><td>{people or format_ideal(row)}</td><td>{systems}</td>"
-        f'<td class="{tone}">{word}</td></tr>'
-    )
+    words = ReportWords()
+    parts: list[Part] = [Text(words.heading(scores), "strong"), tabulate_values(scores, words)]
+    plots = plot_results(scores).to_html() if scores.timelines else ""
+    over_time = f"<details><summary>{words['over_time']}</summary>{plots}</details>" if plots else ""
+    return _render_parts([*parts, *map(Text, write_notes(scores))], over_time)
 
 
 def render_summary_html(table: ResultsTable) -> str:
     """The table of many recordings, for a notebook."""
-    headlines = table.headlines
-    intervals = table.intervals
-    head = "".join(f"<th>{escape(row.short_name)}<br>{escape(row.key.unit_text)}</th>" for row in headlines)
-    rows = "".join(
-        f"<tr><td>{escape(name)}</td>" + _html_values(scores.values.get(row.name) for row in headlines) + "</tr>"
-        for scores, name in zip(table.scores, table.short_names, strict=True)
-    )
-    rows += "".join(
-        f'<tr><td>{escape(name)}</td><td colspan="{len(headlines)}" class="bad">error: {escape(sentence)}</td></tr>'
-        for name, sentence in table.errors.items()
-    )
-    means = [intervals.get(row.name) for row in headlines]
-    foot = _html_values(mean.mean if mean else None for mean in means)
-    bounds = "".join(
-        f'<td class="n">{format_number(mean.low)} – {format_number(mean.high)}</td>'
-        if mean and mean.low is not None and mean.high is not None
-        else "<td></td>"
-        for mean in means
-    )
-    notes = "".join(f"<p>{escape(line)}</p>" for line in table.notes)
-    return (
-        f'{STYLE}<div class="podeval"><table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody>'
-        f"<tfoot><tr><th>mean of {len(table.scores)}</th>{foot}</tr><tr><th>95 % interval</th>{bounds}</tr></tfoot>"
-        f"</table>{notes}</div>"
-    )
+    return _render_parts([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
 
 
-def _html_values(values: Iterable[float | None]) -> str:
-    return "".join(f'<td class="n">{format_number(value)}</td>' for value in values)
+def _render_parts(parts: Sequence[Part], more: str = "") -> str:
+    return f'{STYLE}<div class="podeval">{render_parts(parts)}{more}</div>'
 
 
 def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -31,6 +31,7 @@ from podeval.submissions.machine_faults import (
     require_no_fault,
 )
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
+from podeval.systems.adapters.hand_over import list_files
 from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
@@ -102,7 +103,7 @@ class Intake:
             return
         refused = [
             f"{file!r} is not a regular file of its output"
-            for file in list_file_names(line)
+            for file in list_files(line)
             if not _is_plain_file(out, file)
         ]
         audio_files = _audio_files(item, line)
@@ -234,11 +235,6 @@ def _is_plain_file(out: Path, name: str) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
-
-
-def list_file_names(line: Generated) -> list[str]:
-    """List the files that a line of the log names."""
-    return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
 def _audio_files(item: Item, line: Generated) -> dict[str, str]:

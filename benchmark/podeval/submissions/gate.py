@@ -15,7 +15,7 @@ from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import TASKS, list_entries
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
-from podeval.submissions.supplied_outputs import hash_folder, list_files, list_refusals
+from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 from podeval.systems.adapters.tensor_pickle import MODEL_TYPE, VOICES_FILE

@@ -17,7 +17,8 @@ from podeval.errors import BadInput, PodevalError
 from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.quotas import Policy, digest, refuse_duplicate, refuse_too_many
+from podeval.submissions.rules import Policy, refuse_duplicate, refuse_too_many
+from podeval.submissions.source_files import digest
 from podeval.submissions.states import (
     LEASED,
     OPEN,

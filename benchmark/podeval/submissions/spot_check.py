@@ -181,13 +181,13 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
     both = set(supplied).intersection(*map(set, generated))
     comparisons = []
     for metric, key in sorted({(metric, key) for _, metric, key in both}):
-        places = sorted(spot for spot in both if spot[1:] == (metric, key))
-        theirs = np.array([supplied[spot] for spot in places])
-        ours = np.array([[one[spot] for spot in places] for one in generated])
+        cells = sorted(cell for cell in both if cell[1:] == (metric, key))
+        theirs = np.array([supplied[cell] for cell in cells])
+        ours = np.array([[one[cell] for cell in cells] for one in generated])
         comparison = KeyComparison(
             metric=metric,
             key=key,
-            items=len(places),
+            items=len(cells),
             supplied=theirs.mean(),
             generated=ours.mean(),
             difference=(theirs - ours.mean(axis=0)).mean(),

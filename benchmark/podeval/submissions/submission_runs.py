@@ -29,7 +29,7 @@ from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.supplied_outputs import is_upload
+from podeval.submissions.source_files import is_upload
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 

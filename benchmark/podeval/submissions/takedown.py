@@ -46,9 +46,9 @@ from podeval.submissions.job_budget import EMPTIED
 from podeval.submissions.public_view import delete_log
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
+from podeval.submissions.source_files import delete_upload, is_upload
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.states import OPEN
-from podeval.submissions.supplied_outputs import delete_upload, is_upload
 from podeval.submissions.taken_down import TakenDown, keep_takedown
 from podeval.systems.submission import Submission
 

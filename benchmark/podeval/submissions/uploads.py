@@ -29,8 +29,8 @@ from podeval.submissions import recordings_zip, sandbox
 from podeval.submissions.cleanup import KEPT
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
+from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import OPEN
-from podeval.submissions.supplied_outputs import TOKEN, delete_upload, list_files
 
 WAITING = timedelta(days=1)
 """Time for which an upload is kept that is not submitted."""

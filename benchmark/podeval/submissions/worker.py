@@ -24,15 +24,15 @@ from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.cleanup import clear
-from podeval.submissions.fetch_model import fetch
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_generation import OnTheHub
+from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.machine_faults import MachineFault, OursFailed, recognise_machine_fault
-from podeval.submissions.pull_requests import Proposals, list_forms
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR, publish
+from podeval.submissions.source_files import fetch
 from podeval.submissions.states import OPEN
 from podeval.submissions.submission_runs import Fetch, Heartbeat, SubmissionRuns, keep_alive
 from podeval.submissions.uploads import Uploads

@@ -20,17 +20,6 @@ COMMIT = "c0ffee" * 6 + "c0ff"
 Run = Callable[..., dict[str, Generated]]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Several test processes on few cores spend their time waiting for each other's threads."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def tiny() -> ModuleType:
     return tiny_submissions

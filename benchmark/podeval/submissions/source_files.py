@@ -1,6 +1,7 @@
-"""Check supplied outputs by their names and sizes, before any of them is decoded.
+"""The files of a submission: supplied ones are checked by name and size, all are fetched once, at the pinned commit.
 
-The revision of a supplied folder is a digest of its content, like a commit of a repo.
+The revision of a supplied folder is a digest of its content, like a commit of a repo. Fetched files are complete, and
+readable for the sandbox.
 """
 
 import hashlib
@@ -12,17 +13,26 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from podeval.errors import BadInput
 from podeval.runs.run_folder import UPLOADS
+from podeval.sentences import write_sentence
+from podeval.store.files import write_json
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
+from podeval.submissions.machine_faults import MachineFault
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
+from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
+from podeval.systems.submission import Human, Model, Outputs, Submission
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000
 _MANIFEST_MOST = 16 * 2**20
+TOKEN = re.compile(r"u[0-9a-f]{24}")
+"""The name of an upload."""
+
+_DONE = "fetched.json"
 
 
 class Sizes(Protocol):
@@ -182,10 +192,6 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-TOKEN = re.compile(r"u[0-9a-f]{24}")
-"""The name of an upload in it."""
-
-
 def is_upload(document_folder: str) -> bool:
     """Tell whether the folder beside a document is that of a board's uploads."""
     return Path(document_folder).name == UPLOADS
@@ -197,3 +203,128 @@ def delete_upload(document_folder: str, token: str) -> None:
         folder = Path(document_folder) / token
         shutil.rmtree(folder, ignore_errors=True)
         folder.with_suffix(".json").unlink(missing_ok=True)
+
+
+def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
+    """Compute the SHA-256 of what would be run and measured, whoever submits it and whatever its name.
+
+    A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
+    or the system, and changed ones are another submission.
+
+    Args:
+        document: a valid document, as plain data.
+        profile: profile whose models measure it.
+        document_folder: folder of the document, where it names a folder beside it.
+    """
+    source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
+    content = _hash_content(source, document_folder)
+    if content:
+        source |= {"folder": None, "content": content}
+    elif not source.get("repo"):
+        source["system"] = document["system"]["id"]
+    parts = [source, sorted(json.dumps(entry, sort_keys=True) for entry in document["benchmarks"]), profile]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _hash_content(source: Mapping[str, Any], document_folder: str) -> str:
+    """Return the digest of a supplied folder; empty if there is none that passes the gate."""
+    if not document_folder or not source.get("folder"):
+        return ""
+    try:
+        return hash_folder(Path(document_folder) / source["folder"])
+    except (SubmissionRefused, OSError):
+        return ""
+
+
+def fetch(
+    document: Submission, pinned: Mapping[str, Any], folder: Path, document_folder: str = ""
+) -> tuple[Path, Path | None]:
+    """Fetch the files of a submission and of the model that it adapts; files that are there are not fetched again.
+
+    Args:
+        document: document of the submission.
+        pinned: the commits that passed the gate.
+        folder: folder of the submission on this machine.
+        document_folder: folder of the document, where it names files beside it.
+
+    Raises:
+        BadInput: the files cannot be had; the message says why.
+        SubmissionRefused: they are not those that the gate checked.
+        MachineFault: a folder that the gate checked is not on this machine.
+    """
+    source = document.source
+    match source:
+        case Model():
+            model = _fetch_once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
+            base = pinned.get("base")
+            if not base:
+                return model, None
+            return model, _fetch_once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
+        case Outputs() | Human() if source.repo is not None:
+            return _fetch_once(folder / "model", lambda to: _fetch_outputs(source, to)), None
+        case Outputs() | Human():
+            beside = Path(document_folder) / str(source.folder)
+            return _fetch_once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
+    raise BadInput(write_sentence("kind-without-files", kind=source.kind))
+
+
+def _fetch_once(folder: Path, get: Any) -> Path:
+    """Fetch into a folder, completely or not at all."""
+    mark = folder.with_name(f"{folder.name}-{_DONE}")
+    if not mark.exists():
+        partial = folder.with_name(f"{folder.name}.partial")
+        for leftover in (folder, partial):
+            shutil.rmtree(leftover, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        get(partial)
+        _make_readable(partial)
+        partial.replace(folder)
+        write_json(mark, {"schema": 1})
+    return folder
+
+
+def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    from podeval.hub.retry import call_with_retries
+
+    try:
+        call_with_retries(
+            lambda: snapshot_download(
+                str(source.repo), repo_type="dataset", revision=source.revision, local_dir=folder, max_workers=4
+            )
+        )
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        raise BadInput(
+            write_sentence("hub-did-not-hand-out", repo=source.repo, problem=error.__cause__ or error)
+        ) from None
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
+    list_files(folder)
+
+
+def _copy(source: Path, folder: Path, content: str) -> None:
+    """Copy the plain files of a folder as the gate checked them; links that were added later are not followed."""
+    if is_upload(str(source.parent)) and source.parent.is_dir() and not source.is_dir():
+        raise SubmissionRefused(write_refusal("exists", "upload-gone"))
+    if not source.is_dir():
+        raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
+    folder.mkdir(parents=True)
+    for name in list_files(source):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+    if content and hash_folder(folder) != content:
+        raise SubmissionRefused(write_refusal("pinned", "folder-changed", folder=source.name))
+
+
+def _make_readable(folder: Path) -> None:
+    """Make a folder readable for the sandbox, which runs as another user."""
+    for root, _, names in os.walk(folder):
+        os.chmod(root, 0o755)  # noqa: S103 - holds only what is public
+        for name in names:
+            path = os.path.join(root, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                os.chmod(path, 0o644)
