@@ -86,7 +86,6 @@ def test_every_reader_of_votes_reads_the_same(podeval: Podeval, tmp_path: Path) 
         assert (result["rating"], result["battles"]) == (rating, 5)
         assert podeval("report", "agreement", "--ratings", path).code == 0
         database = tmp_path / f"{path.stem}{path.suffix}.db"
-        assert podeval("arena", "init", "--database", database).code == 0
         assert "6 new votes" in podeval("arena", "import", path, "--database", database).out
         assert "0 new votes" in podeval("arena", "import", path, "--database", database).out
         assert podeval("arena", "sweep", "--database", database).code == 0
@@ -99,7 +98,6 @@ def test_another_word_in_a_log_is_refused_with_its_line_by_every_reader(podeval:
     lines = [json.dumps(VOTES[0]), "", "null", json.dumps(VOTES[1] | {"winner": "banana"})]
     path.write_text("\n".join(lines))
     database = tmp_path / "arena.db"
-    podeval("arena", "init", "--database", database)
     for said in (
         podeval("measure", "arena", "aria", "--reference", path),
         podeval("report", "agreement", "--ratings", path),
