@@ -13,12 +13,11 @@ from auth import (
     read_public_address,
 )
 from auth import build_router as sign_in_routes
-from error_answers import answer_errors
+from error_answers import Lost, answer_errors
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_addresses import may_measure
-from not_found import Lost
 from part_routes import build_parts_style
 from request_guard import Guard, read_own_hosts
 from web_request import find_recordings_sender

@@ -91,7 +91,7 @@ def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_r
 
 
 def test_reports_are_kept_for_an_hour_and_no_more_than_some(board_app: ModuleType) -> None:
-    from score_reports import MOST_BYTES, MOST_REPORTS, SECONDS, ScoreReports
+    from services import MOST_BYTES, MOST_REPORTS, REPORT_SECONDS, ScoreReports
 
     now = [0.0]
     reports = ScoreReports(lambda: now[0])
@@ -100,7 +100,7 @@ def test_reports_are_kept_for_an_hour_and_no_more_than_some(board_app: ModuleTyp
     assert reports.read(first) is None
     assert reports.read(names[-1]) == b"x"
     assert reports.keep(b"x" * (MOST_BYTES + 1)) == ""
-    now[0] = SECONDS + 1
+    now[0] = REPORT_SECONDS + 1
     assert reports.read(names[-1]) is None
 
 
