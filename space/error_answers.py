@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from website import UNREADABLE, UNRECORDED, Site, TooMany
+from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
@@ -63,8 +63,7 @@ class ErrorAnswers:
 
             sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
             return self._answer(request, 403, "closed", sentence)
-        sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-        return self._answer(request, 401, "not signed in", sentence)
+        return self._answer(request, 401, "not signed in", SIGN_IN_FIRST)
 
     async def answer_no_provider(self, request: Request, error: CannotSignIn) -> Response:
         """Say that nobody can sign in at present."""

@@ -10,13 +10,10 @@ from typing import Any
 import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
-from fastapi.routing import APIRoute
-from links import change_address, write_system_address
+from fastapi.responses import HTMLResponse
+from links import change_address
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
-from starlette.routing import Match
-from starlette.types import Scope
 from website import Site, to_script_data
 
 from podeval.analysis.defects import TimedDefect
@@ -43,16 +40,6 @@ LONGEST = 15.0
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """What stands around the words or the name in what a metric says is heard."""
-
-
-class _AddressOfBefore(APIRoute):
-    """Answers at the root where the address is one that this page had there."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether this route answers."""
-        if b"tab=system" not in scope.get("query_string", b"").split(b"&"):
-            return Match.NONE, {}
-        return super().matches(scope)
 
 
 class SystemPage:
@@ -123,21 +110,12 @@ class SystemPage:
             raise ArenaRefused(refusal.UNKNOWN, no_place)
         return description, places, self.read.chapter(system, position or places[0], slice)
 
-    def before(self, request: Request) -> RedirectResponse:
-        """Addresses that this page had before."""
-        query = request.query_params
-        return RedirectResponse(
-            write_system_address(query.get("system", ""), query.get("where", ""), query.get("item", "")), 308
-        )
-
 
 def build_router(site: Site) -> APIRouter:
     """The page."""
-    routes, of_before = APIRouter(include_in_schema=False), APIRouter(route_class=_AddressOfBefore)
+    routes = APIRouter(include_in_schema=False)
     pages = SystemPage(site)
     routes.get("/system")(pages.page)
-    of_before.get("/", include_in_schema=False)(pages.before)
-    routes.include_router(of_before)
     return routes
 
 
