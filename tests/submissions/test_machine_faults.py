@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,10 +37,8 @@ NO_BOX = "bwrap not found; install bubblewrap"
 Usage = namedtuple("Usage", "total used free")
 
 
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(pause_seconds=0.0))
+POLICY = Policy(pause_seconds=0.0)
+"""The policy of the queue."""
 
 
 @pytest.fixture
