@@ -110,7 +110,7 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
     """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
 
-    Fewer zeros than `FEWEST_ZEROS` are part of the sound: a recording that nobody padded is heard from its first sample.
+    Fewer zeros than `FEWEST_ZEROS` are part of the sound: what nobody padded is heard from its first sample.
     """
     sound = track.mono(track.rate) != 0
     before, after = (
