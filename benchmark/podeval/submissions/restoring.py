@@ -34,12 +34,11 @@ class RestoredTakedowns:
         self._decisions = [read_beside(folder), _read_replaced(database)]
         self._done: set[str] = set()
 
-    def repeat(self, copy: Path, runs: Path) -> None:
-        """Delete taken-down content from an unpacked database and the unpacked runs."""
-        with Database(copy) as opened:
-            takedowns = merge_takedowns(list_takedowns(opened), *self._decisions)
-            for takedown in takedowns:
-                take_down_again(Queue(opened), takedown, runs)
+    def repeat(self, copy: Database, runs: Path) -> None:
+        """Delete taken-down content from a database that is not yet in its place and the unpacked runs."""
+        takedowns = merge_takedowns(list_takedowns(copy), *self._decisions)
+        for takedown in takedowns:
+            take_down_again(Queue(copy), takedown, runs)
         self._done |= {takedown.submission for takedown in takedowns}
         for name in (BOARD, ITEMS, SYSTEMS) if takedowns else ():
             (runs / name).unlink(missing_ok=True)
