@@ -256,6 +256,13 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
         paths = {Path(output.audio) for output in session.scalars(select(ArenaOutput))}
     assert {path.read_bytes()[:4] for path in paths} == {b"fLaC", b"RIFF"}
     assert all(path.is_relative_to(there) for path in paths)
+    outside.parent.mkdir()
+    outside.write_bytes(b"RIFF of another folder")
+    with Database(there / "podeval.db") as database, database.writing() as session:
+        session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(outside)}]
+    backups.make_backup(tmp_path / "again.tar", there / "podeval.db", there)
+    restore(tmp_path / "again.tar", there / "podeval.db", there, force=True)
+    assert len(list((there / "sounds").iterdir())) == 2, "a second restore keeps those of the first"
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -406,7 +413,7 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
         assert documents.count(f'"audio": "{there.resolve()}/sounds/absent"') == 3
         assert session.get_one(SubmissionRow, "s").place == ""
     rewrite(tmp_path / "backup.tar", tmp_path / "sounds.tar", "", sounds={"/etc/hostname": "../../../../x.wav"})
-    with pytest.raises(BadInput, match="points outside"):
+    with pytest.raises(BadInput, match="lists every recording that it names"):
         restore(tmp_path / "sounds.tar", there / "podeval.db", there, force=True)
 
 

@@ -37,7 +37,6 @@ def backup(
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.operations import backup as backups
-    from podeval.store.copies import find_list_folder, register
 
     if verify:
         made_backup = backups.verify(target)
@@ -47,7 +46,6 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    register("backup", [target], find_list_folder(resolve_database(database, runs), runs))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
         say(f"a recording of the arena is not there any more and so not in the backup: {path}")
@@ -77,21 +75,18 @@ def restore(
     """
     from podeval.leaderboard.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.store.copies import find_list_folder, keep_lines, read_list
-    from podeval.submissions.restoring import RestoredTakedowns
+    from podeval.submissions.takedown import RestoredTakedowns
 
     target = resolve_database(database, runs)
-    takedowns = RestoredTakedowns(source, target)
-    copies_listed = read_list(find_list_folder(target, runs))
+    takedowns = RestoredTakedowns(target)
     done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
-    keep_lines(copies_listed, find_list_folder(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if takedowns.submissions:
         build(runs)
-        say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
+        say(f"left out, as it was taken down: what {', '.join(dict.fromkeys(takedowns.submissions))} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
     if lost := _why_lost(resolve_database(database, runs)):

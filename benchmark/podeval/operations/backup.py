@@ -7,6 +7,7 @@ a state that existed; later votes come back from the public log and the bucket, 
 
 import io
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -145,12 +146,12 @@ def _list_uploads(runs: Path) -> Iterator[Path]:
 
 
 def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
-    """Add the recordings that lie outside the runs, each once, named by its path's number in the list."""
-    for number, path in enumerate(sorted(paths)):
+    """Add the recordings that lie outside the runs, each once, under names that no earlier restore used."""
+    for path in sorted(paths):
         source = Path(runs or "", path)
         if runs is not None and source.resolve().is_relative_to(runs):
             continue
-        name = f"{SOUNDS}/{number:06d}{source.suffix}"
+        name = f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{source.suffix}"
         if _add_file(writer, name, source):
             manifest["sounds"][path] = name
         else:

@@ -23,8 +23,11 @@ from podeval.errors import BadInput
 from podeval.runs.run_folder import UPLOADS
 from podeval.store.files import DiskFull, explain_write_errors, sync_folder
 
-DATABASE, DUMP, SECRET, RUNS, SOUNDS = "database.sqlite", "database.dump", "secret", "runs", "sounds"
-"""Names of three files, the database's by its kind, and two folders in a backup."""
+DATABASE, DUMP, SECRET, RUNS = "database.sqlite", "database.dump", "secret", "runs"
+"""Names of three files, the database's by its kind, and a folder in a backup."""
+
+SOUNDS = "sounds"
+"""Folder in that of the runs for recordings that lie elsewhere."""
 
 MANIFEST = "manifest.json"
 ENDINGS = (".tar", ".tar.gz", ".tgz")
@@ -213,10 +216,13 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
     if manifest["schema"] != 1:
         raise ValueError(f"schema {manifest['schema']} is of another podeval")
     files: dict[str, dict[str, Any]] = manifest["files"]
-    outside = [name for name in (*files, *manifest["sounds"].values()) if not _is_of_backup(name)]
+    outside = [name for name in files if not _is_of_backup(name)]
     if outside:
         raise ValueError(f"{outside[0]!r} points outside it")
-    if not set(manifest["sounds"].values()) <= files.keys() or len(files.keys() & {DATABASE, DUMP}) != 1:
+    if (
+        not set(manifest["sounds"].values()) <= {name for name in files if name.startswith(f"{RUNS}/")}
+        or len(files.keys() & {DATABASE, DUMP}) != 1
+    ):
         raise ValueError("it needs one database, and lists every recording that it names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is no text")
@@ -235,9 +241,9 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
 
 
 def _is_of_backup(name: str) -> bool:
-    """Return whether a backup may have a file of this name: one of ours, or one that stays in one of two folders."""
+    """Return whether a backup may have a file of this name: one of ours, or one that stays in the folder of runs."""
     path = PurePosixPath(name)
-    inside = len(path.parts) > 1 and path.parts[0] in (RUNS, SOUNDS) and ".." not in path.parts
+    inside = len(path.parts) > 1 and path.parts[0] == RUNS and ".." not in path.parts
     return name in (DATABASE, DUMP, SECRET) or (
         inside and str(path) == name and "\x00" not in name and not (len(path.parts) == 2 and NO_RUN.search(path.name))
     )

@@ -88,6 +88,7 @@ def restore(
         try:
             unpacked.mkdir(mode=0o700, parents=True)
             reader.unpack(unpacked)
+            (unpacked / RUNS).mkdir(exist_ok=True)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             if (unpacked / RUNS / UPLOADS).is_dir():
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
@@ -195,8 +196,10 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
     before = Path(manifest["runs"])
 
     def locate(path: str) -> str:
-        if path in manifest["sounds"] or path.startswith(("https://", "http://")):
-            return str(runs / manifest["sounds"][path]) if path in manifest["sounds"] else path
+        if path in manifest["sounds"]:
+            return str(runs / Path(manifest["sounds"][path]).relative_to(RUNS))
+        if path.startswith(("https://", "http://")):
+            return path
         inside = before.is_absolute() and (before / path).is_relative_to(before) and ".." not in Path(path).parts
         return str(runs / (before / path).relative_to(before)) if inside else ""
 
@@ -230,14 +233,12 @@ def _forget_again(session: Session, erasures: list[tuple[str, datetime]]) -> int
 
 def _move_in(unpacked: Path, runs: Path, old: Path, kept: list[Path]) -> None:
     """Move runs and recordings into place, after what they replace into a folder beside them."""
-    moved = sorted((unpacked / RUNS).iterdir()) if (unpacked / RUNS).is_dir() else []
-    for path in [*moved, unpacked / SOUNDS]:
+    for path in sorted((unpacked / RUNS).iterdir()):
         target = runs / path.name
-        if path.exists() and target.exists():
+        if target.exists():
             old.mkdir(exist_ok=True)
             target.rename(old / path.name)
-        if path.exists():
-            path.rename(target)
+        path.rename(target)
     if old.is_dir():
         kept.append(old)
 
