@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -30,9 +29,7 @@ from podeval.listening.designs import read_design
 from podeval.listening.session_results import read_overview
 from podeval.models.chat import ChatAnswer
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.store.copies import read_copies, register
 from podeval.store.database import Database
-from podeval.store.files import append_line
 from podeval.store.tables import ListeningAnswer, ListeningTest
 from podeval.submissions.cleanup import clear
 from podeval.submissions.content_marks import compute_marks, read_taken_down_marks, refuse_taken_down
@@ -298,104 +295,29 @@ def a_listening_test(queue: Queue, run: RunFolder, copied: Path) -> None:
         session.add(row)
 
 
-def test_copies_that_commands_of_ours_made_lose_the_words(
-    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    board, exports = tmp_path / "board", tmp_path / "exports"
-    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
-    plant(run)
-    a_listening_test(queue, run, tmp_path / "played.flac")
-    for form in ("jsonl", "parquet"):
-        command(monkeypatch, "arena", "export", exports, "--comments", "--format", form, "--runs", board)
-    command(monkeypatch, "report", "system", run.path, "--out", tmp_path / "report.html")
-    records = Records(tmp_path / "elsewhere")
-    records.add(exchange("1" * 64, f"A: {TRANSCRIPT}"))
-    records.add(exchange("2" * 64, "somebody else's"))
-    script = tmp_path / "script.json"
-    script.write_text('[{"speaker": "A", "text": "Hello."}]')
-    judged = ("script_quality", script, "--judge", f"records:{tmp_path / 'none'}", "--records", tmp_path / "elsewhere")
-    command(monkeypatch, "measure", *judged)
-    planted = {path.split("/")[0] for path in where_it_is(tmp_path)}
-    assert planted == {"board", "exports", "report.html", "elsewhere"}
-
-    sentences: list[str] = []
-    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
-    build(board)
-    queue.database.close()
-    assert where_it_is(tmp_path) == []
-    assert not (tmp_path / "report.html").exists()
-    assert len((exports / "answers.jsonl").read_text().splitlines()) == 1, "the answer stays without its words"
-    assert [each.key for each in Records(tmp_path / "elsewhere").all_exchanges()] == ["2" * 64]
-    assert sentences == [
-        f"{exports / 'answers.jsonl'}: the words are emptied",
-        f"{exports / 'answers.parquet'}: the words are emptied",
-        f"{tmp_path / 'report.html'} is deleted",
-        f"{tmp_path / 'elsewhere'}: 1 exchanges with a judge are removed",
-        f"{tmp_path / 'played.flac'}, which the test sounds played, is a copy that podeval did not make: delete it",
-    ]
-    sentences.clear()
-    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
-    (report,) = [copy for copy in read_copies([board]) if copy.kind == "report"]
-    assert sentences == [
-        f"{tmp_path / 'report.html'} (report, made on {socket.gethostname()} at {report.made_at}) is not there: where "
-        "it was moved, or lies on that machine, delete it there"
-    ], "said again, it does nothing again"
-
-
 def test_a_listening_test_shows_and_plays_nothing_of_it_and_keeps_its_answers(
     tiny: ModuleType, queue: Queue, tmp_path: Path
 ) -> None:
     board = tmp_path / "board"
     id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
     plant(run)
-    a_listening_test(queue, run, board / "played.flac")
+    a_listening_test(queue, run, tmp_path / "played.flac")
     digest = read_design(read_overview(queue.database, "texts").design.model_dump(mode="json")).digest
-    take_down(queue, id, "ada", board, "stolen", NOW)
+    sentences: list[str] = []
+    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
+    (sentence,) = sentences
+    assert sentence.startswith(f"{tmp_path / 'played.flac'}, which the arena or a listening test played")
     texts = read_overview(queue.database, "texts")
     assert texts.design.items[0].stimuli["aria"].text == "[taken down]"
     assert texts.design.items[0].stimuli["basso"].text == "Hi."
     assert read_overview(queue.database, "sounds").design.recordings == ["/taken-down"]
-    assert not (board / "played.flac").exists()
     with queue.database.reading() as session:
         assert session.get_one(ListeningTest, "texts").digest == digest, "answers are pooled as before"
         assert session.scalars(select(ListeningAnswer.reason)).all() == [""]
 
 
-def test_a_copy_that_cannot_be_cleared_is_named_and_stops_nothing(
-    tiny: ModuleType, queue: Queue, tmp_path: Path
-) -> None:
-    board = tmp_path / "board"
-    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
-    plant(run)
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged/records.jsonl").write_text("no record\n")
-    elsewhere = {"kind": "export", "place": "/there/votes.jsonl", "host": "other", "made_at": "2026", "about": []}
-    append_line(board / "copies.jsonl", elsewhere)
-    register("records", [tmp_path / "damaged"], board)
-    register("dialogues", [tmp_path / "answers.json"], board)
-    (tmp_path / "answers.json").write_text(json.dumps({"turns": [{"answer": TRANSCRIPT}], "id": "a-1"}))
-    sentences: list[str] = []
-    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
-    assert [sentence.partition(" (")[0] for sentence in sentences] == [
-        "/there/votes.jsonl",
-        str(tmp_path / "damaged"),
-        f"{tmp_path / 'answers.json'}: the words are emptied",
-    ]
-    assert "made on other at 2026) is not there" in sentences[0]
-    assert "could not be cleared" in sentences[1]
-    assert json.loads((tmp_path / "answers.json").read_text()) == {"turns": [{"answer": ""}], "id": "a-1"}
-    assert where_it_is(board) == []
-
-
-def test_a_copy_that_cannot_be_listed_is_made_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "copies.jsonl").mkdir()
-    register("report", [tmp_path / "report.html"], tmp_path)
-    assert f"a takedown will not know of the copy in {tmp_path / 'report.html'}" in caplog.text
-
-
-@pytest.mark.parametrize(("where", "name"), [("over the board", "backup.tar.gz"), ("on a new machine", "backup.tar")])
 def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
-    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board, backups = tmp_path / "board", tmp_path / "backups"
     id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
@@ -404,22 +326,16 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
     a_listening_test(queue, run, board / "played.flac")
     build(board)
     backups.mkdir()
-    assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
-    sentences: list[str] = []
-    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
-    assert [sentence.partition(":")[0] for sentence in sentences] == [f"{backups / name} is a backup and may hold it"]
+    assert command(monkeypatch, "backup", backups / "backup.tar.gz", "--runs", board) == 0
+    take_down(queue, id, "ada", board, "stolen", NOW)
     queue.database.close()
 
-    restored = board
-    if where == "on a new machine":
-        restored = tmp_path / "restored"
-        shutil.rmtree(board)
-    assert command(monkeypatch, "restore", backups / name, "--runs", restored, "--force") == 0
+    assert command(monkeypatch, "restore", backups / "backup.tar.gz", "--runs", board, "--force") == 0
     kept = [path for path in where_it_is(tmp_path) if not path.startswith("backups/")]
     assert kept == []
-    assert not list(restored.rglob("*singer*/**/*.flac")) + list(restored.rglob("played.flac"))
-    assert len(list((restored / "ten/demo/other/outputs").glob("*.flac"))) == 10, "the rest is as it was"
-    with Database(restored / "podeval.db") as database:
+    assert not list(board.rglob("*singer*/**/*.flac")) + list(board.rglob("played.flac"))
+    assert len(list((board / "ten/demo/other/outputs").glob("*.flac"))) == 10, "the rest is as it was"
+    with Database(board / "podeval.db") as database:
         again = Queue(database)
         assert (again.get(id).state, again.get(other).state) == ("withdrawn", "published")
         assert len(read_taken_down_marks(database)) == 10
@@ -438,7 +354,6 @@ def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
     command(monkeypatch, "backup", tmp_path / "backup.tar", "--runs", board)
     queue.database.close()
     assert command(monkeypatch, "restore", tmp_path / "backup.tar", "--runs", board, "--force") == 0
-    assert [copy.kind for copy in read_copies([board])] == ["backup"], "the list outlives a restore of what is older"
     (replaced,) = board.glob(".before-restore-*")
     assert where_it_is(replaced)
     sentences: list[str] = []

@@ -21,11 +21,10 @@ from podeval.submissions import uploads as uploads_module
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
-from podeval.submissions.restoring import RestoredTakedowns
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.source_files import fetch
-from podeval.submissions.takedown import take_down
+from podeval.submissions.takedown import RestoredTakedowns, take_down
 from podeval.submissions.uploads import Uploads
 
 ALICE = Submitter("alice")
@@ -275,7 +274,7 @@ def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_a
         assert there.clear(again) == []
 
     take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
-    takedowns = RestoredTakedowns(tmp_path / "backup.tar", tmp_path / "podeval.db")
+    takedowns = RestoredTakedowns(tmp_path / "podeval.db")
     restore(tmp_path / "backup.tar", elsewhere / "podeval.db", elsewhere, force=True, settle=takedowns.repeat)
     assert files_in(Uploads(elsewhere)) == [waiting.token, f"{waiting.token}.json"]
     assert list(elsewhere.rglob(upload.token)) != [], "what a restore replaces is kept beside it"

@@ -1,6 +1,8 @@
 """A backup of both kinds of database, made while votes come in, and what is refused."""
 
 import contextlib
+import hashlib
+import io
 import json
 import os
 import resource
@@ -20,12 +22,13 @@ from sqlalchemy import inspect, select
 from podeval.errors import BadInput, StoreUnusable
 from podeval.metrics.score import Score
 from podeval.operations import backup as backups
-from podeval.operations import backup_database
+from podeval.operations.postgresql_dump import list_tables
 from podeval.operations.restore import restore
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database, find_damage
 from podeval.store.files import DiskFull
-from podeval.store.tables import ArenaItem, ArenaOutput, TableBase, Vote
+from podeval.store.submission_tables import SubmissionRow
+from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, Vote
 
 Make = Callable[..., Any]
 PLAN = RunPlan(
@@ -49,10 +52,23 @@ def votes(place: str | Path) -> set[str]:
         return set(session.scalars(select(Vote.id)))
 
 
+def put_recordings_into(runs: Path, small: Any) -> None:
+    """Name recordings in the folder of runs, from where they are played after a restore as well."""
+    with small.database.writing() as session:
+        for output in session.scalars(select(ArenaOutput)):
+            output.audio = str(runs / output.audio.lstrip("/"))
+
+
 def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables, without the paths of recordings, which change with the place."""
     with Database(place) as database, database.engine.connect() as there:
         return {
-            table.name: [tuple(row) for row in there.execute(select(table).order_by(*table.primary_key))]
+            table.name: [
+                tuple(row)
+                for row in there.execute(
+                    select(*(column for column in table.c if column.name != "audio")).order_by(*table.primary_key)
+                )
+            ]
             for table in TableBase.metadata.sorted_tables
         }
 
@@ -60,7 +76,7 @@ def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
 def test_every_table_of_the_migrations_is_backed_up(database_place: str) -> None:
     with Database(database_place) as database:
         there = set(inspect(database.engine).get_table_names()) - {"alembic_version"}
-    assert there == {table.name for table in backup_database.list_tables()}
+    assert there == {table.name for table in list_tables()}
 
 
 @pytest.mark.parametrize("name", ["backup.tar", "backup.tar.gz", "backup.tgz"])
@@ -92,48 +108,57 @@ def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     assert not [path for path in restored.iterdir() if path.name.startswith(".restoring")]
 
 
-@pytest.mark.parametrize(
-    ("database_place", "to"),
-    [
-        ("sqlite", "postgresql"),
-        ("postgresql", "sqlite"),
-        pytest.param("sqlite", "sqlite", marks=pytest.mark.long),
-        pytest.param("postgresql", "postgresql", marks=pytest.mark.long),
-    ],
-    indirect=["database_place"],
-)
-def test_a_backup_goes_back_into_either_kind_of_database(
-    small_arena: Make, database_place: str, postgresql: str, tmp_path: Path, to: str
+@pytest.fixture
+def server_place(postgresql: str) -> str:
+    """Another empty place on the server."""
+    import psycopg
+
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as server:
+        name = f"restored_{os.urandom(6).hex()}"
+        server.execute(f"CREATE SCHEMA {name}")
+    return f"{postgresql}/postgres?options=-csearch_path%3D{name}"
+
+
+@pytest.mark.parametrize("database_place", ["sqlite", "postgresql"], indirect=True)
+def test_either_kind_of_database_goes_back_into_a_server(
+    small_arena: Make, database_place: str, server_place: str, tmp_path: Path
 ) -> None:
     small = small_arena(systems=6, gold_share=0.5, gold_after=2)
     for _ in range(14):
-        small.vote("somebody", comment="it is 100% real — 理由,\tand\\N is \r\n no\\tnull\b\x0b")
+        small.vote(small.arena.voter("hf:somebody"), comment="it is 100% real — 理由,\tand\\N is \r\n no\\tnull\b\x0b")
     small.arena.exclude("ballot-000002", "a test", "ada")
-    made = backups.make_backup(tmp_path / "backup.tar", database_place, None)
-    assert backups.verify(tmp_path / "backup.tar") == made
-    place = str(tmp_path / "new.db")
-    if to == "postgresql":
-        import psycopg
-
-        with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as server:
-            name = f"restored_{os.urandom(6).hex()}"
-            server.execute(f"CREATE SCHEMA {name}")
-        place = f"{postgresql}/postgres?options=-csearch_path%3D{name}"
-    done = restore(tmp_path / "backup.tar", place, tmp_path / "runs")
-    assert everything(place) == everything(database_place)
+    runs, backup = tmp_path / "runs", tmp_path / "backup.tar"
+    runs.mkdir()
+    put_recordings_into(runs, small)
+    made = backups.make_backup(backup, database_place, runs)
+    assert backups.verify(backup) == made
+    done = restore(backup, server_place, runs)
+    assert everything(server_place) == everything(database_place)
     assert done.rows["votes"] == 14
-    again = small_arena(place, systems=6)
+    again = small_arena(server_place, systems=0)
     again.clock.on(86_400)
     assert again.vote("another", id="after-the-restore").number == 15, "numbers go on"
     with pytest.raises(BadInput, match="--force"):
-        restore(tmp_path / "backup.tar", place, tmp_path / "runs")
+        restore(backup, server_place, runs)
+    again.arena.erase("hf:somebody")
     again.close()
-    restore(tmp_path / "backup.tar", place, tmp_path / "runs", force=True)
-    assert everything(place) == everything(database_place)
+    assert restore(backup, server_place, runs, force=True).forgotten == 1
+    assert votes(server_place) == set(), "who asked to be forgotten since stays forgotten"
+    with Database(server_place) as database:
+        assert not [name for name in inspect(database.engine).get_schema_names() if name.startswith("podeval_")]
+
+
+@pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
+def test_a_server_does_not_go_back_into_a_file(small_arena: Make, database_place: str, tmp_path: Path) -> None:
+    small_arena()
+    backups.make_backup(tmp_path / "backup.tar", database_place, None)
+    with pytest.raises(BadInput, match="backup of PostgreSQL; name a server"):
+        restore(tmp_path / "backup.tar", tmp_path / "new.db", tmp_path / "runs")
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
-    small_arena: Make, database_place: str, tmp_path: Path
+    small_arena: Make, database_place: str, server_place: str, tmp_path: Path
 ) -> None:
     small = small_arena(systems=12, items=4, most_an_hour=10_000, gold_share=0.0)
     for number in range(5):
@@ -160,8 +185,9 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
         stop.set()
         voter.join()
     for number in range(3):
-        restore(tmp_path / f"backup{number}.tar", tmp_path / f"{number}.db", tmp_path / f"runs{number}")
-        kept = votes(tmp_path / f"{number}.db")
+        restored = tmp_path / f"{number}.db" if database_place.endswith(".db") else server_place
+        restore(tmp_path / f"backup{number}.tar", restored, tmp_path / f"runs{number}", force=True)
+        kept = votes(restored)
         assert acknowledged <= kept, "what was acknowledged before the backup is in it"
         assert kept <= before | set(told)
     assert votes(database_place) == before | set(told), "and none was kept from voting"
@@ -230,6 +256,13 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
         paths = {Path(output.audio) for output in session.scalars(select(ArenaOutput))}
     assert {path.read_bytes()[:4] for path in paths} == {b"fLaC", b"RIFF"}
     assert all(path.is_relative_to(there) for path in paths)
+    outside.parent.mkdir()
+    outside.write_bytes(b"RIFF of another folder")
+    with Database(there / "podeval.db") as database, database.writing() as session:
+        session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(outside)}]
+    backups.make_backup(tmp_path / "again.tar", there / "podeval.db", there)
+    restore(tmp_path / "again.tar", there / "podeval.db", there, force=True)
+    assert len(list((there / "sounds").iterdir())) == 2, "a second restore keeps those of the first"
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -249,8 +282,8 @@ def test_a_backup_without_recordings_says_so_and_holds_the_rest(
 def pack(folder: Path, path: Path) -> None:
     """Make a file of tar of what is in a folder."""
     with tarfile.open(path, "w") as archive:
-        for entry in sorted(folder.iterdir()):
-            archive.add(entry, entry.name)
+        for entry in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.add(entry, entry.relative_to(folder))
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -267,7 +300,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
             with pytest.raises(BadInput, match=says):
                 attempt(path)
         assert not (tmp_path / "new.db").exists()
-        assert not (tmp_path / "new-runs").exists()
+        assert not list((tmp_path / "new-runs").glob("*"))
 
     content = whole.read_bytes()
     (tmp_path / "cut.tar").write_bytes(content[: len(content) // 3])
@@ -282,7 +315,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     manifest["files"]["../../escaped"] = next(iter(manifest["files"].values()))
     for number, (change, says) in enumerate((
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"lacks .*i1\.flac"),
-        (lambda place: (place / "more").write_text("x"), "holds more"),
+        (lambda place: (place / "more").write_text("x"), "holds more, which its manifest does not name"),
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite has changed"),
         (lambda place: (place / "manifest.json").unlink(), "not a complete backup"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
@@ -292,23 +325,120 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
         change(copy)
         pack(copy, tmp_path / f"changed{number}.tar")
         refused(tmp_path / f"changed{number}.tar", says)
-    refused(unpacked, r"is a folder, and a backup is one file.*tar -cf \.\./unpacked\.tar")
+    refused(unpacked, "there is no backup")
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-def test_a_backup_of_postgresql_that_a_former_version_made_of_rows_is_still_read(
+@pytest.mark.parametrize(
+    ("hostile", "says"),
+    [
+        ({"name": "../../escaped"}, "points outside"),
+        ({"name": "/tmp/escaped"}, "points outside"),
+        ({"name": "runs/../../escaped"}, "points outside"),
+        ({"name": "runs/podeval.db"}, "points outside"),
+        ({"name": "etc/passwd"}, "points outside"),
+        ({"name": "runs/x", "type": tarfile.SYMTYPE, "linkname": "/etc"}, "links, devices"),
+        ({"name": "runs/x", "type": tarfile.LNKTYPE, "linkname": "database.sqlite"}, "links, devices"),
+        ({"name": "runs/x", "type": tarfile.CHRTYPE}, "links, devices"),
+        ({"name": "runs/x", "type": tarfile.FIFOTYPE}, "links, devices"),
+        ({"name": "database.sqlite"}, "a name twice"),
+        ({"name": "runs/x", "size": 1 << 60}, "use another|the disk is full"),
+    ],
+)
+def test_a_backup_that_names_anything_outside_is_refused(
+    small_arena: Make, database_place: str, tmp_path: Path, hostile: dict[str, Any], says: str
+) -> None:
+    small_arena()
+    a_run(tmp_path / "runs")
+    backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "runs")
+    member = tarfile.TarInfo()
+    for key, value in hostile.items():
+        setattr(member, key, value)
+    with tarfile.open(tmp_path / "backup.tar") as whole, tarfile.open(tmp_path / "hostile.tar", "w") as changed:
+        for entry in whole.getmembers():
+            content = whole.extractfile(entry).read()  # type: ignore[union-attr]
+            if entry.name == "manifest.json":
+                manifest = json.loads(content)
+                manifest["files"].setdefault(member.name, {"bytes": 0, "sha256": "0"})
+                content = json.dumps(manifest).encode()
+                entry.size = len(content)
+            changed.addfile(entry, io.BytesIO(content))
+        changed.addfile(member)
+    folder = set(tmp_path.iterdir())
+    with pytest.raises((BadInput, DiskFull), match=says):
+        restore(tmp_path / "hostile.tar", tmp_path / "new.db", tmp_path / "runs", force=True)
+    assert set(tmp_path.iterdir()) == folder
+
+
+def rewrite(backup: Path, target: Path, sql: str, **fields: Any) -> None:
+    """Make a backup as someone makes one who wants it to be restored: its sums are right."""
+    unpacked = target.with_suffix("")
+    shutil.unpack_archive(backup, unpacked)
+    with contextlib.closing(sqlite3.connect(unpacked / "database.sqlite")) as opened, opened:
+        opened.executescript(sql)
+    manifest = json.loads((unpacked / "manifest.json").read_text()) | fields
+    content = (unpacked / "database.sqlite").read_bytes()
+    manifest["files"]["database.sqlite"] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (unpacked / "manifest.json").write_text(json.dumps(manifest))
+    pack(unpacked, target)
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_no_row_of_a_restored_database_names_a_file_outside(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
-    small_arena().vote("alice", id="of-alice-1")
+    small = small_arena(systems=2, items=1)
+    design = {"items": [{"stimuli": {"a": {"audio": "/etc/hostname"}, "b": {"audio": "../../x.wav"}}}]}
+    with small.database.writing() as session:
+        first, second = session.scalars(select(ArenaOutput))
+        first.audio, second.audio = "/etc/hostname", "/old/runs/../../etc/hostname"
+        session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": "/etc/hostname"}]
+        session.add(
+            ListeningTest(id="t", name="t", kind="mushra", design=design, digest="t", created_at=small.clock.now)
+        )
+        moment = {"not_before": small.clock.now, "submitted_at": small.clock.now, "state_at": small.clock.now}
+        session.add(
+            SubmissionRow(
+                id="s", number=1, owner="o", system="s", kind="outputs", digest="d", document={}, place="/etc",
+                state="queued", **moment,
+            )
+        )  # fmt: skip
+    backups.make_backup(tmp_path / "backup.tar", database_place, None, with_audio=False)
+    rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", "", runs="/old/runs")
+    there = tmp_path / "there"
+    restore(tmp_path / "hostile.tar", there / "podeval.db", there)
+    with Database(there / "podeval.db") as database, database.reading() as session:
+        assert {output.audio for output in session.scalars(select(ArenaOutput))} == {""}
+        documents = json.dumps([session.get_one(ArenaItem, "i0").turns, session.get_one(ListeningTest, "t").design])
+        assert documents.count(f'"audio": "{there.resolve()}/sounds/absent"') == 3
+        assert session.get_one(SubmissionRow, "s").place == ""
+    rewrite(tmp_path / "backup.tar", tmp_path / "sounds.tar", "", sounds={"/etc/hostname": "../../../../x.wav"})
+    with pytest.raises(BadInput, match="lists every recording that it names"):
+        restore(tmp_path / "sounds.tar", there / "podeval.db", there, force=True)
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON votes BEGIN DELETE FROM votes WHERE id <> new.id; END",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TABLE more (id INTEGER)",
+        "ALTER TABLE votes ADD COLUMN more TEXT",
+        "DROP INDEX ix_submissions_owner",
+    ],
+)
+def test_a_database_with_other_than_the_tables_of_its_version_is_refused(
+    small_arena: Make, database_place: str, tmp_path: Path, sql: str
+) -> None:
+    small_arena()
     backups.make_backup(tmp_path / "backup.tar", database_place, None)
-    shutil.unpack_archive(tmp_path / "backup.tar", tmp_path / "unpacked")
-    manifest = json.loads((tmp_path / "unpacked" / "manifest.json").read_text())
-    del manifest["revision"]
-    (tmp_path / "unpacked" / "manifest.json").write_text(json.dumps(manifest | {"kind": "postgresql", "schema": 1}))
-    pack(tmp_path / "unpacked", tmp_path / "former.tar")
-    assert backups.verify(tmp_path / "former.tar").database == "postgresql"
-    restore(tmp_path / "former.tar", tmp_path / "new.db", tmp_path / "runs")
-    assert votes(tmp_path / "new.db") == {"of-alice-1"}
+    rewrite(tmp_path / "backup.tar", tmp_path / "same.tar", "ANALYZE")
+    restore(tmp_path / "same.tar", tmp_path / "same.db", tmp_path / "runs")
+    rewrite(tmp_path / "backup.tar", tmp_path / "hostile.tar", sql)
+    with pytest.raises(StoreUnusable, match="differs from what its version has"):
+        restore(tmp_path / "hostile.tar", tmp_path / "new.db", tmp_path / "runs")
+    assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)

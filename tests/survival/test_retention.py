@@ -62,14 +62,14 @@ def runs(tmp_path: Path) -> Path:
 
 def test_the_oldest_finished_runs_lose_their_audio_until_the_rest_fits(runs: Path) -> None:
     folders = {name: RunFolder(runs, "real_pod", "tiny", name) for name in ("old", "middle", "new", "unmeasured")}
-    whole = retention.look(runs, 10**9)
-    assert (whole.removals, whole.short) == ([], 0)
+    whole = retention.keep_to_budget(runs, 10**9)
+    assert (whole.removed, whole.freed) == ({}, 0)
     one = whole.bytes // 4
-    found = retention.look(runs, 3 * one - 10)
-    assert [removal.run.path.name for removal in found.removals] == ["old", "middle"], "as much as is needed"
+    found = retention.keep_to_budget(runs, 3 * one - 10, dry_run=True)
+    assert list(found.removed) == ["real_pod/tiny/old", "real_pod/tiny/middle"], "as much as is needed"
     assert all(len(recordings(folder)) == 4 for folder in folders.values()), "looking changes nothing"
     before = {path: path.read_bytes() for path in runs.rglob("*.json") if path.parent.name != "outputs"}
-    assert retention.remove(found, runs, now=NOW) == found.freed
+    assert retention.keep_to_budget(runs, 3 * one - 10, now=NOW) == found
     assert {name: len(recordings(folder)) for name, folder in folders.items()} == {
         "old": 0, "middle": 0, "new": 4, "unmeasured": 4,
     }  # fmt: skip
@@ -81,18 +81,17 @@ def test_the_oldest_finished_runs_lose_their_audio_until_the_rest_fits(runs: Pat
     assert [(line["run"], line["items"]) for line in log] == [
         (f"real_pod/tiny/{name}", ["i0", "i1", "i2", "i3"]) for name in ("old", "middle")
     ]
-    assert retention.look(runs, 3 * one - 10).removals == []
+    assert retention.keep_to_budget(runs, 3 * one - 10).removed == {}
 
 
 def test_what_is_not_finished_or_set_aside_is_treated_as_what_it_is(runs: Path) -> None:
     aside = runs / ".superseded" / "real_pod" / "tiny" / "old" / "1"
     aside.parent.mkdir(parents=True)
     (runs / "real_pod" / "tiny" / "new").rename(aside)
-    found = retention.look(runs, 0)
-    assert found.removals[0].run.path == aside, "what the board does not show goes first"
+    found = retention.keep_to_budget(runs, 0)
+    assert next(iter(found.removed)) == aside.relative_to(runs).as_posix(), "what the board does not show goes first"
     assert found.kept == {"real_pod/tiny/unmeasured": "it is not finished"}
-    assert found.short > 0
-    assert "still needed" in retention.describe_shortage(found)
+    assert "still needed" in found.describe()
 
 
 def test_what_battles_and_open_listening_tests_play_stays(database: Database, runs: Path) -> None:
@@ -113,8 +112,7 @@ def test_what_battles_and_open_listening_tests_play_stays(database: Database, ru
                     id=name, name=name, kind="mushra", design=design, digest=name, created_at=NOW, closed_at=closed
                 )
             )
-    found = retention.look(runs, 0, retention.find_needed(database, runs, NOW))
-    retention.remove(found, runs, now=NOW)
+    found = retention.keep_to_budget(runs, 0, retention.find_needed(database, runs, NOW), now=NOW)
     assert sorted(path.stem for path in old.glob("*.flac")) == ["i0", "i3"]
     assert sorted(path.stem for path in middle.glob("*.flac")) == ["i0"]
     assert "battles or listening tests" in found.kept["real_pod/tiny/old"]
@@ -144,7 +142,7 @@ def test_audio_that_was_removed_is_neither_made_again_nor_measured_and_says_so(r
     from podeval.runs.measure import Task, measure_item
 
     folder = RunFolder(runs, "real_pod", "tiny", "old")
-    retention.remove(retention.look(runs, 0), runs, now=NOW)
+    retention.keep_to_budget(runs, 0, now=NOW)
     output = folder.output("i1")
     assert output is not None, "so a run does not make it again"
     asked = Asked(id="i1", topic="t", category="c", language="en", voices=1)
@@ -168,9 +166,9 @@ def test_a_kill_between_saying_and_removing_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", killed)
         with pytest.raises(Killed):
-            retention.remove(retention.look(runs, 0), runs, now=NOW)
+            retention.keep_to_budget(runs, 0, now=NOW)
     assert len(recordings(folder)) == 4
-    retention.remove(retention.look(runs, 0), runs)
+    retention.keep_to_budget(runs, 0)
     assert recordings(folder) == []
     output = folder.output("i0")
     assert output is not None
@@ -180,7 +178,7 @@ def test_a_kill_between_saying_and_removing_is_finished_by_the_next(
 def test_a_run_that_somebody_writes_to_is_left_alone(runs: Path) -> None:
     folder = RunFolder(runs, "real_pod", "tiny", "old")
     with lock_folder(folder.path):
-        retention.remove(retention.look(runs, 0), runs)
+        retention.keep_to_budget(runs, 0)
     assert len(recordings(folder)) == 4
 
 
@@ -190,7 +188,7 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
         shutil.copy(folder.outputs / "i0.flac", folder.outputs / f"d-{number}.flac")
     answers = tuple(OutputAnswer(audio=f"d-{number}.flac", words="well") for number in range(2))
     folder.write_output(Output(item="d", answers=answers))
-    retention.remove(retention.look(runs, 0), runs, now=NOW)
+    retention.keep_to_budget(runs, 0, now=NOW)
     assert recordings(folder) == []
     output = folder.output("d")
     assert output is not None

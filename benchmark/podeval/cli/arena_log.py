@@ -66,11 +66,7 @@ def export(
     Example: podeval arena export ./votes
     """
     from podeval.arena.export import export as write
-    from podeval.store.copies import find_list_folder, register
 
-    if comments:
-        files = [folder / f"{name}.parquet" for name in ("votes", "answers")]
-        register("export", files, find_list_folder(resolve_database(database, runs), runs))
     with open_arena(database, runs) as opened:
         counts = write(opened.database, folder, comments=comments)
     print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))

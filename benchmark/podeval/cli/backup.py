@@ -11,7 +11,7 @@ from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.operations.backup import Backup
+    from podeval.operations.backup_archive import Backup
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
@@ -37,7 +37,6 @@ def backup(
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.operations import backup as backups
-    from podeval.store.copies import find_list_folder, register
 
     if verify:
         made_backup = backups.verify(target)
@@ -47,7 +46,6 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    register("backup", [target], find_list_folder(resolve_database(database, runs), runs))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
         say(f"a recording of the arena is not there any more and so not in the backup: {path}")
@@ -70,27 +68,25 @@ def restore(
 ) -> None:
     """Restore a backup after checking it; an older one is upgraded to this version.
 
-    Stop the site and the workers first. SQLite can be restored to PostgreSQL, and the other way round.
+    Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
+    machine; there is no way back.
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.leaderboard.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.store.copies import find_list_folder, keep_lines, read_list
-    from podeval.submissions.restoring import RestoredTakedowns
+    from podeval.submissions.takedown import RestoredTakedowns
 
     target = resolve_database(database, runs)
-    takedowns = RestoredTakedowns(source, target)
-    copies_listed = read_list(find_list_folder(target, runs))
+    takedowns = RestoredTakedowns(target)
     done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
-    keep_lines(copies_listed, find_list_folder(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     if takedowns.submissions:
         build(runs)
-        say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
+        say(f"left out, as it was taken down: what {', '.join(dict.fromkeys(takedowns.submissions))} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
     if lost := _why_lost(resolve_database(database, runs)):
@@ -121,7 +117,7 @@ def retention(
 
     Example: podeval retention --budget 200 --dry-run
     """
-    from podeval.operations.retention import describe_shortage, find_needed, look, remove
+    from podeval.operations.retention import find_needed, keep_to_budget
     from podeval.store.database import Database as Opened
 
     if gigabytes is None:
@@ -133,21 +129,16 @@ def retention(
     if is_there(location):
         with Opened(location) as opened:
             needed = find_needed(opened, runs)
-    plan = look(runs, int(gigabytes * 2**30), needed)
-    freed = 0 if dry_run else remove(plan, runs)
-    lost = {removal.run.path.relative_to(runs).as_posix(): removal for removal in plan.removals}
+    done = keep_to_budget(runs, int(gigabytes * 2**30), needed, dry_run=dry_run)
     if as_json:
-        rows = [{"run": name, "items": len(r.files), "bytes": r.bytes, "made": r.made_at} for name, r in lost.items()]
-        summary = {"budget": plan.budget, "there": plan.bytes, "freed": freed, "short": plan.short, "kept": plan.kept}
-        emit({**summary, "removed" if not dry_run else "would_remove": rows})
+        emit(asdict(done) | {"dry_run": dry_run})
         return
-    verb = "would lose" if dry_run else "lost"
-    print(f"recordings take {plan.bytes / 2**30:.2f} GB")
-    for name, removal in lost.items():
-        print(f"{name} {verb} the recordings of {len(removal.files)} items, {removal.bytes / 2**20:.1f} MB")
-    for name, reason in plan.kept.items():
+    print(f"recordings take {done.bytes / 2**30:.2f} GB")
+    for name, items in done.removed.items():
+        print(f"{name} {'would lose' if dry_run else 'lost'} the recordings of {len(items)} items")
+    for name, reason in done.kept.items():
         print(f"{name} keeps recordings: {reason}")
-    print(describe_shortage(plan) if not dry_run or not lost else f"then {describe_shortage(plan)}")
+    print(f"{'then ' if dry_run and done.removed else ''}{done.describe()}")
 
 
 def _why_lost(database: str) -> str:

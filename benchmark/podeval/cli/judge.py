@@ -52,7 +52,6 @@ def dialogues(
     from podeval.datasets.mtalk_answers import read_answers
     from podeval.datasets.mtalk_turns import Taxonomy
     from podeval.hub_sources import locate_hub_source
-    from podeval.store.copies import register
 
     read = read_answers(answers)
     scenarios = Taxonomy(locate_hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
@@ -79,7 +78,6 @@ def dialogues(
     to.mkdir(parents=True, exist_ok=True)
     for (name, model), content in documents.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
-        register("dialogues", [path], None)
         path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     for sentence in read.missing:
@@ -102,7 +100,6 @@ def rubrics(
     """
     from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.rubric_writing import WRITE, ReviewFile, save_review, write_criteria
-    from podeval.store.copies import register
 
     _require_absent(to)
     unique = {one.id: one for one in _dialogues(files)}.values()
@@ -110,7 +107,6 @@ def rubrics(
     asks = JudgeUse(prompts=lambda _: (WRITE,))
     outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
     if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
-        register("review", [to], None)
         save_review(ReviewFile(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
     _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], outcomes, to)
 
@@ -124,7 +120,6 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     from podeval.metrics.checklists import DERIVE
     from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.rubric_writing import ReviewFile, save_review, write_checklist
-    from podeval.store.copies import register
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
 
@@ -133,7 +128,6 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     asks = JudgeUse(prompts=lambda _: (DERIVE,))
     outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, name, records)
     if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
-        register("review", [to], None)
         save_review(ReviewFile(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
     _end([request for request, _ in requests], outcomes, to)
 
@@ -149,7 +143,6 @@ def apply(
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
     from podeval.metrics.rubric_writing import load_review
-    from podeval.store.copies import register
     from podeval.text.text_file import read_text
 
     decided = load_review(review)
@@ -176,7 +169,6 @@ def apply(
                 data["turn_criteria"] = written
         writings.append((to / f"{path.stem}.json", data))
     to.mkdir(parents=True, exist_ok=True)
-    register("dialogues", [path for path, _ in writings], None)
     for path, data in writings:
         path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
@@ -287,10 +279,7 @@ def _ask(
     from podeval.cli.progress_bar import show_progress
     from podeval.judges.rounds import hold
     from podeval.metrics.judge_use import JudgeConfig
-    from podeval.store.copies import register
 
-    if records:
-        register("records", [records], None)
     judging = JudgeConfig(name, records).judging(asks, {})
     if judging is None:
         raise BadInput("choose a judge with --judge")

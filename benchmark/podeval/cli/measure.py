@@ -131,10 +131,6 @@ def measure(
     if metric.asks is None and (judge or records):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
-    if records:
-        from podeval.store.copies import register
-
-        register("records", [records], None)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
     items = read_inputs_from_files(metric, files, reference or [], text or [], request or [], **options)

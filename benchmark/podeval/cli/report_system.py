@@ -27,10 +27,7 @@ def system(
     from podeval.leaderboard.report_page import render_reports
     from podeval.leaderboard.report_runs import report_runs
     from podeval.reports.page import write_page
-    from podeval.store.copies import register
 
     text = render_reports(report_runs(folders, profile), language)
-    runs = [folder.resolve() for folder in folders]
-    register("report", [out], runs[0].parents[2], ["/".join(run.parts[-3:]) for run in runs])
     write_page(text, out)
     print(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained", file=sys.stderr)

@@ -136,7 +136,6 @@ def run(
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest
-    from podeval.store.copies import register
 
     own = OwnOptions(outputs, python, server, model, tuple(voice or ()), stream, requests_per_minute, timeout)
     own.require_one(system)
@@ -145,8 +144,6 @@ def run(
     track = track or part.tracks[0]
     if metrics:
         chosen = keep_metrics(chosen, [metric.strip() for metric in metrics.split(",")], track)
-    if records:
-        register("records", [records], out)
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
     plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench)
     if own.is_own:

@@ -7,10 +7,9 @@ a state that existed; later votes come back from the public log and the bucket, 
 
 import io
 import os
-import re
+import secrets
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -18,40 +17,27 @@ from typing import Any
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.operations.backup_database import copy_database, count_rows
-from podeval.operations.backup_files import BackupReader, BackupWriter
-from podeval.operations.postgresql_dump import count_dumped_rows
+from podeval.operations.backup_archive import (
+    DATABASE,
+    DUMP,
+    NO_RUN,
+    RUNS,
+    SECRET,
+    SOUNDS,
+    Backup,
+    BackupReader,
+    BackupWriter,
+    write_backup,
+)
+from podeval.operations.backup_database import copy_sqlite, count_rows, list_sounds
+from podeval.operations.postgresql_dump import count_dumped_rows, dump
 from podeval.runs.run_folder import SUPERSEDED, UPLOADS
-from podeval.store.database import parse_address
+from podeval.store.database import Database, parse_address
+from podeval.store.files import find_end_of_last_line
 from podeval.store.secret import read_secret
-
-DATABASE, DUMP, SECRET, RUNS, SOUNDS = "database.sqlite", "database.dump", "secret", "runs", "sounds"
-"""Names of three files, the database's by its kind, and two folders in a backup."""
+from podeval.version import __version__
 
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
-_NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
-"""Databases and secrets that lie with the runs: what is to be backed up of them is backed up by itself."""
-
-
-@dataclass(frozen=True)
-class Backup:
-    """The contents of a backup."""
-
-    made_at: str
-    database: str
-    """Kind of the original database, `sqlite` or `postgresql`."""
-    rows: dict[str, int]
-    runs: int
-    uploads: int
-    """Uploads of recordings, submitted or not."""
-    files: int
-    bytes: int
-    secret: bool
-    """Whether the service's secret is in it."""
-    audio: bool
-    """Whether recordings are in it."""
-    absent: list[str] = field(default_factory=list)
-    """Recordings of the arena that were not where the database says."""
 
 
 def make_backup(
@@ -76,81 +62,61 @@ def make_backup(
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    secret = read_secret(parse_address(database)) if with_secret else None
+    if not target.absolute().parent.is_dir():
+        raise BadInput(f"there is no folder {target.absolute().parent}; make it first")
+    runs = runs.resolve() if runs else None
+    url = parse_address(database)
+    name = DATABASE if url.get_backend_name() == "sqlite" else DUMP
+    secret = read_secret(url) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_find_parent(target)) as folder:
-        name = DATABASE if parse_address(database).get_backend_name() == "sqlite" else DUMP
+    with write_backup(target) as writer, tempfile.TemporaryDirectory(dir=target.absolute().parent) as folder:
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        copied = copy_database(database, Path(folder) / name)
+        copy = Path(folder) / name
+        if name == DATABASE:
+            copy_sqlite(Path(str(url.database)), copy)
+            rows, sounds = count_rows(copy), list_sounds(f"sqlite:///{copy}")
+        else:
+            with Database(database, migrate=False) as opened:
+                dump(opened, copy)
+                # Listed afterwards: what came meanwhile is one recording too many, and none is missing.
+                rows, sounds = count_dumped_rows(copy), list_sounds(opened.url)
         manifest: dict[str, Any] = {
-            # What is dumped, a former podeval cannot read.
-            "schema": 2 if name == DUMP else 1,
-            "made_at": made_at, "podeval": _version(), "kind": copied.kind, "rows": copied.rows, "audio": with_audio,
-            "runs": str(runs.resolve()) if runs else "", "sounds": {}, "absent": [], "revision": copied.revision,
+            "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(), "rows": rows,
+            "audio": with_audio, "runs": str(runs or ""), "sounds": {}, "absent": [],
         }  # fmt: skip
-        _add_file(writer, name, Path(folder) / name)
+        _add_file(writer, name, copy)
         if secret is not None:
             writer.add(SECRET, io.BytesIO(secret), len(secret))
         if runs is not None:
-            uploads = _list_uploads(runs.resolve()) if with_audio else ()
-            for path in chain(_list_files(runs.resolve(), with_audio), uploads):
-                _add_file(writer, f"{RUNS}/{path.relative_to(runs.resolve()).as_posix()}", path)
+            for path in chain(_list_files(runs, with_audio), _list_uploads(runs) if with_audio else ()):
+                _add_file(writer, f"{RUNS}/{path.relative_to(runs).as_posix()}", path)
         if with_audio:
-            _add_sounds(writer, manifest, copied.sounds, runs.resolve() if runs else None)
+            _add_sounds(writer, manifest, sounds, runs)
         writer.finish(manifest)
-    return verify(target, thoroughly=False)
+    with BackupReader(target) as reader:
+        return reader.contents
 
 
-def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
+def verify(backup_path: Path) -> Backup:
     """Compare every file of a backup with its manifest and check its database; return its contents.
-
-    Args:
-        backup_path: path of the backup.
-        thoroughly: if not set, only the manifest is read.
 
     Raises:
         BadInput: it is not a backup, or differs from what was backed up; the message names the file. Or it holds a dump
             of PostgreSQL, and `pg_restore` is not there.
         StoreUnusable: its database is damaged.
     """
-    with BackupReader(backup_path) as reader:
-        backup = read_contents(reader)
-        if thoroughly:
-            reader.check()
-            with tempfile.TemporaryDirectory(dir=_find_parent(backup_path)) as folder:
-                name = DUMP if DUMP in reader.manifest["files"] else DATABASE
-                reader.unpack(name, Path(folder) / name)
-                if (count_dumped_rows if name == DUMP else count_rows)(Path(folder) / name) != backup.rows:
-                    raise BadInput(
-                        f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
-                    )
-    return backup
-
-
-def read_contents(reader: BackupReader) -> Backup:
-    """Read the contents of a backup from its manifest.
-
-    Raises:
-        BadInput: the manifest lacks a field that every manifest has.
-    """
-    manifest = reader.manifest
-    try:
-        files = manifest["files"]
-        return Backup(
-            made_at=manifest["made_at"],
-            database=manifest["kind"],
-            rows=dict(manifest["rows"]),
-            runs=sum(name.startswith(f"{RUNS}/") and name.endswith("/run.json") for name in files),
-            uploads=sum(name.startswith(f"{RUNS}/{UPLOADS}/") and name.count("/") == 2 for name in files),
-            files=len(files),
-            bytes=sum(entry["bytes"] for entry in files.values()),
-            secret=SECRET in files,
-            audio=bool(manifest["audio"]),
-            absent=list(manifest["absent"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"the manifest of {reader.path} is damaged ({error}); use another backup") from None
+    with (
+        BackupReader(backup_path) as reader,
+        tempfile.TemporaryDirectory(dir=backup_path.absolute().parent) as folder,
+    ):
+        reader.unpack(Path(folder), only=(DATABASE, DUMP))
+        copy, dumped = Path(folder) / DATABASE, Path(folder) / DUMP
+        if (count_dumped_rows(dumped) if dumped.exists() else count_rows(copy)) != reader.contents.rows:
+            raise BadInput(
+                f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
+            )
+        return reader.contents
 
 
 def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
@@ -166,7 +132,7 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
         for folder, folders, names in os.walk(runs):
             folders[:] = sorted(name for name in folders if not name.startswith(".") or name == SUPERSEDED)
             for path in (Path(folder) / name for name in sorted(names) if not name.startswith(".")):
-                if kind(path) == number and path.is_file() and not _NO_RUN.search(path.name):
+                if kind(path) == number and path.is_file() and not NO_RUN.search(path.name):
                     yield path
 
 
@@ -180,12 +146,12 @@ def _list_uploads(runs: Path) -> Iterator[Path]:
 
 
 def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
-    """Add the recordings that lie outside the runs, each once, named by its path's number in the list."""
-    for number, path in enumerate(sorted(paths)):
-        source = Path(path)
+    """Add the recordings that lie outside the runs, each once, under names that no earlier restore used."""
+    for path in sorted(paths):
+        source = Path(runs or "", path)
         if runs is not None and source.resolve().is_relative_to(runs):
             continue
-        name = f"{SOUNDS}/{number:06d}{source.suffix}"
+        name = f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{source.suffix}"
         if _add_file(writer, name, source):
             manifest["sounds"][path] = name
         else:
@@ -203,35 +169,8 @@ def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
     with file:
         size = os.fstat(file.fileno()).st_size
         if path.suffix == ".jsonl":
-            size = _measure_whole_lines(file, size)
+            # A line that is being written is not in the backup.
+            size = find_end_of_last_line(file)
+            file.seek(0)
         writer.add(name, file, size)
     return True
-
-
-def _measure_whole_lines(file: Any, size: int) -> int:
-    """Return the size of a file up to its last whole line: a line that is being written is not in the backup."""
-    start = size
-    while start:
-        begin = max(0, start - 65_536)
-        file.seek(begin)
-        newline = file.read(start - begin).rfind(b"\n")
-        if newline >= 0:
-            start = begin + newline + 1
-            break
-        start = begin
-    file.seek(0)
-    return start
-
-
-def _find_parent(path: Path) -> str:
-    """Return the folder for the temporary copy of the database: on the disk of the backup, which has room for it."""
-    parent = path.absolute().parent
-    if not parent.is_dir():
-        raise BadInput(f"there is no folder {parent}; make it first")
-    return str(parent)
-
-
-def _version() -> str:
-    from podeval.version import __version__
-
-    return __version__

@@ -1,31 +1,28 @@
-"""Copy a database by its own tool, and put a SQLite copy back into a database of either kind.
+"""Copy a database out of its place and into another: SQLite into a file, and either kind of copy into a server.
 
-A SQLite file is copied page by page in one state (by its online backup); PostgreSQL is dumped by `pg_dump` in the state
-of one transaction (`postgresql_dump`). Both go on taking votes. A restore has to open the copy before anything is
-replaced: to check it, to bring its tables to this version, and to leave out what was taken down and who asked to be
-forgotten. For that it is a SQLite file, whatever it came from.
+A SQLite file is copied page by page in one state, by its online backup. A board that outgrows its machine goes from a
+SQLite file into PostgreSQL, row by row; there is no way back. The tables of a server are always made by the migrations,
+and a SQLite file that is to be restored must have exactly those of its version, because triggers and views in it would
+run when votes come in.
 """
 
 import contextlib
-import json
+import re
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import URL, Connection, MetaData, create_engine, delete, func, insert, select, text
 from sqlalchemy import Table as Described
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
-from podeval.operations.postgresql_dump import dump
-from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
-from podeval.store.database import Database, find_damage, parse_address
+from podeval.operations.postgresql_dump import list_tables, read_tables
+from podeval.store.database import Database
 from podeval.store.files import DiskFull
-from podeval.store.pseudonyms import erase
-from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, TableBase
+from podeval.store.migrate import create_tables
+from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, list_audio
 
 _ROWS = 2_000
 """Most rows in memory at once."""
@@ -34,188 +31,16 @@ _VERSIONS = "alembic_version"
 """The table with the version of the tables."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """What was copied of a database."""
-
-    kind: str
-    """`sqlite` or `postgresql`."""
-    revision: str
-    """The version of its tables; empty where a file of SQLite says it itself."""
-    rows: dict[str, int]
-    sounds: set[str]
-    """Paths of all recordings that its arena plays."""
-
-
-def copy_database(source_database: str | Path, file: Path) -> Snapshot:
-    """Copy a database, in one consistent state, to a new file: a SQLite file, or a dump of PostgreSQL.
-
-    Args:
-        source_database: a SQLite file or a database address, in use or not.
-        file: the file to make.
+def copy_sqlite(source: Path, file: Path) -> None:
+    """Copy a SQLite file that may be in use, in one consistent state, to a new file.
 
     Raises:
-        BadInput: there is no such database, or `pg_dump` is not there or too old.
-        StoreUnusable: it cannot be read, or is damaged.
+        BadInput: there is no such file.
+        StoreUnusable: it is damaged.
         DiskFull: the disk has no room for the copy.
     """
-    url = parse_address(source_database)
-    if url.get_backend_name() == "sqlite":
-        source = Path(str(url.database))
-        if not source.is_file():
-            raise BadInput(f"there is no database {source}; name the one that is to be backed up")
-        _copy_file(source, file)
-        return Snapshot("sqlite", "", count_rows(file), list_sounds(file))
-    with Database(source_database, migrate=False) as database, database.reading() as session:
-        # Counted, listed and dumped in the state of this one transaction.
-        names = [*(table.name for table in list_tables()), _VERSIONS]
-        counts = {name: session.scalar(text(f'SELECT count(*) FROM "{name}"')) or 0 for name in sorted(names)}  # noqa: S608 - names of its own tables
-        audio = session.scalars(select(ArenaOutput.audio).where(ArenaOutput.audio != "")).all()
-        turns = session.scalars(select(ArenaItem.turns)).all()
-        revision = str(session.scalar(text(f"SELECT version_num FROM {_VERSIONS}")))  # noqa: S608 - a constant
-        dump(session, url, names, file)
-    return Snapshot("postgresql", revision, counts, _join_sounds(audio, turns))
-
-
-def list_sounds(copy: Path) -> set[str]:
-    """List the paths of all recordings that the arena of a SQLite file plays."""
-    with contextlib.closing(sqlite3.connect(copy)) as opened:
-        try:
-            paths = [path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")]
-            turns = [json.loads(turns) for (turns,) in opened.execute("SELECT turns FROM items")]
-        except sqlite3.OperationalError:
-            return set()  # a database of before there was an arena
-    return _join_sounds(paths, turns)
-
-
-def _join_sounds(paths: Sequence[str], turns: Sequence[Any]) -> set[str]:
-    prompts = {turn.get("audio") or "" for item in turns for turn in item}
-    return {path for path in {*paths} | prompts if path and "://" not in path}
-
-
-def count_rows(file: Path) -> dict[str, int]:
-    """Count the rows of each table of a SQLite file.
-
-    Raises:
-        StoreUnusable: it is damaged.
-    """
-    try:
-        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
-            if whole != "ok":
-                raise StoreUnusable(f"the database in {file} is damaged: {whole}")
-            names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-            tables = [name for (name,) in opened.execute(names)]
-            return {name: opened.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables}  # noqa: S608 - names of its own tables
-    except sqlite3.DatabaseError as error:
-        raise StoreUnusable(f"the database in {file} is damaged: {error}") from error
-
-
-def merge_log(file: Path) -> None:
-    """Write the write-ahead log of an unused SQLite file into the file."""
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as opened:
-        opened.execute("PRAGMA journal_mode = DELETE")
-
-
-def is_in_use(file: Path) -> bool:
-    """Tell whether another process has a SQLite file open; where none has, its log is written into it."""
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
-        try:
-            opened.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.OperationalError as error:
-            return "locked" in str(error)
-    return False
-
-
-@dataclass(frozen=True)
-class PutBack:
-    """The outcome of putting back a copy: rows by table, erasures that stay in force, path of the replaced file."""
-
-    rows: dict[str, int]
-    forgotten: int
-    kept: Path | None
-
-
-def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
-    """Replace the content of a database by a copy made by `copy_database`, its tables brought to this version.
-
-    Erasures of persons since the copy was made, as far as the replaced database has them, stay in force.
-
-    Args:
-        copy: the copy; it is changed, and moved away where the database is a file.
-        database: a SQLite file or a database address; its kind need not be that of the copied one.
-        force: replace an existing database; a file is kept beside it under another name.
-
-    Raises:
-        BadInput: the database holds rows, and `force` is not set.
-        StoreUnusable: it is in use, or the copy is damaged or of a newer podeval.
-    """
-    with Database(copy) as opened:
-        wrong = find_damage(opened)
-    if wrong is not None:
-        raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
-    url = parse_address(database)
-    if url.get_backend_name() == "sqlite":
-        return _into_file(copy, Path(str(url.database)), force)
-    with Database(copy) as opened:
-        return _into_server(opened, database, force)
-
-
-def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
-    forgotten, kept = 0, None
-    beside = [target.with_name(target.name + ending) for ending in ("-wal", "-shm")]
-    # An existing database must be empty or replaceable, and not in use.
-    if target.exists():
-        try:
-            held = sum(rows for name, rows in count_rows(target).items() if name != "alembic_version")
-            used = is_in_use(target)
-        except (StoreUnusable, sqlite3.DatabaseError):
-            held, used = 1, False
-        if held and not force:
-            raise BadInput(
-                f"{target} holds votes or submissions already; name another database, or replace it with --force "
-                "(it is kept under another name)"
-            )
-        if used:
-            raise StoreUnusable(f"podeval is running on {target}; stop its site and workers, then restore")
-        # Erasures in the old database stay in force.
-        with Database(copy) as opened:
-            forgotten = _forget_again(opened, _read_erasures(target))
-        kept = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    # Check the copy before anything is moved.
-    target.parent.mkdir(parents=True, exist_ok=True)
-    merge_log(copy)
-    rows = count_rows(copy)
-    # Keep the old database under another name, then put the copy in its place.
-    if kept is not None:
-        for path in (target, *beside):
-            if path.exists():
-                path.replace(path.with_name(path.name.replace(target.name, kept.name, 1)))
-    copy.replace(target)
-    return PutBack(rows, forgotten, kept)
-
-
-def _into_server(copy: Database, database: str | Path, force: bool) -> PutBack:
-    with Database(database) as target:
-        with target.engine.begin() as connection:
-            held = [table.name for table in list_tables() if connection.scalar(select(func.count()).select_from(table))]
-            erasures = [(row.pseudonym, row.erased_at) for row in connection.execute(select(Erasure.__table__))]
-        if held and not force:
-            raise BadInput(
-                f"{target.name} holds {', '.join(held[:3])} already; name another database, or replace all that is in "
-                "it with --force"
-            )
-        forgotten = _forget_again(copy, erasures)
-        with copy.engine.connect() as source, target.engine.begin() as connection:
-            for table in reversed(list_tables()):
-                connection.execute(delete(table))
-            rows = _copy_rows(source, connection)
-            for table in list_tables():
-                _count_on(connection, table)
-        return PutBack(rows, forgotten, None)
-
-
-def _copy_file(source: Path, file: Path) -> None:
+    if not source.is_file():
+        raise BadInput(f"there is no database {source}; name the one that is to be backed up")
     try:
         with (
             contextlib.closing(sqlite3.connect(source, timeout=60)) as opened,
@@ -231,18 +56,121 @@ def _copy_file(source: Path, file: Path) -> None:
         ) from error
 
 
-def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
-    done = {}
-    for table in list_tables():
-        done[table.name] = 0
-        # What refers to a row of its own table comes after those that do not.
-        refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
-        query = select(table).order_by(*refers_to_itself, *table.primary_key)
-        rows = source.execute(query, execution_options={"yield_per": _ROWS})
-        for part in rows.mappings().partitions():
-            target.execute(insert(table), [dict(row) for row in part])
-            done[table.name] += len(part)
-    return done
+def merge_log(file: Path) -> None:
+    """Write the write-ahead log of a SQLite file into the file.
+
+    Raises:
+        StoreUnusable: another process has it open.
+    """
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
+        try:
+            opened.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise StoreUnusable(f"podeval is running on {file}; stop its site and workers, then restore") from error
+            raise
+
+
+def count_rows(file: Path) -> dict[str, int]:
+    """Count the rows of each table of a SQLite file.
+
+    Raises:
+        StoreUnusable: it is damaged.
+    """
+    with _reading(file) as opened:
+        whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
+        if whole != "ok":
+            raise StoreUnusable(f"the database in {file} is damaged: {whole}")
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        tables = [name for (name,) in opened.execute(names)]
+        return {name: opened.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables}  # noqa: S608 - names of its own tables
+
+
+def check_schema(file: Path) -> None:
+    """Refuse a SQLite file that has more or other than the tables of its version, such as a trigger.
+
+    Raises:
+        StoreUnusable: it does, or it is damaged, or of a newer podeval.
+    """
+    with _reading(file) as opened:
+        versions = opened.execute(f"SELECT version_num FROM {_VERSIONS}").fetchall()  # noqa: S608 - a constant
+        found = _read_schema(opened)
+    engine = create_engine("sqlite://")
+    try:
+        create_tables(engine, str(versions[0][0]) if versions else "", "the backup")
+        with engine.connect() as connection:
+            expected = _read_schema(connection.connection)
+    finally:
+        engine.dispose()
+    if wrong := sorted(name for _, name, *_ in found ^ expected):
+        raise StoreUnusable(
+            f"the database of the backup differs from what its version has ({', '.join(wrong[:3])}); use another backup"
+        )
+
+
+def list_sounds(address: str | URL) -> set[str]:
+    """List the paths of all recordings that the arena and the listening tests of a database play."""
+    engine = create_engine(address)
+    try:
+        with Session(engine) as session:
+            played: list[Any] = [{"audio": path} for path in session.scalars(select(ArenaOutput.audio))]
+            documents = [*session.scalars(select(ArenaItem.turns)), *session.scalars(select(ListeningTest.design))]
+    finally:
+        engine.dispose()
+    return {path for path in list_audio([played, documents]) if path and "://" not in path}
+
+
+def copy_rows(source: Database, target: Database) -> None:
+    """Copy all rows of one database into the empty tables of a server."""
+    with source.engine.connect() as read, target.engine.begin() as written:
+        for table in list_tables():
+            # What refers to a row of its own table comes after those that do not.
+            refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
+            query = select(table).order_by(*refers_to_itself, *table.primary_key)
+            rows = read.execute(query, execution_options={"yield_per": _ROWS})
+            for part in rows.mappings().partitions():
+                written.execute(insert(table), [dict(row) for row in part])
+            _count_on(written, table)
+
+
+def load_dump(file: Path, address: URL) -> None:
+    """Make the tables of a dump's version in an empty place on a server, and fill them with the rows of the dump.
+
+    Args:
+        file: the dump.
+        address: a server, with a schema of which nothing is used yet.
+
+    Raises:
+        BadInput: `pg_restore` is not installed, or too old for this dump.
+        StoreUnusable: the dump is damaged, or of a newer podeval, or does not fit its tables.
+    """
+    versions = [row.decode() for name, _, rows in read_tables(file, _VERSIONS) if name == _VERSIONS for row in rows]
+    engine = create_engine(address)
+    try:
+        create_tables(engine, versions[0] if versions else "", f"the database of {file.name}")
+        described = MetaData()
+        described.reflect(engine)
+        with engine.begin() as connection:
+            connection.execute(text("SET LOCAL client_encoding TO 'UTF8'"))
+            for table in described.sorted_tables:
+                if table.name != _VERSIONS:
+                    _copy_in(connection, table, file)
+    finally:
+        engine.dispose()
+
+
+def _copy_in(connection: Connection, table: Described, file: Path) -> None:
+    """Copy the rows of one table of a dump; nothing else that a dump says is carried out."""
+    connection.execute(delete(table))
+    cursor: Any = connection.connection.cursor()
+    for name, columns, rows in read_tables(file, table.name):
+        if name != table.name or not set(columns) <= set(table.columns.keys()):
+            raise StoreUnusable(f"the dump does not fit the table {table.name} of its version; use another backup")
+        listed = ", ".join(f'"{column}"' for column in columns)
+        with cursor.copy(f'COPY "{name}" ({listed}) FROM STDIN') as copy:
+            for row in rows:
+                copy.write(row + b"\n")
+    _count_on(connection, table)
 
 
 def _count_on(connection: Connection, table: Described) -> None:
@@ -258,26 +186,18 @@ def _count_on(connection: Connection, table: Described) -> None:
         connection.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
 
 
-def list_tables() -> list[Described]:
-    """List all tables, each after the tables that it refers to."""
-    return TableBase.metadata.sorted_tables
-
-
-def _read_erasures(file: Path) -> list[tuple[str, Any]]:
-    """Read the erasures of persons from a database that is to be replaced, as far as it can still be read."""
+@contextlib.contextmanager
+def _reading(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open a SQLite file to read it."""
     try:
-        with Database(file) as opened, opened.reading() as session:
-            return [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]
-    except (StoreUnusable, DBAPIError):
-        return []
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            yield opened
+    except sqlite3.DatabaseError as error:
+        raise StoreUnusable(f"the database in {file} is damaged: {error}") from error
 
 
-def _forget_again(copy: Database, erasures: list[tuple[str, Any]]) -> int:
-    def work(session: Any) -> int:
-        erased = set(session.scalars(select(Erasure.pseudonym)))
-        new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in erased]
-        for pseudonym, moment in new:
-            erase(session, pseudonym, now=moment)
-        return len(new)
-
-    return copy.write(work)
+def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
+    """Read all that a SQLite file has, as it is written without spaces and quotes, which differ between versions."""
+    query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
+    rows = opened.cursor().execute(query).fetchall()
+    return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}

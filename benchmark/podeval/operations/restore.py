@@ -1,41 +1,34 @@
 """Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
 Nothing existing is touched until everything is unpacked and its tables are of this version. What is replaced is kept
-beside it, under a name with the time.
+beside it, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
-import os
 import secrets
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput
-from podeval.operations.backup import (
-    DATABASE,
-    DUMP,
-    RUNS,
-    SECRET,
-    SOUNDS,
-    Backup,
-    read_contents,
-)
-from podeval.operations.backup_database import count_rows, put_back
-from podeval.operations.backup_files import BackupReader
-from podeval.operations.postgresql_dump import load_dump
+from podeval.errors import BadInput, StoreUnusable
+from podeval.operations.backup_archive import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
+from podeval.operations.backup_database import check_schema, copy_rows, load_dump, merge_log
+from podeval.operations.postgresql_dump import list_tables
 from podeval.runs.run_folder import REPLACED, UPLOADS
-from podeval.store.database import Database, parse_address
-from podeval.store.files import write_whole
+from podeval.store.database import Database, find_damage, parse_address
+from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
-from podeval.store.tables import ArenaItem, ArenaOutput
+from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
 
-Settle = Callable[[Path, Path], None]
+Settle = Callable[[Database, Path], None]
 
 
 @dataclass(frozen=True)
@@ -69,10 +62,10 @@ def restore(
 
     Args:
         path: path of the backup.
-        database: a SQLite file or a database address, not in use; it need not be of the kind that was backed up.
+        database: a SQLite file or a database address, not in use; a backup of PostgreSQL needs a server.
         runs: the folder of runs; it is made where it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
-        settle: called with the unpacked database and the unpacked runs before anything is moved into place.
+        settle: called with the database that is not yet in its place and the unpacked runs.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set, or the backup holds a dump of
@@ -80,126 +73,185 @@ def restore(
         StoreUnusable: the database is in use, or cannot be opened.
         DiskFull: the disk is full; nothing was changed.
     """
+    moment = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    kept: list[Path] = []
     with BackupReader(path) as reader:
-        # Check the backup, and that nothing would be overwritten.
-        backup = read_contents(reader)
-        reader.check()
-        if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
+        # Check that nothing would be overwritten.
+        names = sorted({name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")})
+        if not force and (blocking := [name for name in names if (runs / name).exists()]):
             raise BadInput(
                 f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
                 "with --force (they are kept under another name)"
             )
-        runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"
         # Prepare everything in a folder of its own.
         try:
-            reader.unpack_all(unpacked)
-            _read_dump(unpacked, reader, backup)
-            settle(unpacked / DATABASE, unpacked / RUNS)
+            unpacked.mkdir(mode=0o700, parents=True)
+            reader.unpack(unpacked)
+            (unpacked / RUNS).mkdir(exist_ok=True)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
-            _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
-            _point_to_uploads(unpacked / DATABASE, reader.manifest, runs)
-            # Move the database, the runs and the secret into place.
-            done = put_back(unpacked / DATABASE, database, force=force)
-            kept = [done.kept] if done.kept else []
-            if (old := _move_in(unpacked, runs)) is not None:
-                kept.append(old)
-            secret = _put_secret(unpacked / SECRET, database, runs, kept) if backup.secret else None
+            if (unpacked / RUNS / UPLOADS).is_dir():
+                (unpacked / RUNS / UPLOADS).chmod(0o700)
+            erasures = _read_replaced(database, force)
+            with _open_copy(unpacked, database, moment, kept) as copy:
+                settle(copy, unpacked / RUNS)
+                copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
+                forgotten = copy.write(lambda session: _forget_again(session, erasures))
+                with copy.reading() as session:
+                    rows = {
+                        table.name: session.scalar(select(func.count()).select_from(table)) or 0
+                        for table in list_tables()
+                    }
+            # The database is in its place; move the runs and the secret there.
+            _move_in(unpacked, runs, runs / f"{REPLACED}{moment}", kept)
+            secret = _put_secret(unpacked / SECRET, database, runs, moment, kept)
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
-    return Restored(backup, done.rows, done.forgotten, secret, kept)
+    return Restored(reader.contents, rows, forgotten, secret, kept)
 
 
-def _read_dump(unpacked: Path, reader: BackupReader, backup: Backup) -> None:
-    """Turn the dump of a server, where the backup holds one, into a SQLite file, and compare its rows."""
-    if not (unpacked / DUMP).exists():
+def _read_replaced(database: str | Path, force: bool) -> list[tuple[str, datetime]]:
+    """Read the erasures of persons from the database that is replaced, as far as it can still be read."""
+    url = parse_address(database)
+    file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+    if file is not None and not file.exists():
+        return []
+    try:
+        with Database(database) as opened, opened.reading() as session:
+            held = any(session.scalar(select(func.count()).select_from(table)) for table in list_tables())
+            erasures = [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]
+    except (StoreUnusable, DBAPIError):
+        if file is None:
+            raise
+        held, erasures = True, []
+    if held and not force:
+        raise BadInput(
+            f"{url.render_as_string()} holds votes or submissions already; name another database, or replace it with "
+            "--force (a file is kept under another name, the rows of a server are not)"
+        )
+    return erasures
+
+
+@contextlib.contextmanager
+def _open_copy(unpacked: Path, database: str | Path, moment: str, kept: list[Path]) -> Iterator[Database]:
+    """Open an unpacked database beside its place, with the tables of this version, and put it there at the end."""
+    url, file = parse_address(database), unpacked / DATABASE
+    if file.exists():
+        check_schema(file)
+        with Database(file) as copy:
+            if wrong := find_damage(copy):
+                raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
+    if url.get_backend_name() != "sqlite":
+        with _open_schema(unpacked, database) as copy:
+            yield copy
         return
-    load_dump(unpacked / DUMP, str(reader.manifest.get("revision")), unpacked / DATABASE)
-    (unpacked / DUMP).unlink()
-    if count_rows(unpacked / DATABASE) != backup.rows:
-        raise BadInput(f"the database in {reader.path} does not have the rows that its manifest lists; use another one")
+    if not file.exists():
+        raise BadInput("it is a backup of PostgreSQL; name a server with --database postgresql://user@host/name")
+    with Database(file) as copy:
+        yield copy
+    merge_log(file)
+    target = Path(str(url.database))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists():
+        with contextlib.suppress(sqlite3.DatabaseError):
+            merge_log(target)
+        kept.append(target.with_name(f"{target.name}.before-{moment}"))
+        for ending in ("", "-wal", "-shm"):
+            path = target.with_name(target.name + ending)
+            if path.exists():
+                path.replace(f"{kept[-1]}{ending}")
+    file.replace(target)
 
 
-def _list_blocking(reader: BackupReader, runs: Path) -> list[str]:
-    names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
-    return sorted(name for name in names if (runs / name).exists())
+@contextlib.contextmanager
+def _open_schema(unpacked: Path, database: str | Path) -> Iterator[Database]:
+    """Open a copy in a schema of its own on a server, and let its tables take the place of the old ones at the end."""
+    name = f"podeval_{unpacked.name.rpartition('-')[2]}"
+    with Database(database) as target:
+        with target.engine.begin() as connection:
+            current = connection.scalar(text("SELECT current_schema()"))
+            connection.execute(text(f"CREATE SCHEMA {name}"))
+        address = target.url.update_query_dict({"options": f"-csearch_path={name}"})
+        place = address.render_as_string(hide_password=False)
+        try:
+            if (unpacked / DUMP).exists():
+                load_dump(unpacked / DUMP, address)
+            with Database(place) as copy:
+                if (unpacked / DATABASE).exists():
+                    with Database(unpacked / DATABASE) as source:
+                        copy_rows(source, copy)
+                yield copy
+            tables = ["alembic_version", *map(str, list_tables())]
+            with target.engine.begin() as connection:
+                connection.execute(text(f"DROP TABLE {', '.join(tables)}"))
+                for table in tables:
+                    connection.execute(text(f'ALTER TABLE {name}."{table}" SET SCHEMA "{current}"'))
+        finally:
+            with target.engine.begin() as connection:
+                connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
 
 
-def _move_in(unpacked: Path, runs: Path) -> Path | None:
-    """Move runs and recordings into place; return the folder that keeps the replaced ones, if there were any."""
-    old = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
-    moved = sorted((unpacked / RUNS).iterdir()) if (unpacked / RUNS).is_dir() else []
-    if (unpacked / SOUNDS).is_dir():
-        moved.append(unpacked / SOUNDS)
-    for path in moved:
+def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
+    """Change the paths of recordings to their future places in the folder of runs; none leads out of it afterwards."""
+    before = Path(manifest["runs"])
+
+    def locate(path: str) -> str:
+        if path in manifest["sounds"]:
+            return str(runs / Path(manifest["sounds"][path]).relative_to(RUNS))
+        if path.startswith(("https://", "http://")):
+            return path
+        inside = before.is_absolute() and (before / path).is_relative_to(before) and ".." not in Path(path).parts
+        return str(runs / (before / path).relative_to(before)) if inside else ""
+
+    def locate_all(document: Any) -> Any:
+        if isinstance(document, list):
+            return [locate_all(part) for part in document]
+        if not isinstance(document, dict):
+            return document
+        return {
+            key: locate(part) or str(runs / SOUNDS / "absent") if key == "audio" and part else locate_all(part)
+            for key, part in document.items()
+        }
+
+    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
+        output.audio = locate(output.audio)
+    for item in session.scalars(select(ArenaItem)):
+        item.turns = locate_all(item.turns)
+    for test in session.scalars(select(ListeningTest)):
+        test.design = locate_all(test.design)
+    for submission in session.scalars(select(SubmissionRow).where(SubmissionRow.place != "")):
+        submission.place = locate(submission.place)
+
+
+def _forget_again(session: Session, erasures: list[tuple[str, datetime]]) -> int:
+    erased = set(session.scalars(select(Erasure.pseudonym)))
+    new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in erased]
+    for pseudonym, moment in new:
+        erase(session, pseudonym, now=moment)
+    return len(new)
+
+
+def _move_in(unpacked: Path, runs: Path, old: Path, kept: list[Path]) -> None:
+    """Move runs and recordings into place, after what they replace into a folder beside them."""
+    for path in sorted((unpacked / RUNS).iterdir()):
         target = runs / path.name
         if target.exists():
             old.mkdir(exist_ok=True)
             target.rename(old / path.name)
         path.rename(target)
-    return old if old.is_dir() else None
+    if old.is_dir():
+        kept.append(old)
 
 
-def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
-    """Change the paths of the arena's recordings to their future places."""
-    before, now = str(manifest["runs"]), runs.resolve()
-    sounds: dict[str, str] = manifest["sounds"]
-
-    # Translate a path of the backed-up machine to this one.
-    def locate(path: str) -> str:
-        if path in sounds:
-            return str(now / sounds[path])
-        inside = before and path.startswith(before + os.sep)
-        return str(now / path[len(before) + 1 :]) if inside else path
-
-    # Change the paths of outputs and of users' turns in items.
-    def work(session: Any) -> None:
-        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            output.audio = locate(output.audio)
-        for item in session.scalars(select(ArenaItem)):
-            turns = [{**turn, "audio": locate(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
-            if turns != item.turns:
-                item.turns = turns
-
-    with Database(copy) as opened:
-        opened.write(work)
-
-
-def _point_to_uploads(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
-    """Change the folder of the submissions of uploaded recordings to its future place, which others do not read."""
-    before, now = str(Path(manifest["runs"], UPLOADS)), str(runs.resolve() / UPLOADS)
-    uploads = copy.parent / RUNS / UPLOADS
-    if uploads.is_dir():
-        uploads.chmod(0o700)
-
-    def work(session: Any) -> None:
-        session.execute(update(SubmissionRow).where(SubmissionRow.place == before).values(place=now))
-
-    with Database(copy) as opened:
-        opened.write(work)
-
-
-def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) -> Path:
-    """Move the secret beside the database where that is a file, else beside the runs; return its path."""
+def _put_secret(file: Path, database: str | Path, runs: Path, moment: str, kept: list[Path]) -> Path | None:
+    """Move the secret, if there is one, beside the database where that is a file, else beside the runs."""
     url = parse_address(database)
     target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
-    content = file.read_bytes()
-    if target.exists():
-        if target.read_bytes() == content:
-            return target
-        old = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-        target.rename(old)
-        kept.append(old)
-    with _private():
-        write_whole(target, content)
+    if not file.exists():
+        return None
+    file.chmod(0o600)
+    if target.exists() and target.read_bytes() != file.read_bytes():
+        kept.append(target.with_name(f"{target.name}.before-{moment}"))
+        target.rename(kept[-1])
+    shutil.move(file, target)
     return target
-
-
-@contextlib.contextmanager
-def _private() -> Any:
-    """Make files created meanwhile readable by their owner alone."""
-    before: int = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)

@@ -1,7 +1,6 @@
 """The database of judgements and submissions, files that are written whole or not at all, and the service's secret."""
 
 __all__ = [
-    "copies",
     "database",
     "files",
     "migrate",

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from podeval.errors import BadInput, PodevalError
 
@@ -79,7 +79,7 @@ def append_synced(file: io.FileIO, lines: bytes) -> int:
 
     A half-written last line of a killed process is cut off first.
     """
-    end = _end_of_last_line(file)
+    end = find_end_of_last_line(file)
     file.truncate(end)
     try:
         rest = memoryview(lines)
@@ -155,7 +155,7 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         lock.release()
 
 
-def _end_of_last_line(file: io.FileIO) -> int:
+def find_end_of_last_line(file: IO[bytes]) -> int:
     """Return the offset after the last newline; only the tail is read."""
     end = file.seek(0, os.SEEK_END)
     position = end

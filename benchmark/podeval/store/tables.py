@@ -4,6 +4,7 @@ A person appears only as a pseudonym. `pseudonyms` is the only table that leads 
 deleted, nothing does. Times are in UTC. A change here needs a migration in `store/migrations`.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -372,3 +373,11 @@ class Mirrored(TableBase):
     record: Mapped[str] = mapped_column(String(120), primary_key=True)
     """`vote:…`, `flag:…` or `erasure:…`."""
     path: Mapped[str] = mapped_column(String(200))
+
+
+def list_audio(document: Any) -> Iterator[str]:
+    """Yield all that a document in a table, such as turns or the design of a listening test, names as audio."""
+    if isinstance(document, dict):
+        yield from (part for key, part in document.items() if key == "audio" and isinstance(part, str))
+    for part in document.values() if isinstance(document, dict) else document if isinstance(document, list) else ():
+        yield from list_audio(part)

@@ -11,7 +11,6 @@ __all__ = [
     "moderation",
     "public_view",
     "queue",
-    "restoring",
     "rules",
     "sandbox",
     "scheduler",

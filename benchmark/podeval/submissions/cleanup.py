@@ -19,7 +19,8 @@ from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.content_marks import keep_marks
 from podeval.submissions.queue import Queue
-from podeval.submissions.takedown import collect_contents_and_marks, delete_facts
+from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.takedown import delete_facts
 
 KEPT = timedelta(days=7)
 """Time for which files are kept for a retry or for another spot check."""
@@ -59,11 +60,13 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
     """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
-    contents, marks = collect_contents_and_marks(run_folders(folder / "runs"))
-    delete_facts(contents)
-    if marks:
+    content = SpokenContent()
+    for run in run_folders(folder / "runs"):
+        content.add(run)
+    delete_facts(content.contents)
+    if content.marks:
         id = folder.name.removeprefix(SPOT_CHECK)
-        queue.database.write(lambda session: keep_marks(session, id, marks, "worker", now))
+        queue.database.write(lambda session: keep_marks(session, id, content.marks, "worker", now))
 
 
 def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:

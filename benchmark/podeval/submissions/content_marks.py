@@ -105,32 +105,16 @@ def compute_sound_mark(path: Path) -> str:
     """Compute the digest of decoded samples, rate and channels; empty for silence and for unreadable files."""
     import soundfile
 
-    digest = hashlib.sha256(b"sound")
-    stated = _read_flac_statement(path)
+    digest, sounding = hashlib.sha256(b"sound"), False
     try:
         with soundfile.SoundFile(path) as file:
-            digest.update(stated or f"{file.samplerate} {file.channels} {file.frames}".encode())
-            sounding = False
+            digest.update(f"{file.samplerate} {file.channels} {file.frames}".encode())
             for block in file.blocks(_FRAMES, dtype="float32", always_2d=True):
                 sounding = sounding or bool(np.any(block))
-                if sounding and stated:
-                    break
-                if not stated:
-                    digest.update(block.tobytes())
+                digest.update(block.tobytes())
     except (OSError, soundfile.SoundFileError):
         return ""
     return digest.hexdigest() if sounding else ""
-
-
-def _read_flac_statement(path: Path) -> bytes:
-    """Return rate, channels, bits, length and MD5 of the samples from a FLAC file's first block; empty for other files.
-
-    We encode every output that is kept, so the block is true and the file need not be decoded to its end.
-    """
-    with path.open("rb") as file:
-        start = file.read(42)
-    stated = start[18:42]
-    return stated if start[:4] == b"fLaC" and start[4] & 0x7F == 0 and any(stated[-16:]) else b""
 
 
 def _text_mark(text: str) -> str:

@@ -1,11 +1,10 @@
 """Takedown of a submission: it leaves the board as by a withdrawal, and its audio and its words are deleted.
 
-They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache, in
-judges' records and in the copies that podeval's commands made (`clearing_copies`); on the disk and in the cache of
-every worker, and where its jobs ran, at a worker's next check (`cleanup`, `hub_generation`); in the Hub's record with
-the next push (`hub_record`); in a backup when it is restored (`restoring`). Figures, history and votes stay, as does
-the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
-that readers made are beyond reach.
+They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache and in
+judges' records; on the disk and in the cache of every worker, and where its jobs ran, at a worker's next check
+(`cleanup`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored
+over the board that took it down. Figures, history and votes stay, as does the decision with its reason. The content is
+recognised by its digests (`content_marks`) and not accepted again. Copies that people made are beyond reach.
 """
 
 import json
@@ -13,16 +12,19 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.analysis.cache import open_default_cache
 from podeval.analysis.playback import Playback
+from podeval.audio.decode import hash_file
+from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
@@ -30,26 +32,20 @@ from podeval.metrics.judge_use import locate_default_records
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
-from podeval.store.copies import find_list_folder, read_copies
+from podeval.store.database import Database, parse_address
 from podeval.store.files import lock_folder, read_lines, write_json, write_whole
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import list_possible_runs
-from podeval.submissions.clearing_copies import (
-    clear_copies,
-    delete_other_recordings,
-    empty_quotes,
-    list_played_in_battles,
-)
-from podeval.submissions.content_marks import compute_marks_of_run, read_taken_down_marks
+from podeval.submissions.content_marks import compute_marks_of_run, keep_marks, read_taken_down_marks
 from podeval.submissions.job_budget import EMPTIED
 from podeval.submissions.public_view import delete_log
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.source_files import delete_upload, is_upload
-from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.spoken_content import SpokenContent, empty_quotes, find_played
 from podeval.submissions.states import OPEN
-from podeval.submissions.taken_down import TakenDown, keep_takedown
 from podeval.systems.submission import Submission
 
 REASON = "taken down"
@@ -61,6 +57,25 @@ _LOG = logging.getLogger("podeval.submissions")
 
 _KEPT = ("run.json", "items.json", "submission.json", spot_check_report.FILE)
 _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
+
+
+@dataclass(frozen=True)
+class TakenDown:
+    """One decision to take a submission down.
+
+    Attributes:
+        submission: its id.
+        reason: shown with it.
+        by: who decided.
+        at: time of the decision.
+        marks: digests by which its content is recognised.
+    """
+
+    submission: str
+    reason: str
+    by: str
+    at: datetime
+    marks: frozenset[str] = frozenset()
 
 
 def take_down(
@@ -77,56 +92,65 @@ def take_down(
         board: folder of runs.
         reason: shown with it.
         now: the time.
-        tell: called with a sentence for each copy outside the board: what was done to it, or what is left to do.
+        tell: called with a sentence for each copy outside the board that is left to a person.
 
     Raises:
         BadInput: there is no such submission.
     """
-    row = queue.get(id)
-    marks = (mark for mark, other in read_taken_down_marks(queue.database).items() if other == id)
-    decision = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
-    content = _content_of(row, decision, board)
-    battles = list_played_in_battles(queue.database, content, board)
-    _decide(queue, row, decision, content, board)
-    decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
-    places = {path.relative_to(board).as_posix() for path in _run_paths(row, board)}
-    listed_copies = read_copies([_folder_of_list(queue, board), board])
-    for sentence in (
-        *clear_copies(listed_copies, content, decision, places),
-        *_out_of_reach(queue, id, board),
-        *battles,
-    ):
+    queue.get(id)
+    marks = {mark for mark, other in read_taken_down_marks(queue.database).items() if other == id}
+    for sentence in _list_out_of_reach(queue, id):
         tell(sentence)
-    return _delete(queue, row, content, board, tell)
+    return take_down_again(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
 
 
-def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
-    """Repeat a takedown in a restored board that was decided after its backup was made.
+def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> int:
+    """Carry out a decision, which may have been made on the board that a restore replaces.
 
     Args:
-        queue: of the restored database.
+        queue: queue of the submission, which may not know it.
         decision: the decision.
-        board: the restored folder of runs, in the folder of the unpacked backup.
+        board: folder of runs.
+        tell: see `take_down`.
     """
     try:
         row = queue.get(decision.submission)
     except BadInput:
         # It was submitted after the backup was made; its content is known again all the same.
-        queue.database.write(lambda session: keep_takedown(session, decision))
-        return
-    content = _content_of(row, decision, board)
-    delete_other_recordings(board.parent, content)
-    _decide(queue, row, decision, content, board)
-    _delete(queue, row, content, board, _LOG.warning)
-
-
-def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenContent:
-    """Collect the content of a submission's runs, as far as it is left, and what the decision recorded of it."""
-    content = SpokenContent(set(decision.marks), set(decision.contents))
+        queue.database.write(lambda session: _keep_takedown(session, decision))
+        return 0
+    content = SpokenContent(set(decision.marks))
     for folder in _boards(board):
         for run in _own_runs(row, folder):
             content.add(run)
-    return content
+    played = find_played(queue.database, content, board)
+    _decide(queue, row, decision, content, board)
+    for path in sorted(played):
+        if not path.resolve().is_relative_to(board.resolve()):
+            tell(f"{path}, which the arena or a listening test played, is a copy that podeval did not make: delete it")
+    empty_quotes(queue.database, content, board, played)
+    return _delete(row, content, board)
+
+
+def list_takedowns(database: Database) -> list[TakenDown]:
+    """List the decisions of a database with all digests of each submission's content."""
+    marks: dict[str, set[str]] = {}
+    for mark, submission in read_taken_down_marks(database).items():
+        marks.setdefault(submission, set()).add(mark)
+    query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+    with database.reading() as session:
+        return [
+            TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
+            for row in session.scalars(query)
+        ]
+
+
+def _keep_takedown(session: Session, decision: TakenDown) -> None:
+    """Store a decision with its digests; storing it again changes nothing."""
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
+    if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == decision.at).limit(1)) is None:
+        note(session, TAKEN_DOWN, decision.submission, decision.reason, decision.by, decision.at)
+    keep_marks(session, decision.submission, decision.marks, decision.by, decision.at)
 
 
 def _boards(board: Path) -> list[Path]:
@@ -140,7 +164,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
     def also(session: Session) -> None:
         delete_log(session, row.id)
-        keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
+        _keep_takedown(session, replace(decision, marks=frozenset(content.marks)))
         _silence_battles(session, _run_paths(row, board), content.contents)
 
     if row.state == "published":
@@ -151,11 +175,15 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         queue.database.write(also)
 
 
-def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
+def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> int:
     """Delete the content from the cache, judges' records, tables and runs; return how many runs held some."""
-    for sentence in empty_quotes(queue.database, content, board):
-        tell(sentence)
-    delete_other_recordings(board, content)
+    # Recordings that are no run's output, such as those of listening tests; outputs are deleted with their runs.
+    for root, folders, names in os.walk(board):
+        folders[:] = [name for name in folders if name != "outputs"]
+        for path in (Path(root) / name for name in names):
+            if path.suffix[1:].lower() in AUDIO_ENDINGS and content.is_heard_in(path):
+                content.contents.add(hash_file(path))
+                path.unlink()
     delete_facts(content.contents)
     if is_upload(row.place):
         for place in (row.place, *(str(folder / UPLOADS) for folder in _boards(board))):
@@ -169,15 +197,10 @@ def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Pat
     return deleted
 
 
-def _folder_of_list(queue: Queue, board: Path) -> Path | None:
-    return find_list_folder(queue.database.url.render_as_string(hide_password=False), board)
-
-
-def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
+def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
     """Yield sentences on what a takedown does not change: replaced databases, and the Hub."""
     file = Path(str(queue.database.url.database))
-    replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
-    for path in sorted(replaced) if queue.database.is_sqlite else ():
+    for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
             yield f"{path} is a database that was replaced, with what was written in it: delete it"
     with queue.database.reading() as session:
@@ -195,14 +218,6 @@ def delete_facts(contents: Iterable[str]) -> None:
     hashes = list(contents)
     open_default_cache().delete_about(hashes)
     Playback.default().delete_copies(hashes)
-
-
-def collect_contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
-    """Return the SHA-256 of runs' recordings, and the digests by which their content is recognised."""
-    content = SpokenContent()
-    for run in runs:
-        content.add(run)
-    return content.contents, content.marks
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
@@ -265,7 +280,7 @@ def _remove(path: Path) -> None:
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
     """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
-    if not content.records and not content.texts:
+    if not content.records and not content.passages:
         return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
     files = {
@@ -311,3 +326,32 @@ def _silence_battles(session: Session, places: list[Path], contents: Collection[
         inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
         if inside or output.sha256 in contents:
             output.active, output.audio = False, ""
+
+
+class RestoredTakedowns:
+    """Takedowns that are repeated in an unpacked backup before it is moved into place.
+
+    The decisions come from the replaced database, as far as it can still be read, and from the backup's own.
+
+    Args:
+        database: the database that is replaced.
+    """
+
+    def __init__(self, database: str | Path) -> None:
+        url = parse_address(database)
+        self._replaced: list[TakenDown] = []
+        self.submissions: list[str] = []
+        if url.get_backend_name() != "sqlite" or Path(str(url.database)).is_file():
+            try:
+                with Database(database) as opened:
+                    self._replaced = list_takedowns(opened)
+            except (PodevalError, DBAPIError) as error:
+                _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
+
+    def repeat(self, copy: Database, runs: Path) -> None:
+        """Delete taken-down content from a database that is not yet in its place and from the unpacked runs."""
+        for decision in dict.fromkeys([*list_takedowns(copy), *self._replaced]):
+            take_down_again(Queue(copy), decision, runs)
+            self.submissions.append(decision.submission)
+        for name in (BOARD, ITEMS, SYSTEMS) if self.submissions else ():
+            (runs / name).unlink(missing_ok=True)
