@@ -110,7 +110,7 @@ CARDS: tuple[ModelCard, ...] = (
         variant_in=("reference",),
         packages=("torch", "pyannote.audio", "pytorch_lightning", "omegaconf"),
         extra="pyannote",
-        build="podeval.models.pyannote_embedding:PyannoteEmbedding",
+        build="podeval.models.pyannote:PyannoteEmbedding",
     ),
     _make_hub_card(
         HubRepo(
@@ -140,7 +140,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch", "pyannote.audio"),
         extra="pyannote",
-        build="podeval.models.pyannote_diarizer:PyannoteDiarizer",
+        build="podeval.models.pyannote:PyannoteDiarizer",
     ),
     _make_hub_card(
         HubRepo(
