@@ -17,7 +17,6 @@ from podeval.errors import BadInput
 __all__ = [
     "Benchmark",
     "benchmark",
-    "chosen_metrics",
     "find_item_maker",
     "get",
     "list_benchmarks",

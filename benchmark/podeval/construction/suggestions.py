@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import Field
 
 from podeval.construction.workshop import Sifted, StagedRow, ask_each
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 
 
