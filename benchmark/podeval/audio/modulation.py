@@ -99,7 +99,6 @@ def _frequency_response(sections: Floats, angles: Floats) -> NDArray[np.complex1
     return gains
 
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 Q = 2.0

@@ -204,11 +204,6 @@ def _read_position_kernel(weights: Weights) -> Tensor:
     return kernel
 
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    Weights = dict[str, Tensor]
-
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
