@@ -10,7 +10,7 @@ import pytest
 
 from podeval.errors import ModelMissing
 from podeval.models import registry
-from podeval.models.hub_files import HubRepo
+from podeval.models.card import HubRepo
 
 REPO = "wonderfuluuuuuuuuuuu/DualDub"
 FILE = "podcast-10s.ckpt"

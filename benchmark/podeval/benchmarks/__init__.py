@@ -19,11 +19,11 @@ __all__ = [
     "benchmark",
     "find_item_maker",
     "get",
+    "item",
     "list_benchmarks",
     "real_pod",
     "real_pod_splits",
     "records",
-    "spoken",
 ]
 
 

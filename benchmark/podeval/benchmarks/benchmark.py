@@ -24,9 +24,9 @@ from podeval.benchmarks.item import Item as Item
 from podeval.benchmarks.item import Language as Language
 from podeval.benchmarks.item import Name as Name
 from podeval.benchmarks.item import UserTurn as UserTurn
+from podeval.benchmarks.item import Version, read_scripts, read_voices
 from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import compute_content_revision as compute_content_revision
-from podeval.benchmarks.spoken import Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
 from podeval.models.card import Profile
 

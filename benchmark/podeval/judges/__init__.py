@@ -1,7 +1,6 @@
 """Judges: language and audio models that score, the prompts sent to them, their answers, and the records."""
 
 __all__ = [
-    "answer_validation",
     "budget",
     "client",
     "exchange_records",

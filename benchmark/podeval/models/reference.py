@@ -6,8 +6,7 @@ Files that are pickles are also pinned by their SHA-256 wherever it is publicly 
 
 from typing import Any
 
-from podeval.models.card import ModelCard
-from podeval.models.hub_files import HubRepo
+from podeval.models.card import HubRepo, ModelCard
 
 _WHISPER = (
     "config.json",
