@@ -19,7 +19,7 @@ from podeval.analysis import Recording
 from podeval.audio.prosody import FRAME, measure_prosody
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
-from podeval.benchmarks.spoken import read_scripts
+from podeval.benchmarks.item import read_scripts
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.stats.turn_taking import OFFSETS, count_people

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.audio.decode import decode
 from podeval.audio.resample import resample
+from podeval.benchmarks.item import read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.real_pod_splits import VOICES
-from podeval.benchmarks.spoken import read_scripts, read_voices
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import EXAMPLES
 from podeval.metrics.compute import compute

@@ -14,8 +14,8 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
+from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.records import compute_content_revision, locate_data
-from podeval.benchmarks.spoken import read_voices
 
 COUNT, TURNS = 10, 10
 Turns = list[dict[str, str]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podeval.stats.multiple import holm
+from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import evidence_of_increase, permutation_p
 
 LEVEL = 0.05

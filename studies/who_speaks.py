@@ -33,7 +33,7 @@ from podeval.analysis import Recording
 from podeval.analysis.overlapping_turns import find_overlapping_turns
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
-from podeval.benchmarks.spoken import read_scripts
+from podeval.benchmarks.item import read_scripts
 from podeval.metrics.pace import describe_speakers, join_speech
 from podeval.models.interfaces import SpeakerTurn
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance

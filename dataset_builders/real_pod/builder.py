@@ -11,9 +11,9 @@ from typing import Any
 
 import datasets
 from podeval import progress
+from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.real_pod_splits import SPLITS
-from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source

@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from podeval.analysis.defects import TimedDefect
-from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
+from podeval.analysis.defects import TimedDefect, find_long_pauses, find_pace_changes
 from podeval.audio.windows import Span
 from podeval.models.interfaces import Transcript, Word
 

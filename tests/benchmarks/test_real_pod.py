@@ -9,7 +9,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.analysis import Recording
-from podeval.benchmarks import spoken
+from podeval.benchmarks.item import ReferenceVoice, read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS, VOICES
 from podeval.benchmarks.real_pod_splits import VOICES as LONG_VOICES
 from podeval.benchmarks.records import PinnedFile
@@ -56,7 +56,7 @@ def test_topics_are_of_two_to_four_speakers() -> None:
 
 
 def test_no_item_carries_the_sources_of_its_script() -> None:
-    scripts = spoken.read_scripts(SCRIPTS)
+    scripts = read_scripts(SCRIPTS)
     assert all(script.sources for script in scripts.values())
     for item in REAL_POD.items("topics"):
         text = item.model_dump_json()
@@ -67,14 +67,14 @@ def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
     split = REAL_POD.split("topics")
     other = PinnedFile(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
     with pytest.raises(PodevalError, match=r"real_pod_scripts\.jsonl is .*, its benchmark pins sha256:000000000000"):
-        spoken.read_scripts(other)
+        read_scripts(other)
 
 
-ALL_VOICES = (*spoken.read_voices(VOICES).values(), *spoken.read_voices(LONG_VOICES).values())
+ALL_VOICES = (*read_voices(VOICES).values(), *read_voices(LONG_VOICES).values())
 
 
 @pytest.mark.parametrize("voice", ALL_VOICES, ids=lambda voice: voice.id)
-def test_a_reference_voice_is_a_short_clean_recording(voice: spoken.ReferenceVoice) -> None:
+def test_a_reference_voice_is_a_short_clean_recording(voice: ReferenceVoice) -> None:
     heard = Recording.open(voice.recording())
     assert heard.rate == 24_000
     assert heard.duration == pytest.approx(voice.seconds, abs=0.005)
@@ -83,7 +83,7 @@ def test_a_reference_voice_is_a_short_clean_recording(voice: spoken.ReferenceVoi
 
 
 def test_a_recording_that_was_changed_is_refused() -> None:
-    voice = next(iter(spoken.read_voices(VOICES).values())).model_copy(update={"sha256": "0" * 64})
+    voice = next(iter(read_voices(VOICES).values())).model_copy(update={"sha256": "0" * 64})
     with pytest.raises(PodevalError, match="its manifest says 000000000000"):
         voice.recording()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podeval.benchmarks import spoken
+from podeval.benchmarks.item import read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS, VOICES
 from podeval.datasets.real_pod_scripts import find_missing_joint, find_unsourced_turn, make_script_rules
 from podeval.datasets.row_rules import RowRule
@@ -65,9 +65,7 @@ def test_a_joint_is_missed_within_a_sentence_unless_it_is_a_restart_or_a_lists(
     assert (found and (found[0], found[1][: len(missing[1])] if missing else found[1])) == missing
 
 
-WOMEN, MEN = (
-    [voice.id for voice in spoken.read_voices(VOICES).values() if voice.gender == sex] for sex in ("female", "male")
-)
+WOMEN, MEN = ([voice.id for voice in read_voices(VOICES).values() if voice.gender == sex] for sex in ("female", "male"))
 
 
 def made(number: int, *texts: str, voices: tuple[str, ...] = ("x", "y")) -> dict[str, Any]:
@@ -165,7 +163,7 @@ def test_every_script_of_the_benchmark_keeps_the_rules() -> None:
 
 
 def test_voices_and_pairs_of_the_benchmark_are_balanced() -> None:
-    scripts, voices = spoken.read_scripts(SCRIPTS).values(), spoken.read_voices(VOICES)
+    scripts, voices = read_scripts(SCRIPTS).values(), read_voices(VOICES)
     sexes = {script.id: [voices[speaker.voice].gender for speaker in script.speakers] for script in scripts}
     hosts = {
         script.id: next(voices[speaker.voice].gender for speaker in script.speakers if speaker.role == "host")

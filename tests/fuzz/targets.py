@@ -158,8 +158,7 @@ def design(data: bytes) -> None:
 
 def answer(data: bytes) -> None:
     """A judge's answer."""
-    from podeval.judges.answer_validation import UnreadableAnswer
-    from podeval.judges.parsing import read_answer
+    from podeval.judges.parsing import UnreadableAnswer, read_answer
     from podeval.models.chat import ChatAnswer
 
     try:

@@ -97,7 +97,7 @@ def _repeated(unit: str, size: int) -> str:
     return unit * (size // len(unit.encode()))
 
 
-ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/citations", "judges/injection")
+ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/citations", "metrics/judge_use")
 ROOMS += ("systems/text_cleaning", "systems/submission_reading")
 ROOMS += ("listening/webmushra", "arena/comments", "datasets/feeds")
 TEXTS = {"text", "source", "answer", "prompt", "quote", "transcript", "request", "line", "link", "content", "script"}

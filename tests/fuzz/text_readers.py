@@ -173,7 +173,7 @@ def quoted(text: str) -> None:
 
 def injected(text: str) -> None:
     """Material that may speak to its judge."""
-    from podeval.judges.injection import note
+    from podeval.metrics.judge_use import note
 
     assert note({text: "script"}).keys() <= {"spoke_to_the_judge"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from podeval.hub.parquet import HUB_PARQUET
+from podeval.hub.commits import HUB_PARQUET
 
 BLOCK = 1024
 

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.judges.answer_validation import UnreadableAnswer
-from podeval.judges.parsing import parse, read_answer
-from podeval.models.chat import ChatAnswer
-from podeval.models.chat_completion import read_completion
+from podeval.judges.parsing import UnreadableAnswer, parse, read_answer
+from podeval.models.chat import ChatAnswer, read_completion
 
 
 class Item(pydantic.BaseModel):

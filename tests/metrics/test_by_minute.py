@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.metrics.by_minute import compute_share_by_minute
+from podeval.metrics.score import compute_share_by_minute
 
 
 def test_each_minute_has_the_share_of_what_is_in_it() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from podeval.analysis import Recording
-from podeval.audio import faults, same_sound
+from podeval.audio import faults
 from podeval.audio.windows import Span
-from podeval.metrics import catalogue
-from podeval.metrics.cancelled_channels import CANCELLED
+from podeval.metrics import catalogue, voice_match
 from podeval.metrics.pace import REPEATED, measure_repeated
+from podeval.metrics.predicted_opinion import CANCELLED
 from podeval.metrics.reasons import SENTENCES
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.timbre_consistency import count_repeated
@@ -177,13 +177,13 @@ def test_what_can_be_gained_is_said_on_the_card(name: str) -> None:
 
 def test_a_reference_that_is_played_back_is_noticed_through_level_and_noise_and_other_speech_is_not() -> None:
     random = np.random.default_rng(3)
-    reference, speech = (random.normal(0, 0.1, same_sound.RATE * n).astype(np.float32) for n in (6, 20))
+    reference, speech = (random.normal(0, 0.1, voice_match.RATE * n).astype(np.float32) for n in (6, 20))
     copied = speech.copy()
     copied[9_000 : 9_000 + len(reference)] = 0.3 * reference + random.normal(0, 0.01, len(reference))
-    assert same_sound.holds_copy(copied, reference)
-    assert same_sound.correlate_with(speech, reference) < 0.3
-    assert not same_sound.holds_copy(np.zeros_like(speech), reference)
-    assert not same_sound.holds_copy(speech[:100], reference)
+    assert voice_match.holds_copy(copied, reference)
+    assert voice_match.correlate_with(speech, reference) < 0.3
+    assert not voice_match.holds_copy(np.zeros_like(speech), reference)
+    assert not voice_match.holds_copy(speech[:100], reference)
 
 
 def test_noise_over_a_recording_hides_its_holes_and_the_card_says_so() -> None:

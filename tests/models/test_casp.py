@@ -10,7 +10,7 @@ import pytest
 
 from podeval.errors import ModelMissing
 from podeval.models import registry
-from podeval.models.hub_files import HubRepo
+from podeval.models.card import HubRepo
 
 REPO = "wonderfuluuuuuuuuuuu/DualDub"
 FILE = "podcast-10s.ckpt"
@@ -124,8 +124,8 @@ def test_the_encoder_s_vectors_are_speechbrain_s(published: Path) -> None:
     """Reference: speechbrain 1.1.2's BEATs of the same weights on torchaudio's filter banks, 1e-4."""
     import torch
 
-    from podeval.models.checkpoint import read_tensors
-    from podeval.models.networks.beats import Beats
+    from podeval.models.networks.casp import Beats
+    from podeval.models.pretrained import read_tensors
 
     state = read_tensors(published / FILE, "state_dict", "model.speech_encoder.")
     with torch.inference_mode():
@@ -155,7 +155,7 @@ def test_another_checkpoint_is_refused_with_a_reason(published: Path, load_refer
 def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     import torch
 
-    from podeval.models.checkpoint import read_tensors
+    from podeval.models.pretrained import read_tensors
 
     class Trap:
         def __init__(self, call: Any, *given: Any) -> None:
@@ -179,7 +179,7 @@ def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no checkpoint", b"PK\x03\x04 nor this"])
 def test_what_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
-    from podeval.models.checkpoint import read_tensors
+    from podeval.models.pretrained import read_tensors
 
     (tmp_path / "model.ckpt").write_bytes(content)
     with pytest.raises(ModelMissing, match=r"model.ckpt is damaged"):
@@ -189,7 +189,7 @@ def test_what_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> Non
 def test_a_checkpoint_without_the_entry_is_refused(tmp_path: Path) -> None:
     import torch
 
-    from podeval.models.checkpoint import read_tensors
+    from podeval.models.pretrained import read_tensors
 
     torch.save({"model": {}}, tmp_path / "model.ckpt")
     with pytest.raises(ModelMissing, match=r"model.ckpt has no weights under 'state_dict'"):

@@ -95,7 +95,7 @@ def test_an_address_that_is_gone_or_out_of_reach_is_a_sentence(
 
 
 def test_a_refusal_of_fetch_is_bad_input(publisher: str, tmp_path: Path) -> None:
-    from podeval.models.download import fetch
+    from podeval.models.weights import fetch
 
     with pytest.raises(BadInput, match="not the pinned file"):
         fetch(f"{publisher}/file", tmp_path / "model.pth", len(CONTENT), "0" * 64)

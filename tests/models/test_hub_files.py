@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.hub_files import HubRepo
+from podeval.models.card import HubRepo
 
 COMMIT = "a" * 40
 REPO = HubRepo("someone/voices", COMMIT, ("config.json", "plda/xvec.npz"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.models import download, installing, registry, weights
+from podeval.models import installing, registry, weights
 
 FILE = "nisqa_tts.tar"
 
@@ -84,7 +84,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         content = path.read_bytes()
         file = replace(pinned.files[0], size=len(content), sha256=hashlib.sha256(content).hexdigest())
         monkeypatch.setattr(weights, "lock", lambda: {"nisqa-tts": replace(pinned, files=(file,))})
-        monkeypatch.setattr(download, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
+        monkeypatch.setattr(weights, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
         assert installing.install("reference", ["nisqa_tts"], print) == {}
         return registry.load("nisqa_tts", "reference")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.models import checkpoint, pyannote_library, registry
+from podeval.models import pretrained, pyannote, registry
 from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_START
 from podeval.models.networks.segmentation import PyannoteSegmentation
 
@@ -22,11 +22,11 @@ sys.path.insert(0, {tests!r})
 from tests.fakes import tiny_pyannote
 tiny_pyannote.make_importable({packages!r})
 import numpy as np, torch
-from podeval.models.pyannote_library import import_pyannote_audio
+from podeval.models.pyannote import import_pyannote_audio
 import_pyannote_audio()
 from pyannote.audio.models.segmentation import PyanNet
 from pyannote.audio.core.task import Problem, Resolution, Specifications
-from podeval.models.checkpoint import read_tensors
+from podeval.models.pretrained import read_tensors
 from pathlib import Path
 lstm = {{"hidden_size": 128, "num_layers": 4, "bidirectional": True, "monolithic": True}}
 network = PyanNet(lstm=lstm, linear={{"hidden_size": 128, "num_layers": 2}})
@@ -73,7 +73,7 @@ def test_every_frame_s_probabilities_are_those_of_the_library(
     np.save(tmp_path / "samples.npy", chunks)
     places = {name: str(tmp_path / f"{name}.npy") for name in ("samples", "answer")}
     program = ORIGINAL.format(tests=str(REPOSITORY), packages=str(reference_packages), weights=str(weights), **places)
-    ours = (REPOSITORY / "tests/fakes/tiny_pyannote.py", Path(pyannote_library.__file__), Path(checkpoint.__file__))
+    ours = (REPOSITORY / "tests/fakes/tiny_pyannote.py", Path(pyannote.__file__), Path(pretrained.__file__))
     ask_reference(program, tmp_path, weights, *ours)
     expected = np.load(tmp_path / "answer.npy")
     with torch.inference_mode():

@@ -12,8 +12,7 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark, Item
-from podeval.benchmarks.chosen_metrics import keep_metrics
+from podeval.benchmarks.benchmark import Benchmark, Item, keep_metrics
 from podeval.cli.own_systems import OwnOptions, open_own_system
 from podeval.datasets import build
 from podeval.datasets.dataset_record import SAMPLE

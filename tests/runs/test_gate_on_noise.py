@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podeval import benchmarks
-from podeval.benchmarks.chosen_metrics import keep_metrics
+from podeval.benchmarks.benchmark import keep_metrics
 from podeval.runs.compare import Watched, compare_runs
 from podeval.runs.executor import Executor, Workers
 from podeval.runs.own_system import OwnSystem, run_own_system

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.benchmarks.chosen_metrics import keep_metrics
+from podeval.benchmarks.benchmark import keep_metrics
 from podeval.errors import BadInput
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.own_system import OwnSystem, run_own_system

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from podeval import benchmarks
-from podeval.benchmarks.chosen_metrics import keep_metrics
+from podeval.benchmarks.benchmark import keep_metrics
 from podeval.metrics.score import Score
 from podeval.runs.own_system import OwnSystem, describe_streaming, run_own_system
 from podeval.runs.run import RunRequest

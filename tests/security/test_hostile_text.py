@@ -15,9 +15,8 @@ from podeval.audio.decode import decode
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
-from podeval.judges.injection import NOTE, count_signs
 from podeval.judges.prompt import break_control_words
-from podeval.metrics.judge_use import note_injections
+from podeval.metrics.judge_use import NOTE, count_signs, note_injections
 from podeval.metrics.score import Score
 from podeval.submissions.collect_outputs import LOG, Intake
 from podeval.text.reasoning import strip_reasoning

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from podeval.analysis import Recording
+from podeval.benchmarks.item import read_scripts
 from podeval.benchmarks.real_pod import SCRIPTS
-from podeval.benchmarks.spoken import read_scripts
 from podeval.cli.demo import RHYTHM_SYSTEMS, RHYTHM_TOPIC
 from podeval.errors import BadInput
 from podeval.metrics import catalogue

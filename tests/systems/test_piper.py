@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.systems import piper, piper_voice
+from podeval.systems import piper
 from podeval.systems.piper import Piper
 from podeval.text.script import Script
 
@@ -24,7 +24,7 @@ def test_without_kristin_it_names_the_one_command(tmp_path: Path, monkeypatch: p
 
 
 def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
-    entry = weights.lock()[piper_voice.KRISTIN]
+    entry = weights.lock()[piper.KRISTIN]
     model, config = entry.files
     assert model.url.startswith("https://huggingface.co/rhasspy/piper-voices/resolve/c10ece1aade47bb51c153c893d14e5bf")
     assert config.url == f"{model.url}.json"
@@ -35,8 +35,8 @@ def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
 @pytest.mark.models
 def test_it_speaks_in_the_voices_that_the_lock_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joe stands in for kristin, whose file no package brings."""
-    monkeypatch.setattr(piper, "VOICES", (piper_voice.JOE, piper_voice.JOE))
-    monkeypatch.setattr(Piper, "weight_names", (piper_voice.JOE,))
+    monkeypatch.setattr(piper, "VOICES", (piper.JOE, piper.JOE))
+    monkeypatch.setattr(Piper, "weight_names", (piper.JOE,))
     system = Piper()
     speech = system.speak(SCRIPT)
     assert [turn.speaker for turn in speech.turns] == ["Ann", "Ben"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podeval.benchmarks import real_pod
-from podeval.benchmarks.spoken import read_scripts
+from podeval.benchmarks.item import read_scripts
 from podeval.text.language import get_language_name, identify_language, read_as
 from podeval.text.tokens import HAN, KANA
 

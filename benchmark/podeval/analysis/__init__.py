@@ -8,7 +8,6 @@ __all__ = [
     "defects",
     "diarised_transcript",
     "overlapping_turns",
-    "pace_defects",
     "playback",
     "predicted_windows",
     "recording",

@@ -309,7 +309,7 @@ class Recording:
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
-        from podeval.analysis.stretches import transcribe_stretches
+        from podeval.analysis.speech_track import transcribe_stretches
 
         def ask(model: Transcriber) -> tuple[Word, ...]:
             return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)

@@ -11,7 +11,6 @@ __all__ = [
     "mixing",
     "prosody",
     "resample",
-    "same_sound",
     "sample_buffer",
     "srmr",
     "streamed",

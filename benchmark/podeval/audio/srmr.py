@@ -27,9 +27,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft, signal
 
 from podeval import progress
-from podeval.audio import gammatone
 from podeval.audio.blas_threads import limit_to_one_thread
-from podeval.audio.modulation import FRAME_S, compute_lower_edges, compute_modulation_energies
+from podeval.audio.modulation import (
+    FRAME_S,
+    centre_frequencies,
+    compute_bandwidths,
+    compute_gammatonegram,
+    compute_gammatonegram_rate,
+    compute_lower_edges,
+    compute_modulation_energies,
+    design_gammatone_filters,
+)
 from podeval.errors import BadInput, CannotScore
 
 Floats = NDArray[np.float64]
@@ -123,7 +131,7 @@ def _check_samples(samples: ArrayLike, rate: int) -> NDArray[np.floating]:
 
 def _require_frame(length: int, rate: int, fast: bool, error: type[Exception], what: str) -> None:
     frame = math.ceil(FRAME_S * (_FAST_RATE if fast else rate))
-    hop, size = gammatone.compute_gammatonegram_rate(rate)
+    hop, size = compute_gammatonegram_rate(rate)
     least = size + (frame - 1) * hop if fast else frame
     if length < least:
         raise error(f"{what} lasts {length / rate:.3f} s; SRMR needs one frame, {least / rate:.3f} s")
@@ -136,10 +144,10 @@ def _ratios(
     # Centre frequencies of the modulation bands and of the channels.
     highest = _HIGHEST_BAND_NORMALISED if norm else _HIGHEST_BAND
     bands = _LOWEST_BAND * (highest / _LOWEST_BAND) ** (np.arange(_BANDS) / (_BANDS - 1))
-    centres = gammatone.centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
+    centres = centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
     # Windows can share a gammatonegram only if the stride is a multiple of its hop.
     stride = starts[1] - starts[0] if len(starts) > 1 else 0
-    shared = not fast or stride % gammatone.compute_gammatonegram_rate(rate)[0] == 0
+    shared = not fast or stride % compute_gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     kept, values = [np.empty(0, dtype=np.intp)], [np.empty(0)]
     with limit_to_one_thread():
@@ -169,10 +177,10 @@ def _gammatonegrams(
     Yields:
         Shape (windows, channels, columns).
     """
-    hop, size = gammatone.compute_gammatonegram_rate(rate)
+    hop, size = compute_gammatonegram_rate(rate)
     piece = np.asarray(samples[starts[0] : starts[-1] + length], dtype=np.float64)
     piece = piece * _scale(piece[np.newaxis])[0]
-    gram = gammatone.compute_gammatonegram(piece.astype(np.float32), rate, centres)
+    gram = compute_gammatonegram(piece.astype(np.float32), rate, centres)
     columns = 1 + (length - size) // hop
     step = (starts[1] - starts[0]) // hop if len(starts) > 1 else 1
     scale = _scale([piece[start - starts[0] :][:length] for start in starts]).astype(np.float32)
@@ -197,7 +205,7 @@ def _hilbert_envelopes(
     windows = np.stack([np.asarray(samples[start : start + length], dtype=np.float64) for start in starts])
     windows *= _scale(windows)
     padded = math.ceil(length / 16) * 16
-    filters = gammatone.design_gammatone_filters(centres, rate)
+    filters = design_gammatone_filters(centres, rate)
     together = max(1, _VALUES_AT_A_TIME // (len(starts) * padded))
     for first in range(0, len(filters), together):
         some = filters[first : first + together]
@@ -239,7 +247,7 @@ def _ratio(energies: Floats, rate: int, centres: Floats, bands: Floats, fast: bo
     channels = mean.sum(axis=2)
     # SRMRpy reverses both the slow mode's channels, which fall, and the fast mode's, which rise.
     below = np.cumsum(channels[:, ::-1] if fast else channels, axis=1) / channels.sum(axis=1, keepdims=True)
-    bandwidth = gammatone.compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
+    bandwidth = compute_bandwidths(centres)[np.argmax(below > _MOST_ENERGY, axis=1)]
     edges = compute_lower_edges(bands, rate)
     by_band = mean.sum(axis=1)
     # Cumulative sums of the bands from the fifth, one of which ends at K*.

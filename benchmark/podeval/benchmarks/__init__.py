@@ -17,14 +17,13 @@ from podeval.errors import BadInput
 __all__ = [
     "Benchmark",
     "benchmark",
-    "chosen_metrics",
     "find_item_maker",
     "get",
+    "item",
     "list_benchmarks",
     "real_pod",
     "real_pod_splits",
     "records",
-    "spoken",
 ]
 
 

@@ -7,7 +7,7 @@ SHA-256.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Annotated, Literal, Self
 
@@ -24,9 +24,9 @@ from podeval.benchmarks.item import Item as Item
 from podeval.benchmarks.item import Language as Language
 from podeval.benchmarks.item import Name as Name
 from podeval.benchmarks.item import UserTurn as UserTurn
+from podeval.benchmarks.item import Version, read_scripts, read_voices
 from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import compute_content_revision as compute_content_revision
-from podeval.benchmarks.spoken import Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
 from podeval.models.card import Profile
 
@@ -333,3 +333,27 @@ def _add_script(item: Item, split: Split) -> Item:
             "reference_voices": reference_voices,
         }
     )
+
+
+def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Benchmark:
+    """Return the benchmark with these metrics alone; figures that are made of others only where those are kept.
+
+    Raises:
+        BadInput: a name is of no metric that the benchmark measures on the track; lists those that it does.
+    """
+    measured = [use.name for use in benchmark.metrics(track)]
+    if unknown := [name for name in names if name not in measured]:
+        raise BadInput(
+            f"{benchmark.title} does not measure {', '.join(unknown)} on the track {track}; choose among "
+            f"{', '.join(measured)}"
+        )
+    dimensions = [_keep(dimension, names) for dimension in benchmark.dimensions]
+    columns = {column for dimension in dimensions for column in dimension.columns}
+    composites = tuple(composite for composite in benchmark.composites if columns.issuperset(composite.columns))
+    kept = tuple(dimension for dimension in dimensions if dimension.metrics)
+    return benchmark.model_copy(update={"dimensions": kept, "composites": composites})
+
+
+def _keep(dimension: Dimension, names: Collection[str]) -> Dimension:
+    uses = tuple(use for use in dimension.metrics if use.name in names)
+    return dimension.model_copy(update={"metrics": uses})

@@ -43,7 +43,7 @@ def erase(
     with open_arena(database, runs, objects) as opened:
         done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
         if done is None and name and issuer == "hf":
-            from podeval.hub.users import find_user_id
+            from podeval.hub.repo_info import find_user_id
 
             account = find_user_id(name)
             done = opened.erase(f"hf:{account}") if account else None

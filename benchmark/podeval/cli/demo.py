@@ -103,7 +103,7 @@ def _install_more() -> tuple[str, ...]:
 
 def _show_seeds(runs: "_Runs", request: "RunRequest") -> None:
     """Run the demo's seeded system with further seeds on a few items, in what is quickly measured."""
-    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.benchmarks.benchmark import keep_metrics
     from podeval.runs.reliability import write_reliability
 
     some = tuple(item.id for item in request.benchmark.items("demo")[:SEEDED_ITEMS])
@@ -130,7 +130,7 @@ def _show_some(
     runs: "_Runs", request: "RunRequest", metrics: Sequence[str], systems: Sequence[str], title: str
 ) -> bool:
     """Run systems in a few metrics alone; whether all was scored."""
-    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.benchmarks.benchmark import keep_metrics
 
     chosen = keep_metrics(request.benchmark, list(metrics), request.track)
     try:

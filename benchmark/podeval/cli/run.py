@@ -132,7 +132,7 @@ def run(
     Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
     """
     from podeval import benchmarks as known
-    from podeval.benchmarks.chosen_metrics import keep_metrics
+    from podeval.benchmarks.benchmark import keep_metrics
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest

@@ -18,9 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
 from podeval.construction.workshop import Sifted, StagedRow, ask_each
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.characters import HAN
 

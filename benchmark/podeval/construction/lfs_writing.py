@@ -16,9 +16,8 @@ from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, Case
 from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
 

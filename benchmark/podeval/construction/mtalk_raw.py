@@ -29,9 +29,8 @@ from podeval.construction.orders import ORDERS, write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Sifted, StagedRow, Step, Workshop, ask_each, require_known
 from podeval.errors import BadInput
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 
 RAW, LABELLED, CANDIDATES = "raw.jsonl", "labelled.jsonl", "candidates.jsonl"

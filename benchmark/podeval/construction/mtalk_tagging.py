@@ -13,9 +13,8 @@ from pydantic import Field
 from podeval.construction.review import ReviewRow
 from podeval.construction.workshop import StagedRow, WaitingRow, ask_each
 from podeval.datasets.mtalk_turns import split_tags
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 
 Kind = Literal["sem", "para", "amb"]

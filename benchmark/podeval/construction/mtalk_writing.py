@@ -16,9 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
 

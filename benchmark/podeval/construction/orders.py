@@ -6,9 +6,8 @@ from typing import TypeVar
 from pydantic import Field
 
 from podeval.construction.workshop import R, Sifted, StagedRow, WaitingRow, Workshop, ask_each
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 
 ORDERS = "orders.jsonl"

@@ -23,9 +23,8 @@ from podeval.construction.near_duplicates import normalise_rows
 from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, read_objects
 from podeval.datasets import podbench_meta
 from podeval.errors import BadInput
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import identify_language, read_as
 from podeval.text.text_file import read_text

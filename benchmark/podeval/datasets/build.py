@@ -16,7 +16,7 @@ from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
-from podeval.hub.parquet import HUB_PARQUET
+from podeval.hub.commits import HUB_PARQUET
 from podeval.store.files import explain_write_errors, write_json
 from podeval.version import __version__
 

@@ -11,8 +11,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
+from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.real_pod import VOICES
-from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.row_rules import Row, RowRule
 
 TURNS = (8, 44)

@@ -8,10 +8,19 @@ again. A writer that does not receive the answer checks whether the files are th
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from podeval.errors import BadInput
 from podeval.hub.retry import call_with_retries
+
+HUB_PARQUET: Final[dict[str, Any]] = {
+    "compression": "zstd",
+    "use_content_defined_chunking": True,
+    "write_page_index": True,
+}
+"""Options of `pyarrow.parquet`: a row more or less changes few chunks, so that a push sends only those, and the viewer
+reads the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
+
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -1,12 +1,9 @@
 """Judges: language and audio models that score, the prompts sent to them, their answers, and the records."""
 
 __all__ = [
-    "answer_model",
-    "answer_validation",
     "budget",
     "client",
     "exchange_records",
-    "injection",
     "judge",
     "materials",
     "parsing",

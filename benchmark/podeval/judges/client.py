@@ -20,16 +20,14 @@ import pydantic
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.answer_validation import UnreadableAnswer
 from podeval.judges.budget import Account, Budget, estimate_tokens
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.judges.exchange_records import JudgeExchange, Records, build_key
 from podeval.judges.judge import Judge
 from podeval.judges.materials import AudioClip, strip_audio
-from podeval.judges.parsing import read_answer
+from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.judges.prompt import Prompt, break_control_words, hash_inputs
-from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
-from podeval.models.chat_completion import convert_library_errors
+from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused, convert_library_errors
 
 _SHOWN_AGAIN = 6000
 """Maximum characters of an unusable answer that are shown to the judge again."""

@@ -7,14 +7,181 @@ answer, several answers that differ, a key with two different values, NaN, a val
 be parsed is an `UnreadableAnswer` with a sentence; no value is ever made up for it.
 """
 
+import functools
 import json
 import re
+import typing
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-from podeval.judges.answer_validation import Answer, UnreadableAnswer, shorten, validate
+import pydantic
+from pydantic.fields import FieldInfo
+
+from podeval.errors import PodevalError
 from podeval.models.chat import ChatAnswer
 from podeval.text.reasoning import strip_thoughts
+
+Answer = TypeVar("Answer", bound=pydantic.BaseModel)
+
+
+class UnreadableAnswer(PodevalError):
+    """Raised for an answer that cannot be parsed; the message says why, in words that the judge can act on."""
+
+
+_REPAIRS = 200
+"""More slips of form than any real answer holds."""
+
+
+def validate(data: Any, model: type[Answer]) -> Answer:
+    """Validate the answer by pydantic's strict rules, after correcting errors of form that pydantic reports.
+
+    Raises:
+        UnreadableAnswer: the answer is invalid; the message names up to five places and what is wrong there.
+    """
+    schema = _schema(model)
+    data = _canonicalise_keys(data, model)
+    for _ in range(_REPAIRS):
+        try:
+            return model.model_validate_json(json.dumps(data), strict=True)
+        except pydantic.ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False)
+            # Each is tried: what cannot be put right at once may be when another is.
+            if not any([_repair(data, problem, schema) for problem in problems]):
+                raise UnreadableAnswer(_describe_problems(problems)) from None
+    raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
+
+
+@functools.cache
+def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
+def _describe_problems(problems: list[Any]) -> str:
+    sentences = []
+    for problem in problems[:5]:
+        location = ".".join(str(part) for part in problem["loc"]) or "the answer"
+        value = "" if problem["type"] == "missing" else f", not {shorten(json.dumps(problem['input'], default=str))}"
+        sentences.append(f"{location}: {problem['msg'].removeprefix('Value error, ')}{value}")
+    more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+    return "; ".join(sentences) + more
+
+
+_NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(?:\s*[/／]\s*(\d+(?:\.\d+)?))?")
+_TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "no": False, "0": False, "否": False}
+
+
+def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
+    """Correct one error of form in `data`; return False if the problem is not one."""
+    *path, last = problem["loc"] or (None,)
+    holder = _at(data, tuple(path))
+    if isinstance(holder, dict):
+        if last not in holder:
+            return False
+    elif not (isinstance(holder, list) and isinstance(last, int) and last < len(holder)):
+        return False
+    value = holder[last]
+    mended: Any = None
+    if problem["type"] in _NUMBERS:
+        mended = _number(value, _node(schema, problem["loc"]))
+    elif problem["type"] in ("bool_type", "bool_parsing") and str(value).strip().casefold() in _TRUTHS:
+        mended = _TRUTHS[str(value).strip().casefold()]
+    if mended is None or (mended == value and type(mended) is type(value)):
+        return False
+    holder[last] = mended
+    return True
+
+
+def _number(value: Any, node: dict[str, Any]) -> int | float | None:
+    """Return the number that is meant by `"4"`, by `4.0` for an integer, or by `"36/45"` if 45 is the maximum."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value) if value == int(value) and isinstance(value, float) else None
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
+        return None
+    if match[2] is not None and float(match[2]) != node.get("maximum"):
+        return None
+    number = float(match[1])
+    return int(number) if number == int(number) else number
+
+
+def _canonicalise_keys(data: Any, kind: Any) -> Any:
+    """Return the data with each key as in the schema, matched by field name or alias regardless of case and spacing.
+
+    Raises:
+        UnreadableAnswer: two keys mean the same field.
+    """
+    models = _models(kind)
+    if isinstance(data, list):
+        return [_canonicalise_keys(item, kind) for item in data]
+    if not isinstance(data, dict) or len(models) != 1:
+        return data
+    (model,) = models
+    names: dict[str, tuple[str, Any]] = {}
+    for field, about in model.model_fields.items():
+        names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
+    canonical: dict[str, Any] = {}
+    for key, value in data.items():
+        name, annotation = names.get(_plain(key), (key, None))
+        if name in canonical:
+            raise UnreadableAnswer(f"the answer says {name} twice; say it once")
+        canonical[name] = _canonicalise_keys(value, annotation)
+    return canonical
+
+
+def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
+    """Return the models in a type: the type itself, its list elements or its alternatives."""
+    if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+        return [kind]
+    models = [model for part in typing.get_args(kind) for model in _models(part)]
+    return list(dict.fromkeys(models))
+
+
+def _aliases(field: str, about: FieldInfo) -> list[str]:
+    """Return the names of a field, the one in the schema first."""
+    alias = about.validation_alias
+    choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
+    names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
+    return list(dict.fromkeys(names))
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key).casefold()
+
+
+def _at(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = data[step]
+        # Otherwise a step names which type of a union was tried, and is no place in the data.
+    return data
+
+
+def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the part of a JSON schema that describes a place; empty if it cannot be determined."""
+    node: Any = schema
+    for step in (*path, None):
+        while isinstance(node, dict) and "$ref" in node:
+            node = schema.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
+        if step is None or not isinstance(node, dict):
+            break
+        if isinstance(step, int) and "items" in node:
+            node = node["items"]
+        elif step in node.get("properties", {}):
+            node = node["properties"][step]
+        elif isinstance(node.get("additionalProperties"), dict):
+            node = node["additionalProperties"]
+        else:
+            node = {}
+    return node if isinstance(node, dict) else {}
+
+
+def shorten(text: str) -> str:
+    """Shorten a text to one line of at most 120 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else line[:117] + "..."
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:

@@ -18,7 +18,7 @@ import yaml
 
 from podeval import __version__
 from podeval.errors import BadInput
-from podeval.hub.parquet import HUB_PARQUET
+from podeval.hub.commits import HUB_PARQUET
 from podeval.leaderboard.build import write_tables
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.run_folder import run_folders

@@ -14,8 +14,8 @@ from podeval.listening.headphones import NEEDED, TRIALS
 from podeval.plots.boxes import BoxRow, draw_boxes
 from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.discrimination import Trial, discrimination
-from podeval.stats.multiple import holm
 from podeval.stats.mushra_scores import Mark, reliability, standings
+from podeval.stats.pair_comparisons import holm
 from podeval.stats.questionnaire_scores import RATED, screen_answers
 from podeval.stats.screening import HIGH, LOW, MushraRules, ScreenedListener, screen, screen_pam
 from podeval.store.database import Database

@@ -18,9 +18,8 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.answer_model import Grade, JudgeAnswer
 from podeval.judges.client import JudgeRequest, UsableAnswer
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.citations import require_found
 from podeval.text.podcast_request import PodcastRequest

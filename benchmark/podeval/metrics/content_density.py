@@ -17,9 +17,8 @@ import regex
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.citations import keep_letters
 from podeval.metrics.declaration import Key, metric

@@ -31,10 +31,9 @@ from podeval.analysis import Recording, speech_track
 from podeval.analysis.defects import Severity, TimedDefect
 from podeval.analysis.second_look import confirm_differences, find_span
 from podeval.analysis.spoken_script import align_recording
-from podeval.metrics.by_minute import compute_share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, compute_share_by_minute
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import ScriptAlignment, join_words

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.analysis import Recording
-from podeval.analysis.defects import TimedDefect
-from podeval.analysis.pace_defects import find_long_pauses, find_pace_changes
+from podeval.analysis.defects import TimedDefect, find_long_pauses, find_pace_changes
 from podeval.analysis.spoken_script import hear_script
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import catalogue

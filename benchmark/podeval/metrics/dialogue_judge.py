@@ -15,9 +15,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.predicted_windows import choose_tracks, choose_windows, cut_to_speech
 from podeval.analysis.recording import MODEL_RATE
-from podeval.metrics.cancelled_channels import note_cancelled
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.predicted_opinion import note_cancelled
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples

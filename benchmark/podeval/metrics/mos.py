@@ -19,9 +19,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.human_records import QuestionnaireAnswers

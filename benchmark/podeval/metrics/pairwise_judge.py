@@ -19,9 +19,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from podeval.errors import BadInput
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.rubric import Modality
 from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue, Transcripts

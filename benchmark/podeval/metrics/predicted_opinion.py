@@ -1,6 +1,6 @@
 """How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,10 +14,20 @@ from podeval.analysis.predicted_windows import (
 )
 from podeval.analysis.speech_track import NEEDS
 from podeval.analysis.speech_windows import require_speech
-from podeval.metrics.cancelled_channels import note_cancelled
-from podeval.metrics.score import Score, Timeline
+from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Samples
+
+MOST = 0.05
+"""Largest share of a recording in which channels may cancel each other."""
+CANCELLED = "channels cancel each other during more than a twentieth of the recording, and what cancels is not scored"
+
+
+def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the notes of a recording whose channels cancel: for which share, and keys that are then in no rank."""
+    share = recording.cancelled
+    return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
+
 
 SPEECH_NEEDS = NEEDS
 """The jobs that decide what is rated."""

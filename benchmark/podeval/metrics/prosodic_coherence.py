@@ -18,10 +18,9 @@ from pydantic import AliasChoices, Field
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
-from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import HalfStep, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse

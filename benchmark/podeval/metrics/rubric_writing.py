@@ -16,9 +16,8 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.errors import BadInput
-from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.checklists import derive
 from podeval.metrics.citations import keep_letters

@@ -33,10 +33,9 @@ from podeval.analysis.speaker_voices import SHORTEST_VOICE
 from podeval.analysis.spoken_script import align_recording, require_spoken
 from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
-from podeval.metrics.by_minute import compute_share_by_minute
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, NEW, Reach
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score, Unscored, compute_share_by_minute
 from podeval.text.script import Script, normalise_speaker
 from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors

@@ -3,7 +3,6 @@
 __all__ = [
     "card",
     "chat",
-    "chat_completion",
     "chat_endpoint",
     "chat_gguf",
     "chat_transformers",

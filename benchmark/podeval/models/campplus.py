@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import ModelMissing
-from podeval.models.batches import batch_equal_lengths
+from podeval.models.chunking import batch_equal_lengths
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, SpeakerEncoder
 

@@ -13,8 +13,18 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Form, Message, Sampling
-from podeval.models.chat_completion import call_within, describe_lateness, make_response_format, read_completion
+from podeval.models.chat import (
+    ChatAnswer,
+    ChatBusy,
+    ChatRefused,
+    Form,
+    Message,
+    Sampling,
+    call_within,
+    describe_lateness,
+    make_response_format,
+    read_completion,
+)
 from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
 
 _REPLACED = {

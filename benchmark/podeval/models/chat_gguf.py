@@ -13,8 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import ModelMissing
-from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
-from podeval.models.chat_completion import call_within, make_response_format, read_completion
+from podeval.models.chat import (
+    ChatAnswer,
+    ChatBusy,
+    ChatRefused,
+    Message,
+    Sampling,
+    call_within,
+    make_response_format,
+    read_completion,
+)
 from podeval.models.threads import count_threads
 
 CONTEXT = 16_384

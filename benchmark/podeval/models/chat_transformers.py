@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
+from podeval.models.card import HubRepo
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
-from podeval.models.hub_files import HubRepo
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 
 RATE = 16_000

@@ -1,10 +1,21 @@
-"""Splits a long recording at its pauses into chunks that fit Whisper's window of 30 s."""
+"""Splits a long recording at its pauses into chunks for Whisper's window of 30 s, and many clips into batches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from podeval.models.interfaces import Samples
+
+
+def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yield the indices of inputs of equal length, at most `most` at a time, so that none needs padding."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    for _, same in groupby(order, key=lengths.__getitem__):
+        positions = list(same)
+        for start in range(0, len(positions), most):
+            yield positions[start : start + most]
+
 
 RATE = 16_000
 """Sample rate of the input, Hz."""

@@ -1,11 +1,88 @@
-"""Loads models with transformers from a local folder: nothing is downloaded, and no code of the folder is run."""
+"""Opens third-party weights without running anything in them: pickled checkpoints, and folders for transformers.
 
+torch's restricted reader (`weights_only`) refuses a file with any class it does not know, such as the
+state of a trainer beside the weights. Here every such class is read as an empty dictionary instead: no code of the
+checkpoint or of the class is imported or called, and everything else in the file is ignored. Folders are local: nothing
+is downloaded, and no code of the folder is run.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from podeval.errors import ModelMissing
 from podeval.models.device import choose_device
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class _Ignored:
+    """A stand-in for a class that holds no weights."""
+
+    def __new__(cls, *_: Any) -> Any:
+        # The one type on which the restricted reader sets both items and attributes.
+        return OrderedDict()
+
+
+class _IgnoredArray:
+    """A stand-in for a NumPy array or number, whose state is a tuple."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+def read_tensors(path: Path, entry: str | None, prefix: str = "") -> dict[str, Tensor]:
+    """Read the tensors whose names begin with `prefix` into CPU memory, by the rest of their names.
+
+    Args:
+        path: a file written by `torch.save`.
+        entry: the key of the checkpoint that holds the weights; None where the checkpoint is the weights.
+        prefix: beginning of the names, `model.` for instance.
+
+    Raises:
+        ModelMissing: the file is not a checkpoint, cannot be read without running its code, or has no such entry.
+    """
+    import torch
+    from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
+
+    try:
+        # Files from before torch 1.6 are not archives; they are read whole, and only if all their classes are known.
+        archive = zipfile.is_zipfile(path)
+        unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
+        ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]
+        with safe_globals(ignored):  # type: ignore[arg-type]
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=archive)
+    except (OSError, RuntimeError, ValueError, TypeError, LookupError, EOFError, pickle.UnpicklingError) as error:
+        raise ModelMissing(
+            f"{path} is damaged, or holds code beside its weights, so it was not opened; "
+            "delete it and install the model again"
+        ) from error
+    state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint
+    if not isinstance(state, dict):
+        raise ModelMissing(f"{path.name} has no weights{f' under {entry!r}' if entry else ''}; please report it")
+    return select_part(
+        {str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix
+    )
+
+
+def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the weights whose names begin with `prefix`, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def explain_wrong_weights(file: str, model: str, error: Exception) -> ModelMissing:
+    """Return the error for a checkpoint that could be read but lacks what a model needs."""
+    return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")
 
 
 def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:

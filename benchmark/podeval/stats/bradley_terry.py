@@ -29,7 +29,7 @@ from podeval.stats.davidson import (
     naive_covariance,
     refit_on_draws,
 )
-from podeval.stats.multiple import holm_pairs
+from podeval.stats.pair_comparisons import holm_pairs
 
 Array = NDArray[np.float64]
 Intervals = Literal["sandwich", "bootstrap"]

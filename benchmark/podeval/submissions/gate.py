@@ -17,8 +17,7 @@ from podeval.submissions.benchmark_entries import TASKS, list_entries
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
-from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
-from podeval.systems.adapters.tensor_pickle import MODEL_TYPE, VOICES_FILE
+from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE
 from podeval.systems.submission import (
     BuiltIn,
     Human,

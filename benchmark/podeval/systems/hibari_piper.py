@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.models import weights
-from podeval.systems import piper_voice
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines
 from podeval.systems.onnx_reader import INSTALL_PACKAGES, OnnxReader
-from podeval.systems.piper_voice import JOE
+from podeval.systems.piper import JOE, MANNER, load_voice, say_line
 from podeval.systems.speech import Samples, SpeechFailed, Voice
 
 RATE = 24000
@@ -60,7 +59,7 @@ class HibariPiper(OnnxReader):
                 "hibari.onnx": _HIBARI_SHA256,
                 **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
-            "piper": piper_voice.MANNER,
+            "piper": MANNER,
             **self._describe_chunks(RATE),
         }
 
@@ -71,7 +70,7 @@ class HibariPiper(OnnxReader):
         piper = self._load_piper() if _PIPER in voices else None
         loaded = time.perf_counter()
         sounds = [
-            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else piper_voice.say(piper, line, RATE)
+            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else say_line(piper, line, RATE)
             for number, line in enumerate(lines)
         ]
         return self._collect(
@@ -92,7 +91,7 @@ class HibariPiper(OnnxReader):
 
     def _load_piper(self) -> Any:
         if self._piper is None:
-            self._piper = piper_voice.load(JOE, self.threads)
+            self._piper = load_voice(JOE, self.threads)
         return self._piper
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import pydantic
 
 from podeval.errors import BadInput
-from podeval.judges.answer_validation import UnreadableAnswer
 from podeval.judges.exchange_records import JudgeExchange, Records
-from podeval.judges.parsing import read_answer
+from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.metrics import pairwise_judge, prompts, rubric
 
 Leaf = float | str

@@ -21,8 +21,8 @@ from pydantic import Field, JsonValue
 from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.benchmarks.benchmark import Benchmark
+from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.records import FactSheet
-from podeval.benchmarks.spoken import read_voices
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient
 from podeval.judges.rounds import Conversation, hold

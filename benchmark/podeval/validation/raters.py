@@ -22,8 +22,8 @@ from podeval.stats.battles import Battles, tally
 from podeval.stats.bias import wilson
 from podeval.stats.bradley_terry import Ratings, rate
 from podeval.stats.elo import elo
-from podeval.stats.multiple import holm
 from podeval.stats.mushra_scores import Mark, tabulate_marks
+from podeval.stats.pair_comparisons import holm
 
 EXCLUSION_DRAWS = 5000
 Array = NDArray[np.float64]

@@ -10,14 +10,12 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.errors import CannotScore
-from podeval.judges.answer_model import HalfStep, JudgeAnswer
 from podeval.judges.client import JudgeRequest
-from podeval.judges.injection import NOTE
 from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import RULES, Prompt
+from podeval.judges.prompt import RULES, HalfStep, JudgeAnswer, Prompt
 from podeval.metrics import catalogue, prosodic_coherence, script_quality
 from podeval.metrics.compute import compute
-from podeval.metrics.judge_use import note_injections
+from podeval.metrics.judge_use import NOTE, note_injections
 from podeval.metrics.score import Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.systems.espeak_ng import EspeakNg

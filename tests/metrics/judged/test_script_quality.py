@@ -8,8 +8,8 @@ import pytest
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.inputs import read_input
+from podeval.metrics.instruction_following import CUT, cut_script
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.podbench_judging import CUT, cut_script
 from podeval.metrics.script_quality import POINTS, QUALITY, Quality, compute_points
 from podeval.text.script import Script, Turn
 

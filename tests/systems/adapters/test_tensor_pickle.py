@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import snapshot, tensor_pickle
+from podeval.systems.adapters import snapshot
 
 
 class Evil:
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 def save(folder: Path, content: Any) -> Path:
     import torch
 
-    path = folder / tensor_pickle.VOICES_FILE
+    path = folder / snapshot.VOICES_FILE
     torch.save(content, path)
     return path
 
@@ -47,22 +47,22 @@ def test_what_calls_anything_else_is_refused(folder: Path) -> None:
 
 
 def test_what_is_no_archive_is_refused(folder: Path) -> None:
-    path = folder / tensor_pickle.VOICES_FILE
+    path = folder / snapshot.VOICES_FILE
     path.write_bytes(b"cos\nsystem\n(S'true'\ntR.")
     with pytest.raises(BadInput, match=r"is not what torch\.save writes"):
-        tensor_pickle.check(path)
+        snapshot.check_voices_file(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/data.pkl", b"cos\nsystem\n(S'true'\ntR.")
     with pytest.raises(BadInput, match=r"it names 'os system'"):
-        tensor_pickle.check(path)
+        snapshot.check_voices_file(path)
 
 
 def test_more_than_it_may_unpack_to_is_refused(folder: Path) -> None:
-    path = folder / tensor_pickle.VOICES_FILE
+    path = folder / snapshot.VOICES_FILE
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/data.pkl", bytes(65 * 2**20))
     with pytest.raises(BadInput, match="unpacks to more than"):
-        tensor_pickle.check(path)
+        snapshot.check_voices_file(path)
 
 
 def test_of_another_class_of_model_it_is_a_pickle_as_any(folder: Path) -> None:

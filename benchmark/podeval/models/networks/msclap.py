@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import BadInput
-from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import AudioText, Samples
+from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples
+from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor

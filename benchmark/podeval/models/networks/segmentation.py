@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, Segmentation
+from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
 from podeval.models.threads import limit_torch_to_one_thread
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.checkpoint import explain_wrong_weights, select_part
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.pretrained import explain_wrong_weights, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor

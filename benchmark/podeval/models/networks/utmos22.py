@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.batches import batch_equal_lengths
-from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
+from podeval.models.chunking import batch_equal_lengths
 from podeval.models.device import choose_device, copy_to_device
 from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor

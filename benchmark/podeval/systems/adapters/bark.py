@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import is_out_of_memory
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 
 VOICES = "speaker_embeddings_path.json"
 _NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")
@@ -88,16 +85,8 @@ class Bark:
             add_special_tokens=False,
             return_token_type_ids=False,
         )
-        set_seed(seed)
-        with torch.inference_mode(), silence_transformers():
-            try:
-                wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
-            except (RuntimeError, IndexError) as error:
-                if is_out_of_memory(error):
-                    raise
-                raise SpeechFailed(
-                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
-                ) from error
+        with loading.draw_sound(text, seed):
+            wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
 

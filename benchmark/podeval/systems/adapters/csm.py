@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import derive_seed, set_seed
+from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import is_out_of_memory
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 from podeval.text.script import Script
 
 _PROMPT_SECONDS = 30.0
@@ -95,8 +93,6 @@ class Csm:
             SpeechFailed: the model stopped immediately.
             BadInput: what is before it does not fit into the model's window.
         """
-        import torch
-
         marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
         tokenizer = self._processor.tokenizer
         begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
@@ -108,20 +104,9 @@ class Csm:
         if inputs["input_ids"].shape[1] >= room:
             length = inputs["input_ids"].shape[1]
             raise BadInput(f"a line with the voices before it is {length} frames long, the model's window {room}")
-        set_seed(seed)
-        with torch.inference_mode(), silence_transformers():
-            try:
-                (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
-            except (RuntimeError, IndexError, ValueError) as error:
-                if is_out_of_memory(error):
-                    raise
-                raise SpeechFailed(
-                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
-                ) from error
-        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
-        if not len(samples):
-            raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
-        return samples
+        with loading.draw_sound(text, seed):
+            (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
+        return loading.read_wave(wave, text)
 
 
 def _require_words(reference: VoiceClip) -> VoiceClip:

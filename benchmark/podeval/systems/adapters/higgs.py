@@ -9,21 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import is_out_of_memory
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 
-CODEC = "audio_tokenizer"
-_CODEC_TYPE = "higgs_audio_v2_tokenizer"
 _PROMPT_SECONDS = 20.0
 _LONGEST_LINE_SECONDS = 60.0
 _INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
@@ -72,31 +64,18 @@ class HiggsAudio:
             SpeechFailed: nothing that can be decoded came back.
             BadInput: what is before it does not fit into the model's window.
         """
-        import torch
-
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
         if before is not None:
             messages += [_message("user", before.text or ""), {"role": "assistant", "content": [{"type": "audio"}]}]
         messages.append(_message("user", text))
-        set_seed(seed)
-        with torch.inference_mode(), silence_transformers():
-            try:
-                # A template is the repo's own program: whatever it raises is its failure.
-                inputs = self._inputs(messages, [before.samples] if before else [])
-                window = int(self._model.config.max_position_embeddings)
-                if inputs["input_ids"].shape[1] >= window:
-                    length = inputs["input_ids"].shape[1]
-                    raise BadInput(f"a line with its voice is {length} tokens long, the model's window {window}")
-                codes = self._model.generate(**inputs.to(self._model.device), **self._options)
-                wave = self._processor.decode(codes)
-            except (RuntimeError, ValueError, LookupError, TypeError) as error:
-                if is_out_of_memory(error):
-                    raise
-                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
-        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
-        if not len(samples):
-            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
-        return samples
+        with loading.draw_sound(text, seed):
+            inputs = self._inputs(messages, [before.samples] if before else [])
+            window = int(self._model.config.max_position_embeddings)
+            if (length := inputs["input_ids"].shape[1]) >= window:
+                raise BadInput(f"a line with its voice is {length} tokens long, the model's window {window}")
+            codes = self._model.generate(**inputs.to(self._model.device), **self._options)
+            wave = self._processor.decode(codes)
+        return loading.read_wave(wave, text)
 
     def _inputs(self, messages: list[dict[str, Any]], recordings: Sequence[Samples]) -> Any:
         processor = self._processor
@@ -132,14 +111,7 @@ def _open_processor(folder: Path, base: Path | None, device: str, config: Any) -
     """Put the processor together by hand: its own loader follows a repo name that its config holds."""
     from transformers import HiggsAudioV2Processor
 
-    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
-    if codec is None:
-        where = f"name its repo under base, or put it into {CODEC}/ of the model"
-        raise BadInput(f"Higgs Audio v2 needs its codec: {where}")
-    check_files(codec)
-    if read_config(codec).get("model_type") != _CODEC_TYPE:
-        kind = read_config(codec).get("model_type")
-        raise BadInput(f"the codec of Higgs Audio v2 is a {_CODEC_TYPE} model, not {kind!r}")
+    codec = loading.open_codec(folder, base, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
     template = folder / "chat_template.jinja"
     if not template.is_file():
         raise BadInput("Higgs Audio v2 needs its chat template as chat_template.jinja")

@@ -10,11 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
-from podeval.systems.adapters.snapshot import count_weight_bytes
+from podeval.systems.adapters.seeding import set_seed
+from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
+from podeval.systems.adapters.time_limit import is_out_of_memory
+from podeval.systems.speech import Samples, SpeechFailed
+
+CODEC = "audio_tokenizer"
+"""Folder of a model's codec in the model's own."""
 
 _SHARE = 0.8
 """Of a GPU's free memory that weights may fill; the rest is for what is computed."""
@@ -60,6 +68,61 @@ def load_model(kind: str, folder: Path, device: str, **options: Any) -> Any:
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
         )
         return network.eval() if "device_map" in options else network.to(device).eval()
+
+
+def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
+    """Return the folder of a model's codec: `audio_tokenizer/` in the model's own, or the base.
+
+    Raises:
+        BadInput: there is neither, or it is no codec of this `model_type`.
+    """
+    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
+    if codec is None:
+        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
+    check_files(codec)
+    if (found := read_config(codec).get("model_type")) != kind:
+        raise BadInput(f"the codec of {title} is a {kind} model, not {found!r}")
+    return codec
+
+
+@contextmanager
+def draw_sound(text: str, seed: int) -> Iterator[None]:
+    """Draw from this seed inside, without gradients, and translate what models and templates raise.
+
+    Args:
+        text: the words to be said, for the message.
+        seed: the seed of every generator.
+
+    Raises:
+        SpeechFailed: nothing that can be decoded came back.
+    """
+    import torch
+
+    set_seed(seed)
+    with torch.inference_mode(), silence_transformers():
+        try:
+            yield
+        except (RuntimeError, ValueError, LookupError, TypeError) as error:
+            # A template is the repo's own program: whatever it raises is its failure.
+            if is_out_of_memory(error):
+                raise
+            raise SpeechFailed(f"the model produced nothing that can be decoded ({error}): {text[:80]!r}") from error
+
+
+def read_wave(wave: Any, text: str) -> Samples:
+    """Return what a model drew as samples, shape (frames,).
+
+    Args:
+        wave: a tensor.
+        text: the words to be said, for the message.
+
+    Raises:
+        SpeechFailed: it is empty.
+    """
+    samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+    if not len(samples):
+        raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
+    return samples
 
 
 def load_reader(kind: str, folder: Path, **options: Any) -> Any:

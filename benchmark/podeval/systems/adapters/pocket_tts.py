@@ -10,20 +10,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from podeval.errors import BadInput
-from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import is_out_of_memory
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 
-CODEC = "audio_tokenizer"
 VOICES = "voices"
 _PROMPT_SECONDS = 20.0
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
@@ -70,29 +63,15 @@ class PocketTts:
         Raises:
             SpeechFailed: the model's template fails, or nothing that can be decoded came back.
         """
-        import torch
-
-        set_seed(seed)
         content = [*([{"type": "audio"}] if prompt else []), {"type": "text", "text": text}]
-        with torch.inference_mode(), silence_transformers():
-            try:
-                # A template is the repo's own program: whatever it raises is its failure.
-                rendered = self._processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
-                inputs = self._processor(text=[rendered], return_tensors="pt", **prompt)
-                latents = self._model.generate(
-                    **inputs.to(self._model.device), return_dict_in_generate=False, **self._options
-                )
-                wave = self._processor.decode(latents[0])
-            except (RuntimeError, ValueError, LookupError, TypeError) as error:
-                if is_out_of_memory(error):
-                    raise
-                raise SpeechFailed(
-                    f"the model produced nothing that can be decoded ({error}): {text[:80]!r}"
-                ) from error
-        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
-        if not len(samples):
-            raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
-        return samples
+        with loading.draw_sound(text, seed):
+            rendered = self._processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+            inputs = self._processor(text=[rendered], return_tensors="pt", **prompt)
+            latents = self._model.generate(
+                **inputs.to(self._model.device), return_dict_in_generate=False, **self._options
+            )
+            wave = self._processor.decode(latents[0])
+        return loading.read_wave(wave, text)
 
 
 class GradiumPhonon(PocketTts):
@@ -119,13 +98,7 @@ def _open_processor(folder: Path, base: Path | None, device: str, title: str) ->
     """Put the processor together by hand: its own loader follows a repo name that its config holds."""
     from transformers import PocketTTSProcessor
 
-    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
-    if codec is None:
-        raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
-    check_files(codec)
-    if read_config(codec).get("model_type") != "pocket_tts_audio_tokenizer":
-        kind = read_config(codec).get("model_type")
-        raise BadInput(f"the codec of {title} is a pocket_tts_audio_tokenizer model, not {kind!r}")
+    codec = loading.open_codec(folder, base, title, "pocket_tts_audio_tokenizer")
     template = folder / "chat_template.jinja"
     file = folder / "processor_config.json"
     settings = json.loads(file.read_bytes()) if file.is_file() else {}

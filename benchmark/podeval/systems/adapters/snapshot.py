@@ -1,18 +1,66 @@
 """A submitted model's files are fetched at a pinned commit into a fresh folder, and checked before any is opened.
 
-Weights are safetensors and nothing else; code, pickles (but one of tensors alone: `tensor_pickle`) and links are
+Weights are safetensors and nothing else; code, pickles (but one of tensors alone, `spk_dict.pt`) and links are
 refused, and so is `auto_map`, by which a config asks for code of its repo. A gate that refused all this before changes
 nothing here: what is opened is checked.
 """
 
 import json
+import pickletools
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import tensor_pickle
+
+VOICES_FILE = "spk_dict.pt"
+MODEL_TYPE = "qwen2_5_omni"
+"""The class of models that has such a file."""
+
+_LARGEST = 64 * 2**20
+_NAMES = re.compile(
+    r"collections OrderedDict|torch\._utils _rebuild_tensor_v2|torch (Float|Half|BFloat16|Double|Long|Int)Storage"
+)
+_PLAIN = frozenset(
+    (
+        *("PROTO", "FRAME", "STOP", "MARK", "POP", "POP_MARK", "NONE", "NEWTRUE", "NEWFALSE", "INT", "LONG", "LONG1"),
+        *("BININT", "BININT1", "BININT2", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "EMPTY_DICT", "DICT"),
+        *("SETITEM", "SETITEMS", "EMPTY_LIST", "LIST", "APPEND", "APPENDS", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2"),
+        *("TUPLE3", "PUT", "BINPUT", "LONG_BINPUT", "GET", "BINGET", "LONG_BINGET", "MEMOIZE", "REDUCE", "BINPERSID"),
+        "GLOBAL",
+    )
+)
+"""Instructions that build values, and GLOBAL, whose names are looked at."""
+
+
+def check_voices_file(path: Path) -> None:
+    """Refuse a file that is more than tensors, numbers and names in dictionaries.
+
+    A pickle is a program, and names what it calls. This one may name tensors and nothing else: every instruction is
+    looked at before any is run. transformers then opens it with `weights_only`, which refuses other names too.
+
+    Raises:
+        BadInput: it is; or it is too large, damaged, or of the form before torch 1.6.
+    """
+    name = path.name
+    if path.stat().st_size > _LARGEST:
+        raise BadInput(f"{name} is {path.stat().st_size} bytes; {_LARGEST} are the most")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > _LARGEST:
+                raise BadInput(f"{name} unpacks to more than {_LARGEST} bytes")
+            (program,) = (member for member in archive.namelist() if member.endswith("/data.pkl"))
+            instructions = list(pickletools.genops(archive.read(program)))
+    except (zipfile.BadZipFile, ValueError, KeyError, NotImplementedError, RuntimeError) as error:
+        raise BadInput(f"{name} is not what torch.save writes ({error or type(error).__name__})") from None
+    for instruction, argument, _ in instructions:
+        if instruction.name not in _PLAIN:
+            raise BadInput(f"{name} may hold code (instruction {instruction.name}); only tensors may be in it")
+        if instruction.name == "GLOBAL" and not _NAMES.fullmatch(str(argument)):
+            raise BadInput(f"{name} may hold code (it names {argument!r:.80}); only tensors may be in it")
+
 
 PATTERNS = (
     "*.json",
@@ -75,7 +123,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
             max_workers=4,
         )
         if _has_voices_file(folder):
-            hf_hub_download(repo, tensor_pickle.VOICES_FILE, revision=revision, local_dir=folder, token=token)
+            hf_hub_download(repo, VOICES_FILE, revision=revision, local_dir=folder, token=token)
     except GatedRepoError:
         raise BadInput(f"{repo} is gated; its owner has to grant podeval access") from None
     except RevisionNotFoundError:
@@ -83,7 +131,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
     except RepositoryNotFoundError:
         raise BadInput(f"there is no model repo {repo}, or it is private") from None
     except RemoteEntryNotFoundError:
-        raise BadInput(f"{repo} has no {tensor_pickle.VOICES_FILE} with the voices of the model") from None
+        raise BadInput(f"{repo} has no {VOICES_FILE} with the voices of the model") from None
     except (LocalEntryNotFoundError, HfHubHTTPError) as error:
         raise BadInput(f"the Hub did not return {repo} ({error.__cause__ or error}); try again later") from None
     check_files(folder)
@@ -104,8 +152,8 @@ def check_files(folder: Path) -> None:
         name = path.relative_to(folder)
         if path.is_symlink() or not path.is_file():
             raise BadInput(f"{name} is a link or not a regular file; a model's files must be in its folder")
-        if str(name) == tensor_pickle.VOICES_FILE and _has_voices_file(folder):
-            tensor_pickle.check(path)
+        if str(name) == VOICES_FILE and _has_voices_file(folder):
+            check_voices_file(path)
             continue
         if path.suffix.lower() in _CODE:
             raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
@@ -189,7 +237,7 @@ def _has_voices_file(folder: Path) -> bool:
     if not path.is_file():
         return False
     config = _read_json(path, Path(path.name))
-    return isinstance(config, dict) and config.get("model_type") == tensor_pickle.MODEL_TYPE
+    return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
 
 
 def _check_json(path: Path, name: Path) -> None:

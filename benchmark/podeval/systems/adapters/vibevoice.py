@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
@@ -61,8 +58,6 @@ class VibeVoice:
             SpeechFailed: the model stopped immediately, or its frames are no sound.
             BadInput: it does not fit into the model's window, or takes several pieces without voices to keep.
         """
-        import torch
-
         present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
         if self._performed > 1 and any(speaker not in clips for speaker in present):
@@ -74,14 +69,8 @@ class VibeVoice:
         if inputs["input_ids"].shape[1] >= room:
             length = inputs["input_ids"].shape[1]
             raise BadInput(f"the script with its voices is {length} tokens long, the model's window {room}")
-        set_seed(seed)
-        with torch.inference_mode(), silence_transformers():
-            try:
-                output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
-            except (RuntimeError, IndexError, ValueError) as error:
-                if is_out_of_memory(error):
-                    raise
-                raise SpeechFailed(f"the model produced nothing that can be decoded ({error})") from error
+        with loading.draw_sound(text, seed):
+            output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
         (wave,) = getattr(output, "audio", output)
         if wave is None or not wave.numel():
             raise SpeechFailed("the model stopped immediately")

@@ -9,7 +9,7 @@ from typing import Any
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
-from podeval.models.chat_completion import read_text
+from podeval.models.chat import read_text
 from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
 from podeval.systems.servers.sound_reading import decode_base64, read_sound

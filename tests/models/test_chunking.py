@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.chunking import RATE, batch_equal_lengths, cut_at_pauses
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,12 @@ def test_a_cut_falls_into_the_pause() -> None:
     first, second = cut_at_pauses(samples)
     assert 21.3 * RATE < first.stop < 21.9 * RATE
     assert second.start == first.stop
+
+
+def test_every_input_once_with_others_of_its_length() -> None:
+    lengths = [3, 1, 3, 3, 2, 3, 1]
+    found = list(batch_equal_lengths(lengths, 2))
+    assert sorted(position for batch in found for position in batch) == list(range(7))
+    assert all(len({lengths[position] for position in batch}) == 1 for batch in found)
+    assert [len(batch) for batch in found] == [2, 1, 2, 2]
+    assert list(batch_equal_lengths([], 4)) == []

@@ -25,7 +25,7 @@ tiny_pyannote.make_importable({packages!r})
 import numpy as np
 from pathlib import Path
 from podeval.models import installing, registry
-from podeval.models.pyannote_library import import_pyannote_audio
+from podeval.models.pyannote import import_pyannote_audio
 
 import_pyannote_audio()
 XVECTOR = "reference,speaker_encoder=pyannote/embedding"

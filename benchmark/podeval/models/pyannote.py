@@ -1,0 +1,113 @@
+"""Two models of pyannote.audio, which is imported only when one of them is loaded.
+
+Diarisation by its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
+"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's speaker encoder,
+x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and deviation over time of the whole
+clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
+"""
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.errors import CannotScore
+from podeval.models.chunking import batch_equal_lengths
+from podeval.models.device import choose_device
+from podeval.models.interfaces import Diarizer, Samples, SpeakerEncoder, SpeakerTurn
+
+
+def import_pyannote_audio() -> Any:
+    """Import the library without the usage reports it otherwise sends; `PYANNOTE_METRICS_ENABLED=1` allows them.
+
+    Raises:
+        ImportError: the library, or torchaudio beneath it, is absent or broken.
+    """
+    os.environ.setdefault("PYANNOTE_METRICS_ENABLED", "false")
+    with warnings.catch_warnings():
+        # It warns if it cannot decode files, but it only receives samples.
+        warnings.simplefilter("ignore")
+        import pyannote.audio
+    return pyannote.audio
+
+
+RATE = 16_000
+
+
+class PyannoteDiarizer(Diarizer):
+    """A diarizer that estimates the number of speakers.
+
+    Args:
+        files: the folder of the pipeline, by its repo on the Hub.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+
+        (folder,) = files.values()
+        self._pipeline = import_pyannote_audio().Pipeline.from_pretrained(folder)
+        self._pipeline.to(torch.device(choose_device()))
+
+    def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
+        """Return turns in order of time, numbered by first appearance; empty if no speaker is found.
+
+        Turns overlap where speakers do.
+        """
+        import torch
+
+        waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
+        annotation = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
+        turns = sorted((turn.start, turn.end, label) for turn, _, label in annotation.itertracks(yield_label=True))
+        names: dict[str, str] = {}
+        for _, _, label in turns:
+            names.setdefault(label, f"SPEAKER_{len(names) + 1:02d}")
+        return tuple(SpeakerTurn(names[label], float(start), float(end)) for start, end, label in turns)
+
+
+def _report(step: str, _: Any, *, completed: int | None = None, total: int | None = None, **__: Any) -> None:
+    """Pass on the progress that the pipeline reports."""
+    if completed is not None and total:
+        progress.report(f"telling speakers apart ({step})", completed, total)
+
+
+RATE = 16_000
+_BATCH = 32
+
+
+class PyannoteEmbedding(SpeakerEncoder):
+    """A speaker encoder with pyannote's x-vectors.
+
+    Args:
+        files: the folder of the model, by its repo on the Hub.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+
+        (folder,) = files.values()
+        self._device = torch.device(choose_device())
+        self._model = import_pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()
+
+    def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """Return one embedding per clip, shape (clips, 512); clips of equal length share a batch.
+
+        Raises:
+            CannotScore: a clip is shorter than the network's receptive field.
+        """
+        import torch
+
+        embeddings = np.empty((len(clips), self._model.dimension), dtype=np.float32)
+        shortest = self._model.receptive_field_size(2)
+        with torch.inference_mode():
+            for batch in batch_equal_lengths([len(clip) for clip in clips], _BATCH):
+                if (length := len(clips[batch[0]])) < shortest:
+                    needed = f"{shortest / RATE:.2f} s are needed"
+                    raise CannotScore(f"a voice of {length / RATE:.2f} s is too short to be compared; {needed}")
+                waveforms = torch.from_numpy(np.stack([clips[number] for number in batch]).astype(np.float32))
+                embeddings[batch] = self._model(waveforms[:, np.newaxis].to(self._device)).cpu().numpy()
+        return embeddings
