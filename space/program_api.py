@@ -13,13 +13,11 @@ import gradio as gr
 from auth import NotSignedIn
 from gradio_files import get_uploaded_path
 from measure_apart import open_decoded, score_apart
-from pages.mcp import build_arena_document
+from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
-from submission_check import SubmissionCheck
 from tabs.measuring import list_offered, measure_item
 from tabs.score import INPUTS
-from web_request import get_web_request
-from website import Site, TooMany
+from website import Site, TooMany, get_web_request
 
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable

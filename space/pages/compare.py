@@ -12,10 +12,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from links import change_address
 from markupsafe import Markup
-from part_routes import PART
 from player_data import PlayerSide, list_leading_systems
-from thread_limits import Full, ThreadPool, WaitingRoom
-from website import Site, to_script_data
+from rate_limit import Full, ThreadPool, WaitingRoom
+from website import PART, Site, to_script_data
 
 from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal

@@ -14,8 +14,7 @@ from markupsafe import Markup
 from measure_apart import SECONDS, ScoreSession, open_decoded, score_apart
 from pages.score import EXAMPLES, read_example
 from tab_parts import answer_part
-from web_request import get_web_request
-from website import Site
+from website import Site, get_web_request
 
 from podeval.errors import PodevalError
 from podeval.metrics.reasons import translate_reason

@@ -12,8 +12,7 @@ from gradio_addresses import LARGEST_ARCHIVE
 from gradio_files import get_uploaded_path
 from pages.submit import get_submitter
 from tab_parts import answer_part
-from web_request import find_recordings_sender, get_web_request
-from website import SIGN_IN_FIRST, UNRECORDED, Site
+from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
 
 from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.sentences import write_sentence
