@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from services import Decisions
 from website import Site
 
-from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import describe_publicly
 from podeval.submissions.queue import Queue
@@ -135,7 +134,7 @@ class AdminRoutes:
 
     def session(self, request: Request, sent: AboutSession) -> JSONResponse:
         """Count a listener of a listening test, or leave them out."""
-        count_session(self.listening, sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
+        self.listening.count_session(sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
         return JSONResponse({"listener": sent.listener, "counted": sent.counted})
 
     def submission(self, request: Request, sent: AboutSubmission) -> JSONResponse:

@@ -15,7 +15,7 @@ from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
 from podeval.datasets.unsourced_claims import find_open_sentences, list_idle_marks
 from podeval.errors import BadInput
-from podeval.runs.asks import ask_of
+from podeval.runs.item_inputs import ask_of
 
 FOLDER = find_package_folder("podeval.benchmarks:data")
 SPLITS = [split for split in BENCHMARK.splits if split.version == "written"]

@@ -15,11 +15,10 @@ from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, vote_review, voting
 from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
-from podeval.arena.battle_view import BattleView, make_view
 from podeval.arena.matchmaking import Matchmaker
-from podeval.arena.open_battles import find_unjudged, keep_battle, reopen_battle
 from podeval.arena.protocols import PROTOCOLS
 from podeval.arena.refusal import ArenaRefused
+from podeval.arena.served_battles import BattleView, find_unjudged, keep_battle, make_view, reopen_battle
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import build_rating_table, list_open_dimensions
