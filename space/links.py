@@ -6,15 +6,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 
-def write_system_address(system: str, where: str = "", item: str = "") -> str:
+def write_system_address(system: str, where: str = "") -> str:
     """The address of a system's page.
 
     Args:
         system: its id.
         where: `benchmark/split/profile`; where it has most by default.
-        item: one of its items.
     """
-    query = {"system": system, "where": where, "item": item}
+    query = {"system": system, "where": where}
     return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
 
 

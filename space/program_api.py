@@ -17,10 +17,9 @@ from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
 from tabs.measuring import list_offered, measure_item
 from tabs.score import INPUTS
-from website import Site, TooMany, get_web_request
+from website import Site, get_web_request
 
 from podeval.errors import BadInput, PodevalError
-from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard import table
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
@@ -192,16 +191,6 @@ class ProgramApi:
         return build_arena_document(self._site, dimension)
 
 
-def add(site: Site, measuring: bool) -> None:
-    """Add the endpoints to the app that is being built.
-
-    Args:
-        site: whom they ask.
-        measuring: whether visitors may measure.
-    """
-    ProgramApi(site).add(measuring)
-
-
 def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, its refusals as sentences for the program."""
 
@@ -211,9 +200,7 @@ def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*given, **named)
         except NotSignedIn:
             raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
-        except HubUnavailable as error:
-            raise gr.Error(str(error), print_exception=False) from None
-        except (PodevalError, TooMany) as error:
+        except PodevalError as error:
             raise gr.Error(str(error), print_exception=False) from None
 
     return call

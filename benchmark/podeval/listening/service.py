@@ -7,7 +7,6 @@ sessions are kept and counted apart; they are in no result.
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -257,17 +256,6 @@ class Listening:
         with self.database.reading() as session:
             row = get_session(session, session_id)
             return find_source(get_design(session, row.test), row, get_page(row, number), letter)
-
-    def audio(self, session_id: str, number: int, letter: str) -> Path:
-        """Return the file behind a letter of a page.
-
-        Raises:
-            BadInput: there is no such session, page or sound, or it is no file but made for the session.
-        """
-        path = self.source(session_id, number, letter).audio
-        if path is None:
-            raise BadInput(write_sentence("sound-of-headphone-check", side=letter, page=number + 1))
-        return path
 
     def save(
         self,
