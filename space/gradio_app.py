@@ -17,8 +17,7 @@ from typing import Any
 import gradio as gr
 from auth import read_public_address
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, may_measure
-from gradio_files import IssuedFiles
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, IssuedFiles, may_measure
 from gradio_routes import GradioGate
 from program_api import ProgramApi
 from request_guard import find_origin

@@ -18,8 +18,17 @@ from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gradio_addresses import API, PREFIXES, TABS, is_for_events
-from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, make_holder
+from gradio_addresses import (
+    API,
+    COOKIE,
+    PREFIXES,
+    TABS,
+    ForeignFile,
+    IssuedFiles,
+    check_files,
+    is_for_events,
+    make_holder,
+)
 from request_guard import GRADIO_FILE, SecurityHeaders
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders

@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from gradio_files import get_uploaded_path
+from gradio_addresses import get_uploaded_path
 from measure_apart import open_decoded, score_apart
 from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows

@@ -10,11 +10,10 @@ import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from links import change_address
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
 from rate_limit import Full, ThreadPool, WaitingRoom
-from website import PART, Site, to_script_data
+from website import PART, Site, change_address, to_script_data
 
 from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
