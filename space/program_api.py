@@ -46,16 +46,10 @@ class ProgramApi:
 
     def add(self, measuring: bool) -> None:
         """Add the endpoints to the app that is being built; `/score` only where visitors may measure."""
-        self._name(self.leaderboard, "leaderboard")
-        self._name(self.metrics, "metrics")
-        self._name(self.submit_check, "submit_check")
-        self._name(self.queue, "queue")
-        self._name(self.ratings, "ratings")
+        for function in (self.leaderboard, self.metrics, self.submit_check, self.queue, self.ratings):
+            _add(function, queue=False)
         if measuring:
-            self._name(self.score, "score", queue=True, concurrency_limit=1, concurrency_id="measuring")
-
-    def _name(self, function: Callable[..., Any], name: str, queue: bool = False, **options: Any) -> None:
-        gr.api(_say_refusals(function), api_name=name, api_description=function.__doc__, queue=queue, **options)
+            _add(self.score, queue=True, concurrency_limit=1, concurrency_id="measuring")
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
         self._site.limit(get_web_request(request), rate, what)
@@ -189,6 +183,11 @@ class ProgramApi:
         """
         self._limit(request, RATE, "api ratings")
         return build_arena_document(self._site, dimension)
+
+
+def _add(function: Callable[..., Any], **options: Any) -> None:
+    """Add an endpoint under the name of its function."""
+    gr.api(_say_refusals(function), api_name=function.__name__, api_description=function.__doc__, **options)
 
 
 def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ Only for who is named in PODEVAL_ADMINS and signed in, or for the one person of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
@@ -175,12 +176,16 @@ def build_router(site: Site) -> APIRouter:
         return routes
     pages = AdminRoutes(site, site.services.decisions, site.services.desk.queue)
     routes.get("/admin")(pages.page)
-    routes.post("/admin/votes")(pages.vote)
-    routes.post("/admin/voters")(pages.voter)
-    routes.post("/admin/sessions")(pages.session)
-    routes.post("/admin/submissions")(pages.submission)
-    routes.post("/admin/frozen")(pages.frozen)
-    routes.post("/admin/dimensions")(pages.dimension)
-    routes.post("/admin/systems")(pages.system)
-    routes.post("/admin/goal")(pages.goal)
+    decisions: dict[str, Callable[..., JSONResponse]] = {
+        "votes": pages.vote,
+        "voters": pages.voter,
+        "sessions": pages.session,
+        "submissions": pages.submission,
+        "frozen": pages.frozen,
+        "dimensions": pages.dimension,
+        "systems": pages.system,
+        "goal": pages.goal,
+    }
+    for name, decide in decisions.items():
+        routes.post(f"/admin/{name}")(decide)
     return routes
