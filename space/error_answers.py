@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from auth import CannotSignIn, NotSignedIn, SignInRefused
 from fastapi import FastAPI, Request
@@ -15,10 +15,6 @@ from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.store.files import DiskFull
-
-if TYPE_CHECKING:
-    from website import Site
-
 
 _LOG = logging.getLogger("podeval.site")
 

@@ -223,13 +223,13 @@ def _finishing(send: Send) -> Send:
 
 def _issuing(send: Send, issued: IssuedFiles, holder: str) -> Send:
     """Sends on what Gradio answers to an upload, and issues the paths in it to the visitor."""
-    taken, answer = False, b""
+    accepted, answer = False, b""
 
     async def send_answer(message: Message) -> None:
-        nonlocal taken, answer
+        nonlocal accepted, answer
         if message["type"] == "http.response.start":
-            taken = message["status"] == 200
-        elif message["type"] == "http.response.body" and taken:
+            accepted = message["status"] == 200
+        elif message["type"] == "http.response.body" and accepted:
             answer += message.get("body", b"")
             if not message.get("more_body", False):
                 for path in json.loads(answer):

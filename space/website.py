@@ -41,7 +41,6 @@ from podeval.text.message_catalogue import read_texts
 if TYPE_CHECKING:
     import gradio as gr
     from starlette.requests import HTTPConnection
-    from website import Site
 
 
 _LOG = logging.getLogger("podeval.site")
