@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from thread_limits import ThreadPool
+from rate_limit import ThreadPool
 
 from podeval.analysis.playback import Playback
 from podeval.arena.battle_audio import BattleAudio

@@ -13,8 +13,8 @@ from html import escape
 from urllib.parse import quote, urlencode
 
 from board_words import Words
-from links import write_system_address
 from markupsafe import Markup
+from website import write_system_address
 
 from podeval.leaderboard import table
 from podeval.leaderboard.query import Index, Key

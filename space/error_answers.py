@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Any
 
 from auth import CannotSignIn, NotSignedIn, SignInRefused
 from fastapi import FastAPI, Request
@@ -15,10 +15,6 @@ from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.store.files import DiskFull
-
-if TYPE_CHECKING:
-    from website import Site
-
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -112,15 +108,19 @@ class ErrorAnswers:
 def answer_errors(app: FastAPI, site: Site) -> None:
     """Have an application answer every refusal with a sentence."""
     answers = ErrorAnswers(site)
-    app.exception_handler(NotSignedIn)(answers.answer_not_signed_in)
-    app.exception_handler(CannotSignIn)(answers.answer_no_provider)
-    app.exception_handler(SignInRefused)(answers.answer_refused_sign_in)
-    app.exception_handler(TooMany)(answers.answer_too_many)
-    app.exception_handler(ArenaRefused)(answers.answer_refused)
-    app.exception_handler(BadInput)(answers.answer_bad_input)
-    app.exception_handler(StoreUnusable)(answers.answer_unusable_store)
-    app.exception_handler(DiskFull)(answers.answer_unusable_store)
-    app.exception_handler(RequestValidationError)(answers.answer_invalid_request)
+    by_error: dict[type[Exception], Any] = {
+        NotSignedIn: answers.answer_not_signed_in,
+        CannotSignIn: answers.answer_no_provider,
+        SignInRefused: answers.answer_refused_sign_in,
+        TooMany: answers.answer_too_many,
+        ArenaRefused: answers.answer_refused,
+        BadInput: answers.answer_bad_input,
+        StoreUnusable: answers.answer_unusable_store,
+        DiskFull: answers.answer_unusable_store,
+        RequestValidationError: answers.answer_invalid_request,
+    }
+    for error, answer in by_error.items():
+        app.exception_handler(error)(answer)
 
 
 NOTHING_HERE = CodedSentence("there is nothing at this address; please check the link", code="nothing-here")

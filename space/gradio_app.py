@@ -15,12 +15,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import gradio as gr
-import program_api
 from auth import read_public_address
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, may_measure
-from gradio_files import IssuedFiles
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, IssuedFiles, may_measure
 from gradio_routes import GradioGate
+from program_api import ProgramApi
 from request_guard import find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
@@ -49,7 +48,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
     with app:
         _place_tabs(app, site, language, measuring)
         if not PREFIXES[language]:
-            program_api.add(site, measuring)
+            ProgramApi(site).add(measuring)
     app._queue.max_size = WAITING
     # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS

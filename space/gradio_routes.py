@@ -18,9 +18,18 @@ from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, Protocol
 
-from content_policy import GRADIO_FILE, SecurityHeaders
-from gradio_addresses import API, PREFIXES, TABS, is_for_events
-from gradio_files import COOKIE, ForeignFile, IssuedFiles, check_files, make_holder
+from gradio_addresses import (
+    API,
+    COOKIE,
+    PREFIXES,
+    TABS,
+    ForeignFile,
+    IssuedFiles,
+    check_files,
+    is_for_events,
+    make_holder,
+)
+from request_guard import GRADIO_FILE, SecurityHeaders
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
@@ -129,10 +138,10 @@ class GradioGate:
                 return
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
         elif part == f"{API}/upload_progress":
-            await app(scope, receive, _Finishing(send))
+            await app(scope, receive, _finishing(send))
         elif part == f"{API}/upload":
             answer_with = send if cookie else self._add_cookie(send)
-            await app(scope, receive, _Issuing(answer_with, self._issued, holders[0]))
+            await app(scope, receive, _issuing(answer_with, self._issued, holders[0]))
         elif scope["method"] == "POST":
             await self._call(app, scope, receive, send, holders)
         else:
@@ -192,45 +201,42 @@ class GradioGate:
         return send_with_cookie
 
 
-class _Finishing:
+def _finishing(send: Send) -> Send:
     """Sends on how far an upload is; of one that never began, as it was refused, that it is done.
 
     Gradio answers 404 to its own page then, which every browser logs as an error.
     """
+    unknown = False
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._unknown = False
-
-    async def __call__(self, message: Message) -> None:
+    async def send_progress(message: Message) -> None:
+        nonlocal unknown
         if message["type"] == "http.response.start" and message["status"] == 404:
-            self._unknown = True
+            unknown = True
             headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
             message = {"type": "http.response.start", "status": 200, "headers": headers}
-        elif message["type"] == "http.response.body" and self._unknown:
+        elif message["type"] == "http.response.body" and unknown:
             message = {"type": "http.response.body", "body": b'data: {"msg": "done"}\n\n'}
-        await self._send(message)
+        await send(message)
+
+    return send_progress
 
 
-class _Issuing:
+def _issuing(send: Send, issued: IssuedFiles, holder: str) -> Send:
     """Sends on what Gradio answers to an upload, and issues the paths in it to the visitor."""
+    accepted, answer = False, b""
 
-    def __init__(self, send: Send, issued: IssuedFiles, holder: str) -> None:
-        self._send = send
-        self._issued = issued
-        self._holder = holder
-        self._taken = False
-        self._answer = b""
-
-    async def __call__(self, message: Message) -> None:
+    async def send_answer(message: Message) -> None:
+        nonlocal accepted, answer
         if message["type"] == "http.response.start":
-            self._taken = message["status"] == 200
-        elif message["type"] == "http.response.body" and self._taken:
-            self._answer += message.get("body", b"")
+            accepted = message["status"] == 200
+        elif message["type"] == "http.response.body" and accepted:
+            answer += message.get("body", b"")
             if not message.get("more_body", False):
-                for path in json.loads(self._answer):
-                    self._issued.issue(self._holder, path)
-        await self._send(message)
+                for path in json.loads(answer):
+                    issued.issue(holder, path)
+        await send(message)
+
+    return send_answer
 
 
 def _cookie(headers: Headers) -> str:

@@ -11,18 +11,15 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from gradio_files import get_uploaded_path
+from gradio_addresses import get_uploaded_path
 from measure_apart import open_decoded, score_apart
-from pages.mcp import build_arena_document
+from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
-from submission_check import SubmissionCheck
 from tabs.measuring import list_offered, measure_item
 from tabs.score import INPUTS
-from web_request import get_web_request
-from website import Site, TooMany
+from website import Site, get_web_request
 
 from podeval.errors import BadInput, PodevalError
-from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard import table
 from podeval.leaderboard.view import BoardView, resolve_view
 from podeval.metrics import catalogue
@@ -49,16 +46,10 @@ class ProgramApi:
 
     def add(self, measuring: bool) -> None:
         """Add the endpoints to the app that is being built; `/score` only where visitors may measure."""
-        self._name(self.leaderboard, "leaderboard")
-        self._name(self.metrics, "metrics")
-        self._name(self.submit_check, "submit_check")
-        self._name(self.queue, "queue")
-        self._name(self.ratings, "ratings")
+        for function in (self.leaderboard, self.metrics, self.submit_check, self.queue, self.ratings):
+            _add(function, queue=False)
         if measuring:
-            self._name(self.score, "score", queue=True, concurrency_limit=1, concurrency_id="measuring")
-
-    def _name(self, function: Callable[..., Any], name: str, queue: bool = False, **options: Any) -> None:
-        gr.api(_say_refusals(function), api_name=name, api_description=function.__doc__, queue=queue, **options)
+            _add(self.score, queue=True, concurrency_limit=1, concurrency_id="measuring")
 
     def _limit(self, request: gr.Request, rate: str, what: str) -> None:
         self._site.limit(get_web_request(request), rate, what)
@@ -194,14 +185,9 @@ class ProgramApi:
         return build_arena_document(self._site, dimension)
 
 
-def add(site: Site, measuring: bool) -> None:
-    """Add the endpoints to the app that is being built.
-
-    Args:
-        site: whom they ask.
-        measuring: whether visitors may measure.
-    """
-    ProgramApi(site).add(measuring)
+def _add(function: Callable[..., Any], **options: Any) -> None:
+    """Add an endpoint under the name of its function."""
+    gr.api(_say_refusals(function), api_name=function.__name__, api_description=function.__doc__, **options)
 
 
 def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,9 +199,7 @@ def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*given, **named)
         except NotSignedIn:
             raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
-        except HubUnavailable as error:
-            raise gr.Error(str(error), print_exception=False) from None
-        except (PodevalError, TooMany) as error:
+        except PodevalError as error:
             raise gr.Error(str(error), print_exception=False) from None
 
     return call

@@ -1,4 +1,4 @@
-"""Limit how often somebody may ask, by the times of their last requests on a monotonic clock.
+"""Limit how often somebody may ask, by the times of their last requests on a monotonic clock, and how much at once.
 
 `limits` says what a rate is; its storage in memory looks through everybody's requests up to a hundred times a second,
 never forgets a name, and goes by the time of day, so that a clock set back by an hour shuts people out for an hour.
@@ -6,12 +6,19 @@ never forgets a name, and goes by the time of day, so that a clock set back by a
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from limits import RateLimitItem
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
 """Seconds between two looks for those who are gone."""
@@ -49,3 +56,62 @@ class RateLimit:
                 return moments[0] + length - now
             moments.append(now)
             return 0.0
+
+
+class ThreadPool:
+    """Few threads for what is asked often and answered soon; more work than that waits.
+
+    Threads of Python take turns. With forty of them, which is what a page is given otherwise, the one that hears what
+    is asked and sends what is answered waits its turn as often as each of the others, so that a busy second becomes a
+    minute of late answers. Slow pages keep the threads they had, and nothing here waits for them.
+
+    Args:
+        threads: at once.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._limiter = CapacityLimiter(threads)
+
+    def __call__(self, work: Callable[Given, Answer]) -> Callable[Given, Awaitable[Answer]]:
+        """The same work, done in one of the threads."""
+
+        @functools.wraps(work)
+        async def run_in_thread(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+            return await to_thread.run_sync(functools.partial(work, *args, **kwargs), limiter=self._limiter)
+
+        return run_in_thread
+
+
+class Full(Exception):
+    """More is waiting than can be done soon."""
+
+
+class WaitingRoom:
+    """How much may wait or be at work at once, of all and of each; used by one thread, that of the server.
+
+    Args:
+        most: the most threads of all senders.
+        most_each: the most threads of one sender.
+    """
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most = most
+        self._most_each = most_each
+        self._inside: Counter[str] = Counter()
+
+    @contextmanager
+    def enter(self, who: str) -> Iterator[None]:
+        """A place in it while this lasts.
+
+        Raises:
+            Full: there is none for this sender.
+        """
+        if self._inside.total() >= self._most or self._inside[who] >= self._most_each:
+            raise Full
+        self._inside[who] += 1
+        try:
+            yield
+        finally:
+            self._inside[who] -= 1
+            if not self._inside[who]:
+                del self._inside[who]

@@ -1,4 +1,4 @@
-"""Check every request before a page sees it.
+"""Check every request before a page sees it, and give every answer its security headers.
 
 Whatever changes something is a POST of JSON, to a page that takes something in, with the header `X-Podeval`, which no
 page of another site can send: it would have to ask first, and is told no. Why and against whom: docs/security.md.
@@ -16,14 +16,54 @@ from urllib.parse import urlsplit
 
 import gradio_addresses
 from auth import is_loopback
-from content_policy import STRICT, SecurityHeaders
 from limits import parse
-from rate_limit import RateLimit
-from starlette.datastructures import Headers
+from rate_limit import Full, RateLimit, WaitingRoom
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from thread_limits import Full, WaitingRoom
+
+FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
+"""The Hub shows a Space within its own page."""
+
+STRICT = (
+    "default-src 'self'; img-src 'self' data:; media-src 'self' blob:; object-src 'none'; base-uri 'self'; "
+    "form-action 'self'"
+)
+
+GRADIO_PAGE = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self' data:; connect-src 'self' blob: data:; "
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
+)
+"""Gradio's page has code and style in it."""
+
+GRADIO_FILE = "default-src 'none'; sandbox"
+"""What a visitor sent is never a page of this site."""
+
+
+def write_header_value(policy: str) -> str:
+    """A policy as the header says it: with who may show the answer within a page of theirs."""
+    return f"{policy}; {FRAME}"
+
+
+class SecurityHeaders:
+    """Adds the security headers to every answer."""
+
+    def __init__(self, send: Send, policy: str) -> None:
+        self._send = send
+        self._policy = policy
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message; the first of a response gets the headers that every answer has."""
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("X-Content-Type-Options", "nosniff")
+            headers.setdefault("Referrer-Policy", "same-origin")
+            headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+            headers.setdefault("Content-Security-Policy", write_header_value(self._policy))
+        await self._send(message)
+
 
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0

@@ -88,7 +88,7 @@ ONLY_VOTES = CodedSentence(
 
 @dataclass(frozen=True)
 class Decisions:
-    """What operators can decide, by what it is about; a listener's session is decided on in `listening.moderation`.
+    """What operators can decide, by what it is about; a listener's session is decided on by `Listening.count_session`.
 
     Attributes:
         board: what is frozen; and the trail of all decisions.

@@ -13,10 +13,8 @@ from fastapi import FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_addresses import may_measure
-from part_routes import build_parts_style
 from request_guard import Guard, read_own_hosts
-from web_request import find_recordings_sender
-from website import HERE, Site
+from website import HERE, Site, build_parts_style, find_recordings_sender
 
 from podeval import __version__
 

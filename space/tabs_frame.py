@@ -6,14 +6,14 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from content_policy import GRADIO_PAGE, write_header_value
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from gradio_addresses import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
 from markupsafe import Markup
 from pages.board import render_view
+from request_guard import GRADIO_PAGE, write_header_value
 from tabs.score import PARTS_ID
-from web_request import find_recordings_sender
+from website import find_recordings_sender
 
 from podeval.metrics.description import VISITOR_INPUTS
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import logging
 import math
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_public_address
 from error_messages import translate
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
+from fastapi.routing import APIRoute
 from gradio_addresses import TABS
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
@@ -25,6 +27,9 @@ from markupsafe import Markup
 from rate_limit import RateLimit
 from request_guard import find_origin
 from services import Services
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
@@ -34,9 +39,19 @@ from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 
+if TYPE_CHECKING:
+    import gradio as gr
+    from starlette.requests import HTTPConnection
+
+
 _LOG = logging.getLogger("podeval.site")
 
 HERE = Path(__file__).parent
+PART = "x-podeval-part"
+"""Header of a request of a component for its content, without the page around it."""
+PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css", "score.css")
+OF_ONE_PART = {"compare.css": "board-compare"}
+"""Styles whose rules hold in one part alone, by its element id."""
 LANGUAGES = ("en", "zh")
 TABS_NAV = tuple((f"/{name}", name if name != "leaderboard" else "board") for name in TABS)
 """The tabs, by the key of their names in the texts `site`."""
@@ -263,3 +278,65 @@ def _query(request: Request, **changed: str) -> str:
 def to_script_data(value: Any) -> str:
     """JSON that stands safely in a page's `<script type="application/json">`."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+@cache
+def build_parts_style() -> str:
+    """The rules of documents as they hold within parts of tabs, and there alone."""
+    rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
+    # Gradio's own rules name a class and an attribute: these weigh more.
+    text = f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
+    for name, part in OF_ONE_PART.items():
+        text += f"#{part} .podeval-part {{\n{(HERE / 'static' / name).read_text(encoding='utf-8')}\n}}\n"
+    return text
+
+
+class PartRoute(APIRoute):
+    """Answers what a component of a tab asks for; the same address without its header is the tab's."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether this route answers."""
+        if PART not in Headers(scope=scope):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def get_web_request(event: gr.Request) -> Request:
+    """Return the browser's request of an event.
+
+    Args:
+        event: as Gradio hands it to a function.
+    """
+    assert event.request is not None, "Gradio calls our functions for requests alone"
+    request: Request = event.request
+    return request
+
+
+def find_recordings_sender(site: Site, request: HTTPConnection) -> str:
+    """Who sent a request, if they may upload recordings for a submission; empty for all others.
+
+    Args:
+        site: the site that receives the submission.
+        request: the request of the person.
+    """
+    services = site.services
+    if services.closed or services.only_votes or services.desk is None:
+        return ""
+    person = site.person(Request(request.scope))
+    return person.identity if person else ""
+
+
+def write_system_address(system: str, where: str = "") -> str:
+    """The address of a system's page.
+
+    Args:
+        system: its id.
+        where: `benchmark/split/profile`; where it has most by default.
+    """
+    query = {"system": system, "where": where}
+    return f"/system?{urlencode({name: value for name, value in query.items() if value}, safe='/')}"
+
+
+def change_address(path: str, query: dict[str, Any], **changed: Any) -> str:
+    """The address of a page with some of its parameters changed; those without a value are left out."""
+    return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"

@@ -41,7 +41,7 @@ class Outcome:
 
 
 def simulate(kind: str, seed: int, votes: int = 6000, bad: float = 0.1, protocol: str = "excerpts") -> pd.DataFrame:
-    """Votes with the columns of `integrity.COLUMNS`, and `honest`."""
+    """Votes with the columns of `vote_integrity.COLUMNS`, and `honest`."""
     chance = np.random.default_rng(seed)
     strength = chance.permutation(np.linspace(-1.2, 1.2, SYSTEMS))
     needed = NEEDED[protocol]

@@ -191,7 +191,6 @@ SENTENCES: Mapping[str, str] = {
     "no-tie-here": "page {page} asks for a decision; no difference cannot be chosen in this test",
     "headphone-check-asks": "the headphone check asks for {names}",
     "headphone-check-form": "the headphone check: {name} is a whole number from 1 to {most}",
-    "sound-of-headphone-check": "{side} of page {page} is a sound of the headphone check",
     "say-why": "give a reason; it is stored with the session",
     "session-finished": "this session is finished; its answers stand as they are",
     "pages-not-answered": "pages {pages} of {count} are not answered yet",

@@ -5,6 +5,7 @@ Only for who is named in PODEVAL_ADMINS and signed in, or for the one person of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
@@ -13,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from services import Decisions
 from website import Site
 
-from podeval.listening.moderation import count_session
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import describe_publicly
 from podeval.submissions.queue import Queue
@@ -135,7 +135,7 @@ class AdminRoutes:
 
     def session(self, request: Request, sent: AboutSession) -> JSONResponse:
         """Count a listener of a listening test, or leave them out."""
-        count_session(self.listening, sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
+        self.listening.count_session(sent.test, sent.listener, sent.counted, sent.reason, self._by(request))
         return JSONResponse({"listener": sent.listener, "counted": sent.counted})
 
     def submission(self, request: Request, sent: AboutSubmission) -> JSONResponse:
@@ -176,12 +176,16 @@ def build_router(site: Site) -> APIRouter:
         return routes
     pages = AdminRoutes(site, site.services.decisions, site.services.desk.queue)
     routes.get("/admin")(pages.page)
-    routes.post("/admin/votes")(pages.vote)
-    routes.post("/admin/voters")(pages.voter)
-    routes.post("/admin/sessions")(pages.session)
-    routes.post("/admin/submissions")(pages.submission)
-    routes.post("/admin/frozen")(pages.frozen)
-    routes.post("/admin/dimensions")(pages.dimension)
-    routes.post("/admin/systems")(pages.system)
-    routes.post("/admin/goal")(pages.goal)
+    decisions: dict[str, Callable[..., JSONResponse]] = {
+        "votes": pages.vote,
+        "voters": pages.voter,
+        "sessions": pages.session,
+        "submissions": pages.submission,
+        "frozen": pages.frozen,
+        "dimensions": pages.dimension,
+        "systems": pages.system,
+        "goal": pages.goal,
+    }
+    for name, decide in decisions.items():
+        routes.post(f"/admin/{name}")(decide)
     return routes

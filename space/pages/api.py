@@ -20,7 +20,7 @@ from website import Site
 
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
-from podeval.arena.vote_table import PUBLIC_COLUMNS
+from podeval.arena.ratings import PUBLIC_COLUMNS
 from podeval.errors import PodevalError
 from podeval.leaderboard.query import PROFILES
 from podeval.leaderboard.runs_folder import RunsFolder

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from links import write_system_address
 from markupsafe import Markup
-from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
-from thread_limits import ThreadPool
-from website import Site, to_script_data
+from rate_limit import ThreadPool
+from website import PartRoute, Site, to_script_data, write_system_address
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings

@@ -14,8 +14,7 @@ from board_view import describe_view
 from board_words import Words
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from part_routes import PART, PartRoute
-from website import Site
+from website import PART, PartRoute, Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput

@@ -10,12 +10,10 @@ import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from links import change_address
 from markupsafe import Markup
-from part_routes import PART
 from player_data import PlayerSide, list_leading_systems
-from thread_limits import Full, ThreadPool, WaitingRoom
-from website import Site, to_script_data
+from rate_limit import Full, ThreadPool, WaitingRoom
+from website import PART, Site, change_address, to_script_data
 
 from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal

@@ -13,7 +13,7 @@ from website import Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
-from podeval.listening import session_results, tidy_marks, webmushra
+from podeval.listening import session_results, webmushra
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, draw_listeners, summarise
 from podeval.sentences import write_sentence
@@ -85,7 +85,9 @@ class ResultsRoutes:
     def tidy(self, request: Request, test: str) -> Response:
         """A row for each mark and a column for each thing known of it, those that do not count among them."""
         self._require_overview(request, test)
-        table = pd.DataFrame(tidy_marks.tabulate_marks_of_test(self.database, test), columns=tidy_marks.COLUMNS)
+        table = pd.DataFrame(
+            session_results.tabulate_marks_of_test(self.database, test), columns=session_results.TIDY_COLUMNS
+        )
         return _csv(make_csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
 
     def as_webmushra(self, request: Request, test: str) -> Response:
@@ -94,20 +96,16 @@ class ResultsRoutes:
         if kind == "mushra":
             content = webmushra.write_results(test, session_results.read_session_marks(self.database, test))
         else:
-            content = webmushra.tabulate(test, kind, tidy_marks.tabulate_marks_of_test(self.database, test))
+            content = webmushra.tabulate(test, kind, session_results.tabulate_marks_of_test(self.database, test))
         return _csv(content, f"{test}-webmushra.csv")
 
     def standing(self, request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = self.site.require_operator(request)
-        sessions = [
-            came.session
-            for came in session_results.read_sessions(self.database, test)
-            if came.listener == sent.listener
-        ]
-        if not sessions:
+        sessions = {came.listener: came.session for came in session_results.read_sessions(self.database, test)}
+        if sent.listener not in sessions:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
-        self.listening.set_standing(sessions[0], counted=sent.counted, reason=sent.reason, by=person.name)
+        self.listening.set_standing(sessions[sent.listener], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 
     def close(self, request: Request, test: str) -> JSONResponse:

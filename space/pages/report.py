@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from links import write_system_address
-from website import Site
+from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard.report import SystemReport, UnknownReport

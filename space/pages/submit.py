@@ -11,9 +11,8 @@ from auth import Person, read_public_address
 from error_messages import translate_reason
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from part_routes import PartRoute
 from pydantic import BaseModel, ConfigDict
-from website import Site
+from website import PartRoute, Site
 
 from podeval import arena, benchmarks
 from podeval.arena import refusal

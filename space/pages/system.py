@@ -11,10 +11,9 @@ import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from links import change_address
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
-from website import Site, to_script_data
+from website import Site, change_address, to_script_data
 
 from podeval.analysis.defects import TimedDefect
 from podeval.arena import ArenaRefused, refusal

@@ -16,8 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import gradio as gr
 from board_words import Words, write_board_name
 from tab_parts import make_part
-from web_request import get_web_request
-from website import Site
+from website import Site, get_web_request
 
 from podeval.errors import PodevalError
 from podeval.leaderboard import pictures

@@ -23,7 +23,7 @@ from podeval.text.message_catalogue import FIRST
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
 """Heads of the table of values, by their names in the texts."""
-_MARKS = {"low": "▼", "usual": "●", "high": "▲"}
+MARKS = {"low": "▼", "usual": "●", "high": "▲"}
 
 SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
@@ -107,7 +107,7 @@ def render_problem(sentence: str) -> str:
 def _stand(key: Key, value: Any, words: dict[str, Any]) -> str:
     """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
     word = choose_word(key, to_number(value))
-    return f"{_MARKS[word]} {words[word]}" if word else ""
+    return f"{MARKS[word]} {words[word]}" if word else ""
 
 
 def _text(value: Any) -> str:

@@ -9,8 +9,7 @@ from error_messages import translate_reason
 from local_formats import write_moment, write_span
 from pages.submit import list_queue_parts
 from tab_parts import LINK, place_folded_table, render_folded_table
-from web_request import get_web_request
-from website import Site
+from website import Site, get_web_request
 
 from podeval.errors import PodevalError
 

@@ -8,12 +8,10 @@ from typing import Any
 import gradio as gr
 from auth import NotSignedIn
 from error_messages import translate
-from gradio_addresses import LARGEST_ARCHIVE
-from gradio_files import get_uploaded_path
+from gradio_addresses import LARGEST_ARCHIVE, get_uploaded_path
 from pages.submit import get_submitter
 from tab_parts import answer_part
-from web_request import find_recordings_sender, get_web_request
-from website import SIGN_IN_FIRST, UNRECORDED, Site
+from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
 
 from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.sentences import write_sentence

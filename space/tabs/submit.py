@@ -12,8 +12,7 @@ from error_messages import translate
 from pages.submit import check_document, get_submitter, give_verdict, list_public_rows, list_refused_rules, read
 from submission_form import FormField, build_document, get_value, list_fields, list_kinds
 from tab_parts import answer_part, make_fetched_part, place_folded_table
-from web_request import get_web_request
-from website import Site
+from website import Site, get_web_request
 
 from podeval import benchmarks
 from podeval.errors import PodevalError

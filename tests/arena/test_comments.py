@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.arena.comments import clean_comment
+from podeval.arena.voting import clean_comment
 
 
 @given(st.text(st.characters(), max_size=300))

@@ -11,8 +11,7 @@ from podeval import benchmarks
 from podeval.analysis.playback import Playback
 from podeval.arena import Arena, ArenaRefused, ArenaSettings, Ballot
 from podeval.arena.battle_audio import BattleAudio
-from podeval.arena.from_runs import make_manifest
-from podeval.arena.manifest import add
+from podeval.arena.manifest import add, make_manifest
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store import operator_settings

@@ -9,7 +9,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.item import read_scripts
 from podeval.benchmarks.real_pod_splits import TAGS
 from podeval.datasets.real_pod_splits import find_joined_form
-from podeval.runs.asks import ask_of, write_prompt
+from podeval.runs.item_inputs import ask_of, write_prompt
 from podeval.text.accepted_readings import AcceptedReadings
 
 REAL_POD = benchmarks.get("real_pod")

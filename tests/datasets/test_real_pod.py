@@ -23,7 +23,7 @@ from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402
-from podeval.runs.asks import ask_of  # noqa: E402
+from podeval.runs.item_inputs import ask_of  # noqa: E402
 from podeval.systems.espeak_ng import EspeakNg  # noqa: E402
 from podeval.text.script import Script  # noqa: E402
 

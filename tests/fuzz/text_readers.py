@@ -213,7 +213,7 @@ def syllables(text: str) -> None:
 
 def comment(text: str) -> None:
     """What voters and listeners write."""
-    from podeval.arena.comments import clean_comment
+    from podeval.arena.voting import clean_comment
     from podeval.listening.listener_pages import clean_words as kept
 
     clean_comment(text)

@@ -9,9 +9,15 @@ import pytest
 import yaml
 
 from podeval.errors import BadInput
-from podeval.listening.assignment import build_williams_row, choose_items
 from podeval.listening.designs import Design, read_design
-from podeval.listening.listener_pages import clean_words, find_attention_failures, make_pages, validate_answer
+from podeval.listening.listener_pages import (
+    build_williams_row,
+    choose_items,
+    clean_words,
+    find_attention_failures,
+    make_pages,
+    validate_answer,
+)
 
 CLIP = {"audio": "x.wav", "seconds": 18}
 

@@ -80,10 +80,12 @@ def test_nothing_that_leaves_tells_which_system_it_is(listening: Listening) -> N
     shown = listening.show(begun.session, 0)
     said = json.dumps([shown.stimuli, shown.questions, shown.title, shown.prompt])
     assert not any(name in said for name in (*test.systems, "HQ", "LQ", ".wav"))
-    assert listening.audio(begun.session, 0, "A").name == "x.wav"
-    assert listening.audio(begun.session, 0, "reference").name == "x.wav"
+    for letter in ("A", "reference"):
+        audio = listening.source(begun.session, 0, letter).audio
+        assert audio is not None
+        assert audio.name == "x.wav"
     with pytest.raises(BadInput, match="no recording"):
-        listening.audio(begun.session, 0, "../../etc/passwd")
+        listening.source(begun.session, 0, "../../etc/passwd")
 
 
 def test_a_person_is_a_pseudonym_and_can_be_forgotten(listening: Listening, heard: Callable[..., str]) -> None:

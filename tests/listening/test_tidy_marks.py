@@ -8,7 +8,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.listening.tidy_marks import COLUMNS, tabulate_marks_of_test
+from podeval.listening.session_results import TIDY_COLUMNS, tabulate_marks_of_test
 from podeval.listening.webmushra import tabulate
 
 from .conftest import KINDS, SERVER_LONG, design
@@ -24,7 +24,7 @@ def test_every_mark_is_a_row_and_pairs_name_both(kind: str, listening: Listening
     listening.start(test.id, "never finished")
     listening.set_standing(left_out, counted=False, reason="not at home", by="me")
     rows = tabulate_marks_of_test(listening.database, test.id)
-    assert all(tuple(row) == COLUMNS for row in rows)
+    assert all(tuple(row) == TIDY_COLUMNS for row in rows)
     counted = [row for row in rows if row["counted"]]
     marks = session_results.read_session_marks(listening.database, test.id)
     assert [(row["listener"], row["stimulus"], row["mark"]) for row in counted] == [

@@ -12,7 +12,6 @@ from podeval.arena import Arena, ArenaRefused
 from podeval.arena.moderation import ArenaModeration
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.listening.moderation import count_session
 from podeval.operations.moderation import BoardModeration
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import write_json
@@ -149,7 +148,7 @@ def test_a_listener_is_left_out_under_the_pseudonym(board: Board) -> None:
     board.listening.create(read_design(DESIGN))
     begun = board.listening.start("words", "prolific:somebody")
     (came,) = session_results.read_sessions(board.small.database, "words")
-    count_session(board.listening, "words", came.listener, False, "asleep", "ada")
+    board.listening.count_session("words", came.listener, False, "asleep", "ada")
     (flagged,) = board.whole.flagged_sessions()
     assert (flagged.test, flagged.listener, flagged.counted, flagged.reason) == (
         "words", came.listener, False, "asleep",

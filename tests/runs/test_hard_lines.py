@@ -8,9 +8,8 @@ import pytest
 
 from podeval import benchmarks
 from podeval.metrics.score import Score, Unscored, parse_result
-from podeval.runs.asks import ask_of
 from podeval.runs.board_tables import BOARD, read_table
-from podeval.runs.item_inputs import gather_inputs
+from podeval.runs.item_inputs import ask_of, gather_inputs
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 from tests.runs.test_board import build_own, rank, write_run

@@ -17,7 +17,7 @@ import pytest
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
-from podeval.runs.ray_cluster import connect, count_workers
+from podeval.runs.ray_executor import connect, count_workers
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed

@@ -190,8 +190,8 @@ def site_without_board(
     from fastapi import FastAPI, Response
     from fastapi.staticfiles import StaticFiles
     from pages import arena as page
-    from part_routes import build_parts_style
     from services import Services
+    from website import build_parts_style
 
     class ByHeader(SignIn):
         def person(self, request: Any) -> Person | None:

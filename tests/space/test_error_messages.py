@@ -70,7 +70,7 @@ def test_a_translation_says_what_every_place_that_raises_it_gives(texts: dict[st
 
 
 TO_PAGES = (
-    *("arena/service.py", "arena/voting.py", "arena/matchmaking.py", "arena/open_battles.py"),
+    *("arena/service.py", "arena/voting.py", "arena/matchmaking.py", "arena/served_battles.py"),
     *(
         "arena/audio_tokens.py",
         "arena/battle_audio.py",

@@ -289,17 +289,17 @@ def _ends(path: str) -> bool:
 
 
 def test_a_path_is_forgotten_after_its_time_and_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    import gradio_files
+    import gradio_addresses
 
     now = [0.0]
-    issued = gradio_files.IssuedFiles(10, lambda: now[0])
+    issued = gradio_addresses.IssuedFiles(10, lambda: now[0])
     issued.issue("a", "/x")
     now[0] = 9
     assert issued.may_name(("b", "a"), "/x")
     assert not issued.may_name(("b",), "/x")
     now[0] = 11
     assert not issued.may_name(("a",), "/x")
-    monkeypatch.setattr(gradio_files, "MOST", 2)
+    monkeypatch.setattr(gradio_addresses, "MOST_ISSUED", 2)
     for name in ("1", "2", "3"):
         issued.issue("a", name)
     assert [issued.may_name(("a",), name) for name in ("1", "2", "3")] == [False, True, True]

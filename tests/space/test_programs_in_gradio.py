@@ -173,10 +173,10 @@ def test_a_refusal_is_a_sentence_for_the_program(program: Program) -> None:
 def test_who_is_not_signed_in_has_a_model_repo_looked_over_as_anybody_sees_it_and_nothing_else(
     board_app: ModuleType, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import submission_check
+    import pages.mcp
     from auth import SignIn
+    from pages.mcp import SubmissionCheck
     from services import open_services
-    from submission_check import SubmissionCheck
     from website import Site, TooMany
 
     from tests.space.walkthrough import REPO
@@ -207,12 +207,12 @@ def test_who_is_not_signed_in_has_a_model_repo_looked_over_as_anybody_sees_it_an
     with pytest.raises(BadInput) as refused:
         checks.check(request, outputs, **repo)
     assert refused.value.code == "sign-in-to-check"
-    monkeypatch.setattr(submission_check, "VISITORS_RATE", "3/hour")
+    monkeypatch.setattr(pages.mcp, "VISITORS_RATE", "3/hour")
     checks.check(make_request("192.0.2.9"), None, **repo)
     with pytest.raises(TooMany):
         checks.check(make_request("192.0.2.10"), None, **repo)
-    monkeypatch.setattr(submission_check, "VISITOR_RATE", "1/minute")
-    monkeypatch.setattr(submission_check, "VISITORS_RATE", "30/hour")
+    monkeypatch.setattr(pages.mcp, "VISITOR_RATE", "1/minute")
+    monkeypatch.setattr(pages.mcp, "VISITORS_RATE", "30/hour")
     with pytest.raises(TooMany):
         checks.check(request, None, **repo)
 

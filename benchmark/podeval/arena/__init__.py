@@ -5,8 +5,8 @@ something was not accepted.
 """
 
 from podeval.arena.audio_tokens import Audio
-from podeval.arena.battle_view import BattleSide, BattleView
 from podeval.arena.refusal import ArenaRefused
+from podeval.arena.served_battles import BattleSide, BattleView
 from podeval.arena.service import Arena
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -21,18 +21,16 @@ __all__ = [
     "BattleSide",
     "BattleView",
     "battle_audio",
+    "excerpt_choice",
     "export",
-    "from_runs",
     "import_votes",
     "manifest",
     "moderation",
-    "protocols",
     "public_log",
     "ranking",
     "ratings",
     "refusal",
     "service",
     "vote_objects",
-    "vote_table",
     "voter_stats",
 ]

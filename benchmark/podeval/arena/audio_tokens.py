@@ -13,7 +13,7 @@ from sqlalchemy import Row, Select, bindparam, select
 from sqlalchemy.orm import aliased
 
 from podeval.arena import refusal
-from podeval.arena.protocols import EXCERPTS
+from podeval.arena.excerpt_choice import EXCERPTS
 from podeval.arena.refusal import ArenaRefused
 from podeval.sentences import write_sentence
 from podeval.store.database import Database

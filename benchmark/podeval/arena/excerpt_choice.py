@@ -1,4 +1,8 @@
-"""Choose the excerpts of two long recordings to compare: the same turn of both, or the same position.
+"""The two ways of comparing long recordings, and how the excerpts of two are chosen.
+
+Votes on `excerpts` (20 to 30 s of both; a vote from 10 s heard of each side) and on `whole` recordings (a vote from
+90 % heard of each) are never rated together. A benchmark whose outputs make sense only as a whole
+(`Benchmark.whole_battles`) is compared by the second alone.
 
 Nobody judges two hours of audio in one sitting, and two freely chosen excerpts would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
@@ -9,7 +13,14 @@ position. Whoever wants to judge recordings from beginning to end has them whole
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from podeval import benchmarks
+
+EXCERPTS, WHOLE = "excerpts", "whole"
+PROTOCOLS = (EXCERPTS, WHOLE)
+"""In the order in which a voter without a wish is given them."""
 
 SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
@@ -43,6 +54,20 @@ class Excerpts:
         """Return the excerpts as plain data."""
         turns = None if self.first_turn is None else [self.first_turn, self.last_turn]
         return {"a": list(self.a), "b": list(self.b), "rule": self.rule, "turns": turns}
+
+
+@cache
+def _benchmarks_heard_whole() -> frozenset[str]:
+    return frozenset(name for name in benchmarks.list_benchmarks() if benchmarks.get(name).whole_battles)
+
+
+def list_protocols(benchmark: str) -> tuple[str, ...]:
+    """List the protocols by which outputs of a benchmark are compared.
+
+    Args:
+        benchmark: its name; empty, or of none of ours, for recordings from elsewhere.
+    """
+    return (WHOLE,) if benchmark in _benchmarks_heard_whole() else PROTOCOLS
 
 
 def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float = SECONDS) -> Excerpts:

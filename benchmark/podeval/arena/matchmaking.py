@@ -13,13 +13,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole
+from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, RecordingLength, choose, choose_whole, list_protocols
 from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, pick_dimension
-from podeval.arena.protocols import EXCERPTS, PROTOCOLS, list_protocols
-from podeval.arena.ratings import rate_quickly
+from podeval.arena.ratings import list_open_dimensions, rate_quickly
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_table import list_open_dimensions
 from podeval.sentences import write_sentence
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote

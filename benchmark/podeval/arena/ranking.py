@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
-from podeval.arena.protocols import PROTOCOLS
+from podeval.arena.excerpt_choice import PROTOCOLS
 from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension
 from podeval.arena.service import Arena
 from podeval.arena.vote_review import Status
@@ -256,7 +256,7 @@ def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
     """Rate the systems by some votes of one protocol: pooled, where there are several dimensions, and by dimension.
 
     Args:
-        votes: with the columns of `vote_table`, at least one.
+        votes: with the columns of `build_rating_table`, at least one.
     """
     first, second, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     battles = Battles.of(first, second, outcome, voter, slight=list(votes["preference"] == "slight"))

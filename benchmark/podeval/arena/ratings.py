@@ -1,7 +1,7 @@
 """Compute a ranking from votes: ratings pooled and by dimension, who met whom, and which votes would help most.
 
-The arithmetic is in `podeval.stats`: Elo as the papers print it, and Bradley–Terry with ties and voter-clustered
-intervals as the ranking.
+The votes come as one table (`build_rating_table`). The arithmetic is in `podeval.stats`: Elo as the papers print it,
+and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
 import math
@@ -10,12 +10,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.protocols import EXCERPTS, PROTOCOLS
+from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, list_protocols
 from podeval.errors import BadInput
 from podeval.stats.battles import Battles, Tally, tally
-from podeval.stats.bradley_terry import Intervals, Ratings, SystemRating, rate, votes_needed
+from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
 from podeval.stats.elo import Elo, elo
+from podeval.store.operator_settings import read_closed_dimensions
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+
+COLUMNS = (
+    "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
+    "capability", "seconds_a", "seconds_b", "heard_seconds_a", "heard_seconds_b", "loudness_a", "loudness_b",
+    "standing",
+)  # fmt: skip
+"""`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN where
+there is none; `preference`: `clear`, `slight` or empty."""
+
+PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
+"""Columns that are public while people vote; exact lengths are not, because they identify the output."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -69,21 +84,17 @@ class Standings:
         return [list(group) for group in self.ratings.islands]
 
 
-def compute_standings(
-    battles: Battles, *, position: bool = False, intervals: Intervals = "sandwich", seed: int = 0
-) -> Standings:
+def compute_standings(battles: Battles, *, position: bool = False) -> Standings:
     """Compute the ranking from battles, with everything a board shows beside it.
 
     Args:
         battles: in recorded order, which only Elo depends on.
         position: also estimate the effect of being shown first.
-        intervals: `sandwich` or `bootstrap`, both by voter.
-        seed: seed of the bootstrap.
 
     Raises:
         BadInput: there are no battles.
     """
-    ratings = rate(battles, position=position, intervals=intervals, seed=seed)
+    ratings = rate(battles, position=position)
     counted = tally(_without_absent(battles))
     neighbours = zip(ratings.systems, ratings.systems[1:], strict=False)
     undecided = tuple(
@@ -93,12 +104,12 @@ def compute_standings(
     )
     by_strength = None
     if battles.slight is not None and battles.slight.any():
-        by_strength = rate(battles, position=position, intervals=intervals, seed=seed, strength=True)
+        by_strength = rate(battles, position=position, strength=True)
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
 def compute_standings_by_dimension(
-    battles: Battles, dimensions: Sequence[str], *, position: bool = False, intervals: Intervals = "sandwich"
+    battles: Battles, dimensions: Sequence[str], *, position: bool = False
 ) -> dict[str, Standings]:
     """Compute the ranking of each dimension, and of all votes together under `pooled`.
 
@@ -106,7 +117,6 @@ def compute_standings_by_dimension(
         battles: all battles.
         dimensions: dimension of each battle.
         position: also estimate the effect of being shown first.
-        intervals: `sandwich` or `bootstrap`, both by voter.
 
     Raises:
         BadInput: the numbers of battles and dimensions differ, a dimension is called `pooled`, or there are no battles.
@@ -116,10 +126,10 @@ def compute_standings_by_dimension(
     labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
         raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
-    by_dimension = {POOLED: compute_standings(battles, position=position, intervals=intervals)}
+    by_dimension = {POOLED: compute_standings(battles, position=position)}
     for dimension in sorted(set(dimensions)):
         part = battles.only(np.asarray(labels == dimension, dtype=bool))
-        by_dimension[dimension] = compute_standings(part, position=position, intervals=intervals)
+        by_dimension[dimension] = compute_standings(part, position=position)
     return by_dimension
 
 
@@ -191,7 +201,7 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
     A vote belongs to the group of the side of which less was heard: in seconds of an excerpt, in shares of a whole.
 
     Args:
-        votes: with the columns of `vote_table`.
+        votes: with the columns of `build_rating_table`.
     """
     rated = []
     for protocol in PROTOCOLS:
@@ -218,3 +228,62 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
 def _make_battles(votes: pd.DataFrame) -> Battles:
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter)
+
+
+def build_rating_table(
+    session: Session, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
+) -> pd.DataFrame:
+    """Return votes in the order in which they were recorded, with `COLUMNS`.
+
+    Skipped and repeated battles are left out.
+
+    Args:
+        session: session of the database.
+        protocol: include only this protocol.
+        dimension: include only this dimension.
+        excluded: include votes that do not count in the public rating.
+    """
+    a, b = aliased(ArenaOutput), aliased(ArenaOutput)
+    query = (
+        select(
+            Vote.id, Vote.number, Vote.voter, a.system, b.system, Vote.outcome, Vote.preference, Battle.item,
+            Battle.protocol, Battle.dimension, Battle.capability, a.seconds, b.seconds, Vote.heard_seconds_a,
+            Vote.heard_seconds_b, a.loudness, b.loudness, Vote.standing,
+        )
+        .join(Battle, Vote.battle == Battle.id)
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+        .order_by(Vote.number)
+    )  # fmt: skip
+    if protocol is not None:
+        query = query.where(Battle.protocol == protocol)
+    if dimension is not None:
+        query = query.where(Battle.dimension == dimension)
+    if not excluded:
+        query = query.where(Vote.standing == "counted")
+    table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
+    numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
+    return table.astype(dict.fromkeys(numbers, float))
+
+
+def list_open_dimensions(session: Session) -> dict[str, list[str]]:
+    """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
+
+    A protocol without such a dimension is left out.
+    """
+    answered = (
+        select(ArenaItem.dimension, ArenaItem.benchmark)
+        .distinct()
+        .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
+        .group_by(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id)
+        .having(func.count(func.distinct(ArenaOutput.system)) > 1)
+    )
+    closed = read_closed_dimensions(session)
+    dimensions: dict[str, set[str]] = {protocol: set() for protocol in PROTOCOLS}
+    for dimension, benchmark in session.execute(answered):
+        for protocol in list_protocols(benchmark) if dimension not in closed else ():
+            dimensions[protocol].add(dimension)
+    return {protocol: sorted(names) for protocol, names in dimensions.items() if names}

@@ -15,14 +15,13 @@ from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, vote_review, voting
 from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
-from podeval.arena.battle_view import BattleView, make_view
+from podeval.arena.excerpt_choice import PROTOCOLS
 from podeval.arena.matchmaking import Matchmaker
-from podeval.arena.open_battles import find_unjudged, keep_battle, reopen_battle
-from podeval.arena.protocols import PROTOCOLS
+from podeval.arena.ratings import build_rating_table, list_open_dimensions
 from podeval.arena.refusal import ArenaRefused
+from podeval.arena.served_battles import BattleView, find_unjudged, keep_battle, make_view, reopen_battle
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
-from podeval.arena.vote_table import build_rating_table, list_open_dimensions
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
 from podeval.sentences import write_sentence
@@ -336,7 +335,7 @@ class Arena:
     def battles(
         self, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
     ) -> pd.DataFrame:
-        """Return the votes that ratings are computed from; see `vote_table.rating_table`."""
+        """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
         with self.database.reading() as session:
             return build_rating_table(session, protocol=protocol, dimension=dimension, excluded=excluded)
 

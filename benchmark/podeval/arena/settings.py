@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
+from podeval.arena.excerpt_choice import EXCERPTS
 from podeval.arena.pairing import RULES
-from podeval.arena.protocols import EXCERPTS
 from podeval.arena.vote_integrity import IntegrityLimits
 from podeval.errors import BadInput
 

@@ -63,7 +63,7 @@ class Status(Counts):
 
 
 def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
-    """Read all votes in the form the rules take them, with `integrity.COLUMNS`."""
+    """Read all votes in the form the rules take them, with `vote_integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (

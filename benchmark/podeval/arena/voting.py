@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +12,6 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
 from podeval.arena.audio_tokens import compute_played_seconds
-from podeval.arena.comments import clean_comment
 from podeval.arena.excerpt_choice import Span, compute_heard_share, count_heard_seconds
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
@@ -262,3 +262,21 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+LONGEST = 2_000
+"""Longest comment that is kept, in characters."""
+
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:
+    """Return a comment without control characters, and whether it was cut at the longest allowed length.
+
+    Markup stays as the characters that were typed; pages show a comment as plain text.
+    """
+    text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs", "Co", "Cn"))
+    kept = kept.strip()
+    return kept[:longest], len(kept) > longest

@@ -69,9 +69,8 @@ def add(
 
     Example: podeval arena add battles.yaml
     """
-    from podeval.arena.from_runs import DIMENSION, QUESTION, make_manifest
+    from podeval.arena.manifest import DIMENSION, QUESTION, make_manifest, read_manifest
     from podeval.arena.manifest import add as take_in
-    from podeval.arena.manifest import read_manifest
     from podeval.store.database import Database
 
     if from_runs := source.is_dir():
@@ -147,7 +146,7 @@ def ratings(
 
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
-    from podeval.arena.protocols import PROTOCOLS
+    from podeval.arena.excerpt_choice import PROTOCOLS
     from podeval.arena.ratings import compute_standings_by_dimension
     from podeval.stats.battles import Battles
 

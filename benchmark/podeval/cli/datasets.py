@@ -60,7 +60,7 @@ def items(
     Example: podeval data items lfs_bench --json > items.jsonl
     """
     from podeval import benchmarks
-    from podeval.runs.asks import ask_of
+    from podeval.runs.item_inputs import ask_of
     from podeval.runs.run import RunRequest, read_items
     from podeval.text.terminal_safe import make_printable
 

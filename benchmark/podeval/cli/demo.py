@@ -142,8 +142,7 @@ def _show_some(
 
 def _add_to_arena(runs: Path) -> None:
     """Let the demo's systems meet in the arena of the board that is served next."""
-    from podeval.arena.from_runs import make_manifest
-    from podeval.arena.manifest import add
+    from podeval.arena.manifest import add, make_manifest
     from podeval.store.database import Database
 
     manifest = make_manifest(runs, benchmark="real_pod", split="demo")

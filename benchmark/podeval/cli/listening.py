@@ -151,7 +151,7 @@ def export(
     Example: podeval listening export naturalness --form parquet --out marks.parquet
     """
     from podeval.listening import session_results, webmushra
-    from podeval.listening.tidy_marks import tabulate_marks_of_test
+    from podeval.listening.session_results import tabulate_marks_of_test
 
     if form not in ("jsonl", "csv", "parquet", "webmushra"):
         raise BadInput(f"the form is jsonl, csv, parquet or webmushra, not {form!r}")
@@ -198,10 +198,10 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
     import pandas as pd
 
-    from podeval.listening.tidy_marks import COLUMNS
+    from podeval.listening.session_results import TIDY_COLUMNS
     from podeval.text.table_files import make_csv_safe
 
-    table = pd.DataFrame(rows, columns=COLUMNS).astype({"headphones": "Int64"})
+    table = pd.DataFrame(rows, columns=TIDY_COLUMNS).astype({"headphones": "Int64"})
     if form == "parquet":
         content = io.BytesIO()
         table.to_parquet(content, index=False)

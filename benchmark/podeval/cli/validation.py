@@ -105,7 +105,7 @@ def _add_marks(measures: "dict[str, list[Mark]]", name: str, marks: "list[Mark]"
 
 def _read_database(location: str, measures: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     """Add the marks of a database's listening tests, and return the findings on its votes."""
-    from podeval.arena.vote_table import build_rating_table
+    from podeval.arena.ratings import build_rating_table
     from podeval.listening.session_results import read_marks_by_test
     from podeval.store.database import Database
     from podeval.validation.raters import analyse_votes

@@ -9,11 +9,9 @@ __all__ = [
     "SessionProgress",
     "Shown",
     "designs",
-    "moderation",
     "planning",
     "results",
     "session_results",
     "stimuli",
-    "tidy_marks",
     "webmushra",
 ]

@@ -66,18 +66,17 @@ class StoppingVerdict:
     expected: int | None
 
 
-def compute_listener_differences(marks: Iterable[Mark], first: str, second: str, scale: str = "") -> list[float]:
+def compute_listener_differences(marks: Iterable[Mark], first: str, second: str) -> list[float]:
     """Return each listener's mean mark for one system minus that for another, in the order in which they came.
 
     Args:
         marks: marks of finished listeners, in the order of their places.
         first: the system whose marks count as they are.
         second: the one whose marks are taken off.
-        scale: the scale whose marks count; every scale if it is empty.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
-        if mark.stimulus in (first, second) and scale in ("", mark.scale):
+        if mark.stimulus in (first, second):
             values[mark.rater][mark.stimulus].append(mark.value)
     return [
         float(np.mean(of_rater[first]) - np.mean(of_rater[second]))

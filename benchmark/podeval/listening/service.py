@@ -7,7 +7,6 @@ sessions are kept and counted apart; they are in no result.
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -23,7 +22,7 @@ from podeval.listening.listener_pages import (
     make_pages,
     validate_answer,
 )
-from podeval.listening.session_results import get_design
+from podeval.listening.session_results import get_design, read_sessions
 from podeval.listening.sessions import (
     AnsweredPage,
     SessionProgress,
@@ -258,17 +257,6 @@ class Listening:
             row = get_session(session, session_id)
             return find_source(get_design(session, row.test), row, get_page(row, number), letter)
 
-    def audio(self, session_id: str, number: int, letter: str) -> Path:
-        """Return the file behind a letter of a page.
-
-        Raises:
-            BadInput: there is no such session, page or sound, or it is no file but made for the session.
-        """
-        path = self.source(session_id, number, letter).audio
-        if path is None:
-            raise BadInput(write_sentence("sound-of-headphone-check", side=letter, page=number + 1))
-        return path
-
     def save(
         self,
         session_id: str,
@@ -347,6 +335,18 @@ class Listening:
             return str(read_progress(session, row, design).completion_code)
 
         return self.database.write(work)
+
+    def count_session(self, test: str, listener: str, counted: bool, reason: str, by: str) -> None:
+        """Exclude a listener from a test's results, or include them again; the decision is noted on the trail.
+
+        Raises:
+            BadInput: there is no such test or listener, or no reason is given.
+        """
+        sessions = {came.listener: came.session for came in read_sessions(self.database, test)}
+        if listener not in sessions:
+            raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
+        validated = operator_settings.validate_reason(reason)
+        self.set_standing(sessions[listener], counted=counted, reason=validated, by=by)
 
     def set_standing(self, session_id: str, *, counted: bool, reason: str, by: str) -> None:
         """Exclude a session from the results or include it again, with the reason; nothing is deleted.

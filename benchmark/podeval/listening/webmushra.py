@@ -131,21 +131,19 @@ def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]
     return category, dict(zip(stimuli, systems, strict=True))
 
 
-def write_results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
+def write_results(test: str, marks: Iterable[Mark]) -> str:
     """Write marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
 
     Args:
         test: its id.
         marks: marks of MUSHRA pages.
-        people: for each rater the answers about the listener (`gender`, `Age`), where they were asked.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for mark in marks:
-        person = (people or {}).get(mark.rater, {})
         time = "" if mark.seconds is None else round(1000 * mark.seconds)
-        about = [test, mark.rater, person.get("gender", ""), person.get("Age", ""), mark.rater]
+        about = [test, mark.rater, "", "", mark.rater]
         rated = [f"trial_{mark.page}", f"{mark.stimulus}_{mark.page}", f"{mark.value:g}", time, mark.comment]
         writer.writerow([_plain(cell) for cell in (*about, *rated)])
     return out.getvalue()
@@ -164,7 +162,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
     Args:
         test: its id.
         kind: `abx` or `mos`.
-        rows: as `podeval.listening.tidy_marks` gives them; those that do not count are left out.
+        rows: as `session_results.tabulate_marks_of_test` gives them; those that do not count are left out.
 
     Raises:
         BadInput: webMUSHRA has no table for the kind.

@@ -2,7 +2,6 @@
 
 __all__ = [
     "aggregate",
-    "asks",
     "board_tables",
     "compare",
     "composite_scores",

@@ -14,7 +14,7 @@ import numpy as np
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.score import Cause
-from podeval.runs.asks import ask_of
+from podeval.runs.item_inputs import ask_of
 from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_items
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.systems.ask import Ask

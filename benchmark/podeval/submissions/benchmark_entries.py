@@ -12,7 +12,7 @@ from podeval import benchmarks
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
-from podeval.runs.asks import write_prompt
+from podeval.runs.item_inputs import write_prompt
 from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.systems.adapters.job import Job

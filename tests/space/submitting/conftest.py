@@ -44,8 +44,8 @@ def site_of(hub_client: Any, database: Database, tmp_path: Path) -> "Build":
     from pages import arena as arena_page
     from pages import board as board_page
     from pages import submit as page
-    from part_routes import build_parts_style
     from services import Services, open_desk
+    from website import build_parts_style
 
     def build_app(
         closed: str | None = None, everybody: str = "", tabs: bool = False, arena: Arena | None = None
