@@ -14,12 +14,8 @@ from podeval.datasets.real_pod_sources import SOURCES, find_unsourced_claim, mak
 from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
 from podeval.errors import BadInput
-<<<<<<< HEAD
-from podeval.runs.asks import ask_of
-from studies.unsourced_claims import find_open_sentences, list_idle_marks
-=======
 from podeval.runs.item_inputs import ask_of
->>>>>>> k/s2
+from studies.unsourced_claims import find_open_sentences, list_idle_marks
 
 FOLDER = find_package_folder("podeval.benchmarks:data")
 SPLITS = [split for split in BENCHMARK.splits if split.version == "written"]
