@@ -1,5 +1,6 @@
 """The rows of the board as HTML: who, with what is stated of it and a sample to play, then every number.
 
+Below the measured rows are those of papers: systems that readers know, with what was printed of them, unranked.
 What all readers of a language share is written once and kept with the numbers.
 """
 
@@ -16,11 +17,13 @@ from links import write_system_address
 from markupsafe import Markup
 
 from podeval.leaderboard import table
-from podeval.leaderboard.query import Key
+from podeval.leaderboard.query import Index, Key
 from podeval.leaderboard.system_info import NOT_STATED, Facts
-from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView
+from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView, resolve_view
 from podeval.plots.axis import format_value
 
+MOST_ROWS, MOST_COLUMNS = 30, 8
+"""Of the papers."""
 ALIKE = re.compile(r"(\d+) of \1")
 """What stands in a cell where all items have one value."""
 
@@ -162,3 +165,40 @@ def _behind(text: str, why: str) -> str:
 
 def _behind_safe(summary: str, why: str) -> str:
     return f'<details class="why"><summary>{summary}</summary><p>{escape(why)}</p></details>'
+
+
+@dataclass(frozen=True)
+class PapersTable:
+    """Heads, rows of a name, its address, what is stated, and the printed figures; and where all of them stand."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
+    more: str
+
+
+def build_papers(settled: ResolvedView, index: Index, words: Words) -> PapersTable | None:
+    """Return the printed figures of a board's benchmark; None where there are none, or where they are what is shown."""
+    view = settled.view
+    if view.profile == "paper" or view.slice or "paper" not in index.profiles(view.board):
+        return None
+
+    def make() -> PapersTable | None:
+        printed = resolve_view(BoardView(board=view.board, profile="paper"), index)
+        columns = printed.columns[:MOST_COLUMNS]
+        by_name = sorted(printed.keys, key=lambda key: printed.board.names[key[0]].casefold())
+        rows = []
+        for line in table.build_lines(printed, by_name):
+            cells = tuple(str(cell) for cell in line.cells[: len(columns)])
+            if any(cell != table.MISSING for cell in cells):
+                page = write_system_address(line.system, f"{view.board.partition('/')[0]}")
+                rows.append((line.name, page, _stated(printed.facts.get(line.system, Facts()), words), cells))
+        heads = tuple(words.column(column) for column in columns)
+        more = write_address(BoardView(board=view.board, profile="paper"))
+        return PapersTable(heads, tuple(rows[:MOST_ROWS]), more) if rows else None
+
+    return settled.sheet.kept.get(("papers in", words.language), make)
+
+
+def _stated(facts: Facts, words: Words) -> str:
+    openness = words.fact("openness", facts.openness) if facts.openness != NOT_STATED else ""
+    return " · ".join(filter(None, (facts.organisation, openness)))

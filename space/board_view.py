@@ -8,10 +8,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from board_explained import explain_heads
-from board_papers import build_papers
-from board_rows import render_rows, write_address
-from board_words import Words, write_board_name, write_dimension
+from board_rows import build_papers, render_rows, write_address
+from board_words import Words, explain_heads, write_board_name, write_dimension
 from markupsafe import Markup
 
 from podeval import benchmarks

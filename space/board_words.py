@@ -1,16 +1,18 @@
-"""What the board calls things, in one language."""
+"""What the board calls things, in one language, and what is behind the head of a column."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard.columns import Column, write_dimension_title
+from podeval.leaderboard.explanations import explain
 from podeval.leaderboard.system_info import NOT_STATED
 from podeval.leaderboard.view import EVERYTHING, OVERVIEW
+from podeval.metrics.units import translate_unit
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,43 @@ def write_board_name(name: str) -> str:
     except BadInput:
         title = benchmark
     return f"{title} · {split}" if split else title
+
+
+@dataclass(frozen=True)
+class ExplainedHead:
+    """One column in words: its name, sentences, named facts, and the address of its metric's card."""
+
+    id: str
+    title: str
+    sentences: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    card: str
+
+
+def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead]:
+    """Explain the columns of a view."""
+    return [explain_column(column, words) for column in columns]
+
+
+def explain_column(column: Column, words: Words) -> ExplainedHead:
+    """Explain one column in a language of the site."""
+    declared, names = explain(column, words.language), words["explained"]
+    better = str(names["directions"][declared.better])
+    facts = [
+        (
+            names["better"],
+            better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
+        ),
+        (names["range"], declared.range and f"{declared.range} {translate_unit(column.unit, words.language)}".strip()),
+        (names["people"], declared.people),
+        (names["systems"], declared.systems),
+        (names["source"], declared.source or declared.unreached),
+    ]
+    sentences = tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric))))
+    return ExplainedHead(
+        column.id,
+        words.title(column),
+        sentences,
+        tuple((str(name), text) for name, text in facts if text),
+        f"/cards#{declared.metric}" if declared.metric else "",
+    )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from auth import CannotSignIn, NotSignedIn, SignInRefused
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from website import UNREADABLE, UNRECORDED, Site, TooMany
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.store.files import DiskFull
+
+if TYPE_CHECKING:
+    from website import Site
+
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -57,8 +63,7 @@ class ErrorAnswers:
 
             sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
             return self._answer(request, 403, "closed", sentence)
-        sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-        return self._answer(request, 401, "not signed in", sentence)
+        return self._answer(request, 401, "not signed in", SIGN_IN_FIRST)
 
     async def answer_no_provider(self, request: Request, error: CannotSignIn) -> Response:
         """Say that nobody can sign in at present."""
@@ -116,3 +121,42 @@ def answer_errors(app: FastAPI, site: Site) -> None:
     app.exception_handler(StoreUnusable)(answers.answer_unusable_store)
     app.exception_handler(DiskFull)(answers.answer_unusable_store)
     app.exception_handler(RequestValidationError)(answers.answer_invalid_request)
+
+
+NOTHING_HERE = CodedSentence("there is nothing at this address; please check the link", code="nothing-here")
+
+
+class Lost:
+    """Puts a page in the place of an empty or technical 404.
+
+    Args:
+        app: what is behind it.
+        site: the site of the page.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site) -> None:
+        self._app = app
+        self._site = site
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        replaced = False
+
+        async def hold_back(message: Message) -> None:
+            nonlocal replaced
+            if message["type"] == "http.response.start" and message["status"] == 404:
+                kind = dict(message["headers"]).get(b"content-type", b"")
+                # A page of ours already says what is not there.
+                replaced = "text/html" in request.headers.get("accept", "") and not kind.startswith(b"text/html")
+            if not replaced:
+                await send(message)
+
+        await self._app(scope, receive, hold_back)
+        if replaced:
+            page = self._site.refused(request, "unknown", NOTHING_HERE)
+            page.status_code = 404
+            await page(scope, receive, send)

@@ -17,7 +17,6 @@ from typing import Any
 import gradio as gr
 import program_api
 from auth import read_public_address
-from components.part import make_part
 from fastapi import FastAPI
 from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, may_measure
 from gradio_files import IssuedFiles
@@ -25,7 +24,8 @@ from gradio_routes import GradioGate
 from request_guard import find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
-from tabs import about, queue, score, submit
+from tab_parts import make_part
+from tabs import queue, score, submit
 from tabs.leaderboard import LeaderboardTab
 from tabs_frame import TABS_ID, TabsFrame
 from website import Site
@@ -72,7 +72,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
         with gr.Tab(names["queue"], id="queue", elem_id="tab-queue") as tab:
             queue.build(site, language, app, tab)
         with gr.Tab(names["about"], id="about", elem_id="tab-about"):
-            about.build(texts["about"])
+            gr.Markdown(f"# {texts['about']['title']}\n\n{texts['about']['content']}", elem_id="about-content")
 
 
 class LanguageApps(Mapping[str, Any]):

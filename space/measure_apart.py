@@ -7,18 +7,24 @@ there is one, as submissions do, and both are ended where they take more than th
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from compiled_pitch import copy_compiled, needs_pitch
+import platformdirs
 
 from podeval.audio import transcode
 from podeval.audio.formats.duration import read_container_and_seconds
@@ -27,6 +33,8 @@ from podeval.models import weights
 from podeval.scoring.isolated import LINES, REPORT, ScoreJob
 from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
+
+_LOG = logging.getLogger("podeval.site")
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -42,11 +50,20 @@ SCORING = sandbox.SandboxLimits(
 )
 """Of the process that scores; its memory is counted as addresses, too, of which models take more than they use."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_LOCALE = Path(__file__).parent / "locale"
-"""Texts of the report, which the process reads."""
+_OF_REPORT = (Path(__file__).parent / "locale", Path(__file__).parent / "static")
+"""Texts and styles of the report, which the process reads."""
 _LOOK = 0.2
 _MOST_LINES = 32 * 2**20
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
+
+SETTING = "NUMBA_CACHE_DIR"
+COMPILING_SECONDS = 300.0
+METRICS = ("pace", "prosodic_coherence", "dialogue_naturalness")
+"""Those that follow pitch."""
+_PROGRAM = (
+    "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "
+    "measure_prosody(np.sin(np.arange(RATE) / 20).astype(np.float32))"
+)
 
 
 @dataclass
@@ -118,7 +135,7 @@ def _box(
 ) -> sandbox.SandboxSpec:
     trusted = sandbox.explain_missing_isolation() is not None
     return sandbox.SandboxSpec(
-        command, out, [readable, weights.locate_root(), _LOCALE], limits, settings, trusted=trusted
+        command, out, [readable, weights.locate_root(), *_OF_REPORT], limits, settings, trusted=trusted
     )
 
 
@@ -211,12 +228,7 @@ def _read_lines(path: Path, start: int, session: ScoreSession) -> tuple[int, boo
 def _blame(ended: sandbox.ExitInfo) -> str:
     """Why the process that scores was ended, and whose fault that is."""
     stopped = ended.stopped or ""
-    if "longer than" in stopped:
-        return (
-            f"measuring was stopped, because {stopped}, the limit of this board for one recording: choose fewer "
-            "metrics or a shorter part, or measure on your own machine"
-        )
-    if "more than" in stopped:
+    if "longer than" in stopped or "more than" in stopped:
         return (
             f"measuring was stopped, because {stopped}, the limit of this board for one recording: choose fewer "
             "metrics or a shorter part, or measure on your own machine"
@@ -224,3 +236,63 @@ def _blame(ended: sandbox.ExitInfo) -> str:
     if "left too little" in stopped:
         return f"measuring was stopped, because {stopped}: this is not your recording's fault; try again later"
     return "measuring failed because of a fault of this board, not of your recording; try again, and tell its operator"
+
+
+def needs_pitch(metrics: Iterable[str]) -> bool:
+    """Whether one of these metrics follows pitch."""
+    return not set(METRICS).isdisjoint(metrics)
+
+
+def copy_compiled(folder: Path) -> dict[str, str]:
+    """Copy what numba compiles of librosa to follow pitch into a sandbox's folder; returns the setting for it.
+
+    A sandbox begins with an empty home, in which numba would compile it all anew. The one that is copied is made by a
+    process of ours from a tone of ours. No sandbox sees it: what a stranger's recording makes of its copy reaches
+    nobody. Where nothing is compiled yet, there is none, and it is compiled for the next beside this one.
+
+    Args:
+        folder: the sandbox's own, before it starts.
+    """
+    compiled = _folder()
+    if compiled is None or not compiled.is_dir():
+        _begin()
+        return {}
+    shutil.copytree(compiled, folder / "numba")
+    return {SETTING: str(folder / "numba")}
+
+
+@cache
+def _begin() -> None:
+    """Compile in a thread of its own; once, also where it fails."""
+    threading.Thread(target=prepare, name="compiling pitch", daemon=True).start()
+
+
+def _folder() -> Path | None:
+    """Where it lies on this machine; None where librosa is not installed."""
+    try:
+        key = "-".join(f"{name}{metadata.version(name)}" for name in ("librosa", "numba", "numpy"))
+    except metadata.PackageNotFoundError:
+        return None
+    root = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"), "numba")
+    return root / f"python{sys.version_info.major}.{sys.version_info.minor}-{key}"
+
+
+def prepare() -> Path | None:
+    """Compile what is not compiled yet on this machine, and return its folder; None where it cannot be."""
+    folder = _folder()
+    if folder is None or folder.is_dir():
+        return folder
+    root = folder.parent
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=root) as making:
+            compiled = Path(making, "numba")
+            compiled.mkdir()
+            settings = {**os.environ, SETTING: str(compiled)}
+            subprocess.run([sys.executable, "-c", _PROGRAM], env=settings, check=True, timeout=COMPILING_SECONDS)
+            if not folder.is_dir():
+                compiled.rename(folder)
+    except (OSError, subprocess.SubprocessError) as error:
+        _LOG.warning("each measurement compiles the pitch tracker again: %s", error)
+        return folder if folder.is_dir() else None
+    return folder

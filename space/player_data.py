@@ -1,4 +1,7 @@
-"""Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing."""
+"""Collect the data of the player of recordings: addresses of sounds and peaks, who says what when, what is missing.
+
+Also the systems that a page shows where its reader has named none.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from podeval.errors import BadInput
+from podeval.leaderboard import table
 from podeval.leaderboard.compare_sound import list_parts
 from podeval.leaderboard.runs_folder import PlayableTurn, RunsFolder
+from podeval.leaderboard.view import BoardView, resolve_view
 
 
 @dataclass(frozen=True)
@@ -71,3 +77,20 @@ def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dic
 
 def _turn(turn: PlayableTurn) -> dict[str, Any]:
     return {"speaker": turn.speaker, "start": turn.start, "end": turn.end, "text": turn.text}
+
+
+def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
+    """Return the ids of the first systems of the board, controls left out; fewer where there are fewer.
+
+    Args:
+        folder: the folder of runs.
+        count: at most so many.
+    """
+    try:
+        index = folder.index()
+    except BadInput:
+        return []
+    if index.empty:
+        return []
+    settled = resolve_view(BoardView(controls=False), index)
+    return list(dict.fromkeys(system for system, _ in table.order(settled)))[:count]

@@ -16,8 +16,8 @@ from measure_apart import open_decoded, score_apart
 from pages.mcp import build_arena_document
 from pages.submit import list_public_rows
 from submission_check import SubmissionCheck
-from tabs import script
 from tabs.measuring import list_offered, measure_item
+from tabs.score import INPUTS
 from web_request import get_web_request
 from website import Site, TooMany
 
@@ -252,7 +252,7 @@ def _check_names(names: list[str], part: str) -> list[str]:
 
 def _score_script(text: str, names: list[str]) -> dict[str, Any]:
     """Values or reasons by metric, with protocols."""
-    inputs = MetricInputs(dict.fromkeys(script.INPUTS, text), keep=True)
+    inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
     scores: dict[str, Any] = {}
     for name in _check_names(names, "script"):
         inputs.read()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from job_worker import Evaluation
-from score_reports import ScoreReports
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
@@ -28,6 +30,43 @@ from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Uploads
+
+REPORT_SECONDS = 3600.0
+MOST_BYTES, MOST_REPORTS = 8 * 2**20, 20
+
+
+class ScoreReports:
+    """What visitors measured, in memory alone, for an hour, under names that nobody guesses; the oldest goes first.
+
+    Args:
+        clock: gives seconds; time.monotonic outside of tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._reports: dict[str, tuple[bytes, float]] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, report: bytes) -> str:
+        """Keep a report, and return its name; empty where it is too large to be kept."""
+        if not report or len(report) > MOST_BYTES:
+            return ""
+        name = secrets.token_urlsafe(24)
+        with self._lock:
+            self._reports[name] = (report, self._clock() + REPORT_SECONDS)
+            while len(self._reports) > MOST_REPORTS:
+                del self._reports[next(iter(self._reports))]
+        return name
+
+    def read(self, name: str) -> bytes | None:
+        """Return a report; None where there is none of this name any more."""
+        with self._lock:
+            report, expiry = self._reports.get(name, (b"", 0.0))
+            if expiry > self._clock():
+                return report
+            self._reports.pop(name, None)
+            return None
+
 
 Clock = Callable[[], datetime]
 

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from functools import partial
 from typing import Any
 
-from auth import (
-    SessionMiddleware,
-    read_cookie_secret,
-    read_public_address,
-)
+from auth import SessionMiddleware, read_cookie_secret, read_public_address
 from auth import build_router as sign_in_routes
-from error_answers import answer_errors
+from error_answers import Lost, answer_errors
 from fastapi import FastAPI
-from fastapi.responses import FileResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_addresses import may_measure
-from not_found import Lost
 from part_routes import build_parts_style
 from request_guard import Guard, read_own_hosts
 from web_request import find_recordings_sender
 from website import HERE, Site
 
 from podeval import __version__
-
-_LOG = logging.getLogger("podeval.site")
 
 _OWN = (
     *("/arena", "/listen", "/method", "/submit", "/submissions", "/queue", "/own", "/audio", "/api", "/health"),
@@ -71,10 +63,6 @@ def build_site(site: Site) -> FastAPI:
     @app.get("/parts.css", include_in_schema=False)
     def style_parts() -> Response:
         return Response(build_parts_style(), media_type="text/css", headers={"Cache-Control": "max-age=600"})
-
-    @app.get("/try", include_in_schema=False)
-    def moved() -> Response:
-        return RedirectResponse("/score", status_code=308)
 
     app.include_router(sign_in_routes(site.how))
     for routes in _pages(site):

@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from auth import (
-    SIGNED_IN,
-    NotSignedIn,
-    Person,
-    SignIn,
-    read_public_address,
-)
+from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_public_address
 from error_messages import translate
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -57,6 +51,7 @@ OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
+SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 UNREADABLE = CodedSentence(
     "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",

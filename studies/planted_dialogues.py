@@ -80,7 +80,7 @@ class Dialogue:
 
 def read_scripts() -> list[Script]:
     """The 51 scripts of Real-Pod."""
-    rows = [json.loads(line) for line in (DATA / "real_pod_scripts_v1.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (DATA / "real_pod_scripts.jsonl").read_text(encoding="utf-8").splitlines()]
     return [Script.parse(row["turns"] if "turns" in row else row["script"]) for row in rows]
 
 

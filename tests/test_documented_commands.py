@@ -214,7 +214,7 @@ class Reader:
     def _prepare(self, text: str) -> None:
         """What the page says comes before a command, or what a reader has whom it is for."""
         match text.split()[1:]:
-            case ["arena", "add", name]:
+            case ["arena", "add", name] if name.endswith(".yaml"):
                 self._write_block(name)
                 for file in ("user/7-3.wav", "human/7-3.wav"):
                     write_tone(self.folder / file, 12.0)

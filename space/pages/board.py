@@ -13,7 +13,7 @@ import pandas as pd
 from board_view import describe_view
 from board_words import Words
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from part_routes import PART, PartRoute
 from website import Site
 
@@ -77,10 +77,6 @@ def build_router(site: Site) -> APIRouter:
         headers = {"Content-Disposition": 'attachment; filename="podeval-reported-elsewhere.csv"'}
         answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
         return _compress(request, answer)
-
-    @routes.get("/board", include_in_schema=False)
-    def other_name(request: Request) -> Response:
-        return RedirectResponse(f"/?{request.url.query}", status_code=307)
 
     routes.include_router(parts)
     return routes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from board_explained import explain_column
-from board_words import Words
+from board_words import Words, explain_column
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from website import Site

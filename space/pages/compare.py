@@ -10,11 +10,10 @@ import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from leading_systems import list_leading_systems
 from links import change_address
 from markupsafe import Markup
 from part_routes import PART
-from player_data import PlayerSide
+from player_data import PlayerSide, list_leading_systems
 from thread_limits import Full, ThreadPool, WaitingRoom
 from website import Site, to_script_data
 

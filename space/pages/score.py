@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
-import score_examples
+import io
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import soundfile
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
+from podeval.benchmarks.records import locate_data
 from podeval.errors import CodedSentence
 from podeval.sentences import write_sentence
+
+EXAMPLES = ("reader", "readers", "faults")
+"""The examples; what each is, is said in the texts of the tab."""
+_VOICES = "real_pod_voices.json"
+_PAUSE = 0.35
+_GAIN, _HOLE = 3.0, (0.30, 0.33)
+"""What the example with faults is multiplied by before it is cut at full scale, and the part that is missing in it."""
+
+
+@cache
+def read_example(name: str) -> tuple[bytes, str, int]:
+    """An example as a file in FLAC, with what is said in it and how many people speak.
+
+    All are made of LibriTTS-R's recordings in `podeval.benchmarks` (CC BY 4.0), whose words are known.
+
+    Args:
+        name: one of `EXAMPLES`.
+    """
+    voices: list[dict[str, Any]] = json.loads(locate_data(_VOICES).read_bytes())["voices"]
+    women = [voice for voice in voices if voice["gender"] == "female"]
+    men = [voice for voice in voices if voice["gender"] != "female"]
+    chosen = [women[0]] if name == "reader" else [women[0], men[0]]
+    parts, rate = [], 0
+    for voice in chosen:
+        samples, rate = soundfile.read(io.BytesIO(locate_data(voice["file"]).read_bytes()), dtype="float32")
+        parts += [samples, np.zeros(round(_PAUSE * rate), np.float32)]
+    sound = np.concatenate(parts[:-1])
+    if name == "faults":
+        sound = np.clip(sound * _GAIN, -1.0, 1.0)
+        start, end = (round(at * len(sound)) for at in _HOLE)
+        sound[start:end] = 0.0
+    file = io.BytesIO()
+    soundfile.write(file, sound, rate, format="FLAC", subtype="PCM_16")
+    words = "\n".join(f"Reader {number}: {voice['words']}" for number, voice in enumerate(chosen, start=1))
+    return file.getvalue(), words if len(chosen) > 1 else chosen[0]["words"], len(chosen)
+
 
 RATE = "60/minute"
 _GONE = CodedSentence("this report is gone: reports are kept for an hour; measure again", code="report-gone")
@@ -22,9 +65,9 @@ def build_router(site: Site) -> APIRouter:
     @routes.get("/score/examples/{name}.flac")
     def example(request: Request, name: str) -> Response:
         site.limit(request, RATE, "examples")
-        if name not in score_examples.NAMES:
+        if name not in EXAMPLES:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
-        content, _, _ = score_examples.read_example(name)
+        content, _, _ = read_example(name)
         return Response(content, media_type="audio/flac", headers={"Cache-Control": "max-age=86400"})
 
     @routes.get("/score/reports/{name}.html")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import item_defects
 import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from leading_systems import list_leading_systems
 from links import change_address
 from markupsafe import Markup
-from player_data import PlayerSide
+from player_data import PlayerSide, list_leading_systems
 from website import Site, to_script_data
 
+from podeval.analysis.defects import TimedDefect
 from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard import report_page, system_page
 from podeval.leaderboard.columns import get_column
@@ -25,6 +26,20 @@ from podeval.leaderboard.report_figures import format_signed
 from podeval.leaderboard.system_page import MOST_KEYS, draw_timeline
 from podeval.leaderboard.table import choose_decimals
 from podeval.metrics.score import Timeline
+from podeval.text.labels import format_moment
+
+MOST = 60
+"""Defects that a page lists; the worst where there are more."""
+
+AROUND = 1.0
+"""Seconds before and after a defect that are played with it."""
+
+LONGEST = 15.0
+"""Seconds of a snippet at most."""
+
+_SEVERITIES = ("high", "medium", "low")
+_PHRASE = re.compile(r"^said again: |^in |'s voice$")
+"""What stands around the words or the name in what a metric says is heard."""
 
 
 class SystemPage:
@@ -128,7 +143,7 @@ def _item(
     # Times are those of the one recording; an output of several sounds has none.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
-        "defects": None if defects is None else item_defects.list_rows(defects, audio, texts),
+        "defects": None if defects is None else _list_defects(defects, audio, texts),
         "scores": system_page.list_scores(results, texts["language"], reasons),
         "heard": system_page.read_transcripts(results),
         "timelines": [
@@ -154,3 +169,32 @@ def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, 
             per = texts["per"].get(drift["per"], drift["per"])
             slopes.append(f"{header}: {format_signed(trend['slope'], places)} [{low}, {high}] / {per}")
     return {"title": title, "keys": headers, "slopes": slopes, "picture": Markup(draw_timeline(track, title, headers))}
+
+
+def _list_defects(defects: Sequence[TimedDefect], audio: str, texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rows in order of time, and how many defects are left out.
+
+    Args:
+        defects: the defects of the item.
+        audio: address of its recording; empty where there is none to play.
+        texts: the texts of the page `report`.
+    """
+    worst = sorted(defects, key=lambda defect: _SEVERITIES.index(defect.severity))[:MOST]
+    rows = [_describe(defect, audio, texts) for defect in sorted(worst, key=lambda defect: defect.start)]
+    return {"rows": rows, "left": len(defects) - len(rows)}
+
+
+def _describe(defect: TimedDefect, audio: str, texts: Mapping[str, Any]) -> dict[str, str]:
+    start = max(0.0, defect.start - AROUND)
+    end = min(defect.end + AROUND, start + LONGEST)
+    phrase = texts["defect_heard"].get(defect.kind, "{heard}")
+    return {
+        "kind": texts["defect_kinds"].get(defect.kind, defect.kind.replace("_", " ")),
+        "start": format_moment(defect.start),
+        "end": format_moment(defect.end),
+        "script": defect.script,
+        "heard": str(phrase).format(heard=_PHRASE.sub("", defect.heard), seconds=f"{defect.end - defect.start:.1f}"),
+        "severity": texts["severities"][defect.severity],
+        # A fragment of the address: the browser plays from there to there, and fetches no more than it needs.
+        "sound": f"{audio}#t={start:.2f},{end:.2f}" if audio else "",
+    }

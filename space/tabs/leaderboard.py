@@ -7,24 +7,27 @@ part, or going back, says the fields.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import gradio as gr
-from board_choices import choose, describe_fields, read_view
-from board_words import Words
-from components.part import make_part
+from board_words import Words, write_board_name
+from tab_parts import make_part
 from web_request import get_web_request
 from website import Site
 
 from podeval.errors import PodevalError
-from podeval.leaderboard.view import FACTS, ResolvedView, resolve_view
-from tabs import comparison
+from podeval.leaderboard import pictures
+from podeval.leaderboard.compare import list_sides
+from podeval.leaderboard.view import FACTS, BoardView, ResolvedView, resolve_view
 
 _LOG = logging.getLogger("podeval.site")
 
-RATE = "300/minute"
+RATE, COMPARISON_RATE = "300/minute", "120/minute"
+LONGEST_ID = 200
 EVENT: dict[str, Any] = {
     "api_visibility": "private", "queue": False, "show_progress": "hidden", "preprocess": False,
 }  # fmt: skip
@@ -35,6 +38,12 @@ _FOLD = (
 )
 _WHERE = "() => [location.search]"
 _WITH_WHERE = "(...given) => [location.search, ...given.slice(1)]"
+
+Pair = tuple[str, str]
+"""What is shown, and the value that it stands for."""
+
+PLACES = ("board", "profile")
+"""Fields whose change leaves no column chosen: those chosen before were of other figures."""
 
 
 class LeaderboardTab:
@@ -61,7 +70,7 @@ class LeaderboardTab:
             self.fields["plot"] = gr.Radio([], label=self._words["plots"], elem_id="f-plot", scale=3)
             self.fields["of"] = _dropdown(self._words["of"], "of")
         make_part("board-plots")
-        comparison.build(self._site, self._language, app)
+        _build_comparison(self._site, self._language, app)
         every = list(self.fields.values())
         app.load(self.arrive, where, every, js=_WHERE, **EVENT)
         view.select(self.follow, None, every, **EVENT)
@@ -182,3 +191,114 @@ def _dropdown(label: str, name: str) -> gr.Dropdown:
 
 def _ticks(label: str, name: str, **options: Any) -> gr.CheckboxGroup:
     return gr.CheckboxGroup([], label=label, elem_id=f"f-{name}", interactive=True, **options)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the tab: what can be chosen, what is, and whether there is anything to choose."""
+
+    choices: list[Pair]
+    value: Any
+    visible: bool = True
+
+
+def describe_fields(settled: ResolvedView, words: Words) -> dict[str, Field]:
+    """Every field of the tab by the name of the view's attribute that it sets; `hide` stands for `controls`."""
+    view, choices = settled.view, settled.choices
+    counted = {
+        name: [(f"{words.fact(name, value)} ({number})", value) for value, number in choices.facts[name]]
+        for name in FACTS
+    }
+    judges = [(str(words["any_judge"]), ""), *choices.judges]
+    provenances = [(str(words["provenances"].get(value, value)), value) for _, value in choices.provenances]
+    slices = [(words.slice(value), value) for _, value in choices.slices]
+    drawn = [(words.column(column), column.id) for column in settled.columns]
+    columns = [(words.column(column), column.id) for column in choices.columns]
+    plots = pictures.list_offered_plots(settled)
+    plot = view.plot if view.plot in plots else next(iter(plots), "")
+    return {
+        "board": Field([(write_board_name(label), value) for label, value in choices.boards], view.board),
+        "profile": Field([(words["profiles"].get(v, v), v) for _, v in choices.profiles], view.profile),
+        "slice": Field(slices, view.slice, len(slices) > 1),
+        "q": Field([], view.q),
+        **{name: Field(counted[name], list(getattr(view, name)), len(counted[name]) > 1) for name in FACTS},
+        "provenance": Field(provenances, list(view.provenance), len(provenances) > 1),
+        "hide": Field([], not view.controls),
+        "judge": Field(judges, view.judge, len(judges) > 2),
+        "protocols": Field(list(choices.protocols), list(view.protocols), bool(choices.protocols)),
+        "columns": Field(columns, list(view.columns)),
+        "plot": Field([(str(words[f"plot_{name}"]), name) for name in plots], plot, len(plots) > 1),
+        "of": Field(drawn, view.of, plot != "radar" and len(drawn) > 1),
+    }
+
+
+def read_view(query: str) -> BoardView:
+    """The view of an address's query string, which names what has several values once for each or with commas."""
+    values: dict[str, str] = {}
+    for name, value in parse_qsl(query.removeprefix("?")[:20_000]):
+        values[name] = f"{values[name]},{value}" if name in values else value
+    return BoardView.from_query(values)
+
+
+def choose(current: BoardView, given: Mapping[str, Any]) -> BoardView:
+    """The view that a reader wants who saw one and changed fields of the tab.
+
+    Args:
+        current: the view of the page's address, which has what no field says: order, pins, number of rows.
+        given: values by name of field, as they were sent; what has another type counts as empty.
+    """
+    texts = {name: _as_text(value) for name, value in given.items() if name != "hide"}
+    texts["controls"] = "0" if given.get("hide") is True else ""
+    wish = BoardView.from_query(texts)
+    field_names = {field.name for field in fields(BoardView)} & texts.keys()
+    chosen = replace(current, **{name: getattr(wish, name) for name in field_names})
+    moved = any(getattr(chosen, name) != getattr(current, name) for name in PLACES if getattr(current, name))
+    return replace(chosen, columns=()) if moved else chosen
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+def _build_comparison(site: Site, language: str, app: gr.Blocks) -> None:
+    """Two systems side by side: chosen in fields of Gradio's, shown by a part of ours.
+
+    The part asks the route of the document /compare for its content, in which strangers' words are escaped.
+
+    Args:
+        site: the site of the systems.
+        language: the language of the fields.
+        app: the app that is being built.
+    """
+    texts = site.texts[language]["compare"]
+    make_part("compare-head", content=f"<h2>{escape(texts['in_tab'])}</h2>")
+    with gr.Row(elem_id="compare-fields"):
+        fields = [
+            gr.Dropdown([], label=texts[name], elem_id=f"f-compare-{letter}", interactive=True, min_width=160)
+            for name, letter in (("first", "a"), ("second", "b"))
+        ]
+    view = make_part("board-compare", "compare_part.js")
+
+    def arrive(request: gr.Request) -> list[Any]:
+        """The systems there are."""
+        site.limit(get_web_request(request), COMPARISON_RATE, "comparison")
+        try:
+            board = site.results.board()
+            systems = [(side.title, side.system) for side in list_sides(board)] if len(board) else []
+        except PodevalError:
+            systems = []
+        return [gr.Dropdown(choices=systems, value=None, visible=len(systems) > 1) for _ in fields]
+
+    def show(request: gr.Request, a: Any, b: Any) -> Any:
+        """The address of what is shown, once two are chosen."""
+        site.limit(get_web_request(request), COMPARISON_RATE, "comparison")
+        if not all(isinstance(id, str) and 0 < len(id) <= LONGEST_ID for id in (a, b)):
+            return gr.skip()
+        return f"/compare?{urlencode({'a': a, 'b': b})}"
+
+    app.load(arrive, None, fields, **EVENT)
+    for field in fields:
+        # Who chooses twice before the first answer is there sees the second choice.
+        field.input(show, fields, view, trigger_mode="always_last", **EVENT)

@@ -7,8 +7,7 @@ from html import escape
 from typing import Any
 
 import gradio as gr
-from components.folded_table import render_folded_table
-from components.part import answer_part
+from tab_parts import answer_part, render_folded_table
 
 from podeval.leaderboard.columns import get_column
 from podeval.leaderboard.table import choose_decimals, format_value, to_number

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
-from components.folded_table import LINK, place_folded_table, render_folded_table
 from error_messages import translate_reason
 from local_formats import write_moment, write_span
 from pages.submit import list_queue_parts
+from tab_parts import LINK, place_folded_table, render_folded_table
 from web_request import get_web_request
 from website import Site
 

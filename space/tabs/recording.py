@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import score_examples
-from components.part import answer_part
 from gradio_addresses import LARGEST_UPLOAD
 from markupsafe import Markup
 from measure_apart import SECONDS, ScoreSession, open_decoded, score_apart
+from pages.score import EXAMPLES, read_example
+from tab_parts import answer_part
 from web_request import get_web_request
 from website import Site
 
@@ -52,7 +52,7 @@ class RecordingPart:
         """Put the components where they are called for."""
         texts = self._texts
         gr.Markdown(texts["about"].format(SECONDS // 60, LARGEST_UPLOAD // 2**20))
-        choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in score_examples.NAMES)]
+        choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in EXAMPLES)]
         which = gr.Radio(choices, value=OWN, label=texts["which"], elem_id="score-which")
         with gr.Column() as fields:
             audio = gr.Audio(
@@ -82,9 +82,9 @@ class RecordingPart:
 
     def choose(self, request: gr.Request, which: str) -> tuple[Any, str]:
         """The fields for a recording of one's own, or the example that was chosen, to be heard."""
-        if which not in score_examples.NAMES:
+        if which not in EXAMPLES:
             return gr.Column(visible=True), ""
-        _, words, _ = score_examples.read_example(which)
+        _, words, _ = read_example(which)
         return gr.Column(visible=False), self._render(request, "score_example.html", name=which, words=words)
 
     def look_at(self, audio: str | None) -> str:
@@ -106,7 +106,7 @@ class RecordingPart:
         if missing := self._missing(which, audio, words, names):
             yield render_problem(missing), "", {}
             return
-        is_example = which in score_examples.NAMES
+        is_example = which in EXAMPLES
         session, title = ScoreSession(), self._texts["examples"][which] if is_example else Path(str(audio)).name
         try:
             with self._chosen(which, audio) as (path, known_words, count), open_decoded(path) as copy:
@@ -123,10 +123,10 @@ class RecordingPart:
     @contextmanager
     def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
         """The file that is measured, with its words and how many speak where that is known."""
-        if which not in score_examples.NAMES:
+        if which not in EXAMPLES:
             yield Path(str(audio)), "", 0
             return
-        content, words, count = score_examples.read_example(which)
+        content, words, count = read_example(which)
         with tempfile.TemporaryDirectory(prefix="podeval-example-") as folder:
             path = Path(folder, f"{which}.flac")
             path.write_bytes(content)
@@ -135,7 +135,7 @@ class RecordingPart:
     def _missing(self, which: str, audio: str | None, words: str, names: Sequence[str]) -> str:
         """What a visitor has to choose or enter first; empty where nothing is missing."""
         texts = self._texts
-        if which not in score_examples.NAMES:
+        if which not in EXAMPLES:
             if not audio:
                 return str(texts["choose_recording"])
             if too_large := self._too_large(audio):

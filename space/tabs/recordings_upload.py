@@ -7,15 +7,15 @@ from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from components.part import answer_part
 from error_messages import translate
 from gradio_addresses import LARGEST_ARCHIVE
 from gradio_files import get_uploaded_path
 from pages.submit import get_submitter
+from tab_parts import answer_part
 from web_request import find_recordings_sender, get_web_request
-from website import UNRECORDED, Site, TooMany
+from website import SIGN_IN_FIRST, UNRECORDED, Site
 
-from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
+from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.sentences import write_sentence
 from podeval.store.files import DiskFull
 from podeval.submissions.author_kit import list_spoken
@@ -149,19 +149,28 @@ class RecordingsUpload:
 
     def _say(self, request: gr.Request, error: Exception) -> str:
         """Why nothing was taken."""
-        if isinstance(error, StoreUnusable | DiskFull):
-            _LOG.error("an upload cannot be kept: %s", error)
-            sentence: str = UNRECORDED
-        elif isinstance(error, NotSignedIn):
-            sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
-        else:
-            sentence = error.sentence if isinstance(error, TooMany) else getattr(error, "sentence", str(error))
         return self._site.render_text(
             get_web_request(request),
             "submit_recordings.html",
-            sentence=translate(sentence, self._refused)[0],
+            sentence=explain_refusal(error, self._refused),
             upload=None,
             runs=[],
             of_no_item=[],
             more_of_no_item=0,
         )
+
+
+def explain_refusal(error: Exception, texts: dict[str, Any]) -> str:
+    """Why nothing was done, as a tab says it.
+
+    Args:
+        error: what was raised.
+        texts: the texts of refusals in the language of the tab.
+    """
+    sentence: str = getattr(error, "sentence", str(error))
+    if isinstance(error, StoreUnusable | DiskFull):
+        _LOG.error("nothing can be recorded: %s", error)
+        sentence = UNRECORDED
+    elif isinstance(error, NotSignedIn):
+        sentence = SIGN_IN_FIRST
+    return translate(sentence, texts)[0]

@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-import logging
+import json
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from components.folded_table import place_folded_table
-from components.part import answer_part, make_fetched_part
 from error_messages import translate
 from pages.submit import check_document, get_submitter, give_verdict, list_public_rows, list_refused_rules, read
 from submission_form import FormField, build_document, get_value, list_fields, list_kinds
+from tab_parts import answer_part, make_fetched_part, place_folded_table
 from web_request import get_web_request
-from website import UNRECORDED, Site, TooMany
+from website import Site
 
 from podeval import benchmarks
-from podeval.errors import CodedSentence, PodevalError, StoreUnusable
+from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
-from podeval.store.files import DiskFull
 from podeval.submissions.author_kit import draft_document
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.systems.submission_reading import BadDocument
-from tabs.form_draft import forget_draft, keep_draft
 from tabs.queue import build_table_rows, render_submissions_table
-from tabs.recordings_upload import RecordingsUpload
-
-_LOG = logging.getLogger("podeval.site")
+from tabs.recordings_upload import RecordingsUpload, explain_refusal
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
 CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
-SIGN_IN_FIRST = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
 SYSTEM, DRAFT = "system", "podeval-submission"
 MOST_OWN = 50
 """Submissions of a person that the tab lists; the queue has all."""
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
+_KEEP = "(...values) => {{ sessionStorage.setItem({name}, JSON.stringify(values)); }}"
+_RESTORE = (
+    "(...values) => {{ const kept = JSON.parse(sessionStorage.getItem({name}) ?? '[]');"
+    " return kept.length === values.length ? kept : values; }}"
+)
+_FORGET = "(answer) => {{ if (answer?.includes({mark})) sessionStorage.removeItem({name}); }}"
+_IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
+"""What is typed never leaves the browser by these events, which have no function on the server."""
 
 
 class SubmitTab:
@@ -277,15 +279,7 @@ class SubmitTab:
         return self._site.render_text(get_web_request(request), "submit_answer.html", names=names, **(empty | told))
 
     def _say(self, request: gr.Request, error: Exception) -> str:
-        """Why nothing was done, in the language of the tab."""
-        if isinstance(error, StoreUnusable | DiskFull):
-            _LOG.error("the database cannot be used: %s", error)
-            sentence: str = UNRECORDED
-        elif isinstance(error, NotSignedIn):
-            sentence = SIGN_IN_FIRST
-        else:
-            sentence = error.sentence if isinstance(error, TooMany) else getattr(error, "sentence", str(error))
-        return self._answer(request, sentence=translate(sentence, self._refused)[0])
+        return self._answer(request, sentence=explain_refusal(error, self._refused))
 
 
 def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
@@ -301,3 +295,30 @@ def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
         make_fetched_part("submit-head", "/submit")
         return
     SubmitTab(site, site.services.desk, language).build(app, tab)
+
+
+def keep_draft(app: gr.Blocks, name: str, form: list[Any]) -> None:
+    """Keep the values of components in the browser tab, and put them back when the page is loaded again.
+
+    When the server was away and answers again, Gradio loads its page anew, and a language is chosen by loading it, too.
+
+    Args:
+        app: the app that is being built.
+        name: under which they are kept; another for each form.
+        form: the components, in the same order in every language.
+    """
+    quoted = json.dumps(name)
+    app.load(inputs=form, outputs=form, js=_RESTORE.format(name=quoted), **_IN_BROWSER)
+    gr.on([each.change for each in form], inputs=form, js=_KEEP.format(name=quoted), **_IN_BROWSER)
+
+
+def forget_draft(sent: Any, name: str, answer: Any, mark: str) -> None:
+    """Forget what is kept once the answer says that it was taken.
+
+    Args:
+        sent: the event that sends the form.
+        name: as of `keep_draft`.
+        answer: the component that has the answer then.
+        mark: stands in the answer where the form was taken, and in no other.
+    """
+    sent.then(inputs=answer, js=_FORGET.format(name=json.dumps(name), mark=json.dumps(mark)), **_IN_BROWSER)

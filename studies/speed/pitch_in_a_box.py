@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
-from compiled_pitch import copy_compiled, prepare
+from measure_apart import copy_compiled, prepare
 
 from podeval.submissions import sandbox
 

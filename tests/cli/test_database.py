@@ -39,7 +39,6 @@ def design(folder: Path) -> Path:
 
 def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) -> None:
     assert podeval("listening", "add", design(here)).out == "small\n"
-    assert podeval("arena", "init").code == 0
     assert not (here / "podeval.db").exists()
     with Database(here / "runs" / "podeval.db") as opened:
         assert Listening(opened).tests() == ["small"]
@@ -51,7 +50,7 @@ def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) ->
 
 
 def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -> None:
-    assert podeval("arena", "init", "--runs", "other").code == 0
+    assert podeval("listening", "add", design(here), "--runs", "other").code == 0
     assert (here / "other" / "podeval.db").is_file()
     assert podeval("submissions", "list", "--runs", "other").code == 0
     assert podeval("submissions", "list").code == 2

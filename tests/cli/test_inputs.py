@@ -84,9 +84,8 @@ def test_every_reader_of_votes_reads_the_same(podeval: Podeval, tmp_path: Path) 
         assert json.loads(said.out)["rating"] == rating
         result = module("arena")(cache_dir=str(tmp_path / "e")).compute(predictions=["aria"], references=[path])
         assert (result["rating"], result["battles"]) == (rating, 5)
-        assert podeval("report", "evaluators", "--votes", path).code == 0
+        assert podeval("report", "agreement", "--ratings", path).code == 0
         database = tmp_path / f"{path.stem}{path.suffix}.db"
-        assert podeval("arena", "init", "--database", database).code == 0
         assert "6 new votes" in podeval("arena", "import", path, "--database", database).out
         assert "0 new votes" in podeval("arena", "import", path, "--database", database).out
         assert podeval("arena", "sweep", "--database", database).code == 0
@@ -99,16 +98,15 @@ def test_another_word_in_a_log_is_refused_with_its_line_by_every_reader(podeval:
     lines = [json.dumps(VOTES[0]), "", "null", json.dumps(VOTES[1] | {"winner": "banana"})]
     path.write_text("\n".join(lines))
     database = tmp_path / "arena.db"
-    podeval("arena", "init", "--database", database)
     for said in (
         podeval("measure", "arena", "aria", "--reference", path),
-        podeval("report", "evaluators", "--votes", path),
+        podeval("report", "agreement", "--ratings", path),
         podeval("arena", "import", path, "--database", database),
     ):
         assert said.code == 2
         assert "4: the winner 'banana' is neither aria nor basso" in said.out + said.err
     (tmp_path / "votes.csv").write_text("first,second,outcome\nx,y,a\nx,y,\nx,y,banana\n")
-    assert "line 4: the outcome 'banana'" in podeval("report", "evaluators", "--votes", tmp_path / "votes.csv").err
+    assert "line 4: the outcome 'banana'" in podeval("report", "agreement", "--ratings", tmp_path / "votes.csv").err
 
 
 def test_the_battles_of_a_judge_are_votes_for_the_commands_after_it(podeval: Podeval, tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ def test_the_battles_of_a_judge_are_votes_for_the_commands_after_it(podeval: Pod
     found = json.loads(podeval("measure", "arena", "aria", "--reference", path, "--json").out)
     assert (found["wins"], found["battles"], found["notes"]["ties"]) == (2, 4, 1)
     assert found["rating_low"] is not None
-    assert podeval("report", "evaluators", "--votes", path).code == 0
+    assert podeval("report", "agreement", "--ratings", path).code == 0
 
 
 def test_a_request_has_an_option_of_its_own(podeval: Podeval, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_from_scenarios_and_capabilities_to_dialogues_to_record(
     into, judge = tmp_path / "mine", ("--judge", model.name)
     writer.enough = {SAID["a boat"][1]}
     done = podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
-    assert "ordered: 4 dialogues of 2 kinds, 4 new" in done.output
+    assert "ordered: 4 new, 0 before, 0 of them gone" in done.output
     raw = {row["id"]: row for row in rows(into / "raw.jsonl")}
     assert list(raw) == [f"9-{MEMORY}-001", f"9-{MEMORY}-002", f"9-{SAFETY}-001", f"9-{SAFETY}-002"]
     parcel = raw[f"9-{MEMORY}-001"]
@@ -143,12 +143,12 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     words = ("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
     podeval(*words)
     before = dict(writer.asked)
-    assert "4 dialogues of 2 kinds, 0 new" in podeval(*words).output
+    assert "ordered: 0 new, 4 before, 0 of them gone" in podeval(*words).output
     assert writer.asked == before
     writer.enough = {SAID["a parcel"][1]}
     podeval("mtalk_bench", "label", "--into", into, *judge)
     done = podeval(*words)
-    assert "ordered: 5 dialogues of 2 kinds, 1 new" in done.output
+    assert "ordered: 1 new, 4 before, 1 of them gone" in done.output
     assert rows(into / "orders.jsonl")[-1]["id"] == f"9-{MEMORY}-003"
     assert rows(into / "orders.jsonl")[-1]["situation"] == "a parcel again 0"
     assert writer.asked["dialogue"] == before["dialogue"] + 1

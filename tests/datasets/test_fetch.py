@@ -320,13 +320,11 @@ MALFORMED = {
 
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
 def test_common_faults_of_feeds_are_repaired(content: bytes) -> None:
-    pytest.importorskip("feedparser")
     first = parse_feed(content)[0]
     assert (first.url, first.guid) == ("https://x.test/a.mp3", "g1")
 
 
 def test_what_is_repaired_opens_no_file_and_no_entity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("feedparser")
     (tmp_path / "feed").write_bytes(RSS % ITEM)
     monkeypatch.chdir(tmp_path)
     entity = b"\n<?xml version='1.0'?><!DOCTYPE b [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>" + RSS % ITEM

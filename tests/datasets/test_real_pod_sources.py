@@ -13,9 +13,9 @@ from podeval.datasets.data_files import read_objects
 from podeval.datasets.real_pod_sources import SOURCES, find_unsourced_claim, make_claims_rows
 from podeval.datasets.row_rules import Row
 from podeval.datasets.source_files import find_package_folder
-from podeval.datasets.unsourced_claims import find_open_sentences, list_idle_marks
 from podeval.errors import BadInput
 from podeval.runs.asks import ask_of
+from studies.unsourced_claims import find_open_sentences, list_idle_marks
 
 FOLDER = find_package_folder("podeval.benchmarks:data")
 SPLITS = [split for split in BENCHMARK.splits if split.version == "written"]

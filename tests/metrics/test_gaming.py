@@ -122,7 +122,7 @@ class Heard:
     def speech_stem(self) -> "Heard":
         return self.stem or self
 
-    def mono(self, rate: int = RATE) -> Any:
+    def mono(self, rate: int = RATE, *, offset: bool = False) -> Any:
         tone = np.sin(2 * np.pi * 1000 * np.arange(RATE * 10) / RATE)
         return np.asarray(np.sqrt(2) * 10 ** (self.level / 20) * tone, np.float32)
 

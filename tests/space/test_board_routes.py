@@ -179,15 +179,10 @@ def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestCli
     assert "1 of 6 systems" in part.text
 
 
-def test_a_system_has_a_page_with_its_items(local: TestClient) -> None:
-    page = local.get("/system?system=piper").text
-    assert "Piper, two voices" in page
-    assert "gradio_config" not in page, "not the tabs"
-    of_item = local.get("/system?system=silence&where=real_pod/voice/embedded&item=news-2")
-    assert '<option value="news-2" selected' in of_item.text
-    assert "the recording is silent" in of_item.text
-    moved = local.get("/board?q=piper", follow_redirects=False)
-    assert moved.headers["location"] == "/?q=piper"
+def test_an_item_of_a_system_is_chosen_by_its_address_and_says_why_it_has_no_score(local: TestClient) -> None:
+    of_item = local.get("/system?system=silence&where=real_pod/voice/embedded&item=news-2").text
+    assert '<option value="news-2" selected' in of_item
+    assert "the recording is silent" in of_item
 
 
 def test_downloads_are_of_the_view_whatever_page_of_it_is_shown(large: tuple[TestClient, Path]) -> None:

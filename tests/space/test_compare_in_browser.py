@@ -121,7 +121,7 @@ def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium:
     page.emulate_media(media="print")
     assert page.locator("header.top").is_hidden()
     assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(23, 32, 43)"
-    assert page.evaluate("getComputedStyle(document.querySelector('.chapter + .chapter')).breakBefore") == "page"
+    assert page.evaluate("getComputedStyle(document.querySelector('.chapter ~ .chapter')).breakBefore") == "page"
     printed = page.pdf(prefer_css_page_size=True)
     assert printed[:5] == b"%PDF-"
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12

@@ -65,7 +65,7 @@ def test_no_template_holds_a_place_for_a_value(board_app: ModuleType, tmp_path: 
 
 @pytest.mark.parametrize("mark", ["${value}", "{{value}}", "`", "\\u0024{1}", "<script>1</script>"])
 def test_a_template_with_a_place_for_a_value_is_refused(board_app: ModuleType, mark: str) -> None:
-    from components.part import make_part
+    from tab_parts import make_part
 
     with pytest.raises(ValueError, match="a component's template may not hold"):
         make_part("x", content=f"<p>{mark}</p>")

@@ -162,7 +162,7 @@ class Board:
     def addresses(self, method: str = "GET") -> list[str]:
         """Every address of a method, each parameter with a value that is there."""
         addresses = [self._filled(route.path) for route in routes(self.app.routes) if method in (route.methods or ())]
-        return [*dict.fromkeys(addresses), *(("/try/",) if method == "GET" else ())]
+        return list(dict.fromkeys(addresses))
 
     def _filled(self, path: str) -> str:
         values = self.values | {"name": SYSTEM if path.startswith("/report") else self.battle["a"]["audio"]}

@@ -166,9 +166,9 @@ def test_what_has_no_code_is_said_by_its_reason_or_as_it_is(board_app: object, t
 def test_a_page_keeps_its_chinese_when_the_english_is_reworded(
     local: TestClient, monkeypatch: pytest.MonkeyPatch, texts: dict[str, Any]
 ) -> None:
-    import not_found
+    import error_answers
 
-    monkeypatch.setattr(not_found, "SENTENCE", CodedSentence("Here is no page.", code=not_found.SENTENCE.code))
+    monkeypatch.setattr(error_answers, "NOTHING_HERE", CodedSentence("Here is no page.", code="nothing-here"))
     assert "Here is no page." in local.get("/nothing/here", headers={"accept": "text/html"}).text
     page = local.get("/nothing/here", headers=CHINESE).text
     assert texts["sentences"]["nothing-here"] in page

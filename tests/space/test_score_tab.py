@@ -91,7 +91,7 @@ def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_r
 
 
 def test_reports_are_kept_for_an_hour_and_no_more_than_some(board_app: ModuleType) -> None:
-    from score_reports import MOST_BYTES, MOST_REPORTS, SECONDS, ScoreReports
+    from services import MOST_BYTES, MOST_REPORTS, REPORT_SECONDS, ScoreReports
 
     now = [0.0]
     reports = ScoreReports(lambda: now[0])
@@ -100,14 +100,14 @@ def test_reports_are_kept_for_an_hour_and_no_more_than_some(board_app: ModuleTyp
     assert reports.read(first) is None
     assert reports.read(names[-1]) == b"x"
     assert reports.keep(b"x" * (MOST_BYTES + 1)) == ""
-    now[0] = SECONDS + 1
+    now[0] = REPORT_SECONDS + 1
     assert reports.read(names[-1]) is None
 
 
 def test_examples_are_heard_and_measured_with_their_words_and_licence(part: Any, client: TestClient) -> None:
-    import score_examples
+    from pages.score import EXAMPLES
 
-    for name in score_examples.NAMES:
+    for name in EXAMPLES:
         sound, rate = soundfile.read(io.BytesIO(client.get(f"/score/examples/{name}.flac").content))
         assert 5 < len(sound) / rate < 40
     assert client.get("/score/examples/other.flac").status_code == 404
@@ -254,7 +254,6 @@ def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the
     for other in ("/method", "/admin", "/nothing/here", "/arena/ratings", "/own/tabs.js", "/gradio_api/info"):
         assert "unsafe" not in client.get(other).headers["content-security-policy"], other
     assert 'href="/score"' in client.get("/method").text
-    assert client.get("/try", follow_redirects=False).headers["location"] == "/score"
 
 
 def test_the_tab_of_an_address_is_in_front_in_the_language_of_its_reader(client: TestClient) -> None:

@@ -92,30 +92,30 @@ def test_gradios_page_asks_after_an_upload_that_was_refused_and_is_answered(clie
 def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import compiled_pitch
+    import measure_apart
 
     begun: list[str] = []
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(compiled_pitch, "_begin", lambda: begun.append("begun"))
+    monkeypatch.setattr(measure_apart, "_begin", lambda: begun.append("begun"))
     box, other = tmp_path / "box", tmp_path / "other"
     for folder in (box, other):
         folder.mkdir()
-    assert compiled_pitch.copy_compiled(box) == {}
+    assert measure_apart.copy_compiled(box) == {}
     assert begun == ["begun"], "it is made for the next"
-    compiled = compiled_pitch._folder()
+    compiled = measure_apart._folder()
     if compiled is None:
         pytest.skip("librosa is not installed")
     compiled.mkdir(parents=True)
     (compiled / "pitch.nbc").write_bytes(b"ours")
-    assert compiled_pitch.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
+    assert measure_apart.copy_compiled(box) == {"NUMBA_CACHE_DIR": str(box / "numba")}
     (box / "numba" / "pitch.nbc").write_bytes(b"a stranger's")
     (box / "numba" / "more.nbc").write_bytes(b"a stranger's")
-    compiled_pitch.copy_compiled(other)
+    measure_apart.copy_compiled(other)
     assert [path.read_bytes() for path in (other / "numba").iterdir()] == [b"ours"], "nothing reaches another box"
 
 
 def test_the_metrics_that_follow_pitch_are_those_that_ask_a_recording_for_it() -> None:
-    from compiled_pitch import METRICS, needs_pitch
+    from measure_apart import METRICS, needs_pitch
 
     from podeval.metrics import catalogue
 

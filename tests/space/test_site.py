@@ -228,7 +228,7 @@ def test_whether_the_database_answers_is_told_without_its_place(
 def test_a_database_that_takes_no_writes_takes_nothing(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from write_probe import NOT_TAKEN
+    from pages.api import NOT_TAKEN
 
     def full(*_: Any, **__: Any) -> Any:
         raise StoreUnusable(f"the disk of {tmp_path} is full; nothing was recorded, free some space")

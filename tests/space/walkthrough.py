@@ -1,13 +1,12 @@
 """The walk from a repo typed into the Submit tab to its row on the Leaderboard tab, on a Space that evaluates.
 
 The Hub is the loopback Hub of the tests, whose jobs are played by a tone; the site, its scheduler, worker, measuring
-and publishing are the real ones, without a sandbox, as on a Space. `python tests/space/walkthrough.py` makes the
+and publishing are the real ones, without a sandbox, as on a Space. `python studies/walkthrough.py` makes the
 pictures of docs/walkthrough.md anew.
 """
 
 import io
 import json
-import tempfile
 import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,11 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 from tests.fakes.loopback_server import serve_app
 from tests.submissions.conftest import model_files
 
-TESTS = Path(__file__).parents[1]
 REPO = "alice/tiny-voice"
 SETTINGS = {
     "PODEVAL_EXECUTOR": "hf-jobs",
@@ -122,33 +119,3 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
     page.reload()
     page.wait_for_selector("#view table.board tbody th:has-text('tiny-voice')")
     take("6-leaderboard")
-
-
-def main() -> None:
-    """Make the pictures."""
-    from playwright.sync_api import sync_playwright
-
-    pictures = TESTS.parent / "docs/walkthrough"
-    pictures.mkdir(exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="podeval-walk-") as scratch,
-        pytest.MonkeyPatch.context() as patch,
-        LoopbackHub(Path(scratch) / "spaces") as hub,
-        sync_playwright() as playwright,
-    ):
-        point_client_to(hub, patch, Path(scratch) / "cache")
-        with evaluating_space(Path(scratch), hub, patch) as address:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-            page = browser.new_context(viewport={"width": 1100, "height": 800}, reduced_motion="reduce").new_page()
-
-            def take(name: str) -> None:
-                # The machine that makes the pictures may have no letters of another language.
-                page.evaluate("document.querySelector('.top .who')?.remove()")
-                page.screenshot(path=pictures / f"{name}.png")
-
-            walk(page, address, take)
-            browser.close()
-
-
-if __name__ == "__main__":
-    main()

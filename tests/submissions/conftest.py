@@ -3,7 +3,7 @@
 import json
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,9 @@ import pytest
 from podeval import benchmarks
 from podeval.audio import transcode
 from podeval.metrics import catalogue
+from podeval.store.database import Database
 from podeval.submissions import collect_outputs, generation
+from podeval.submissions.queue import Queue
 from podeval.submissions.sandbox import ExitInfo, SandboxSpec
 from podeval.systems.submission import Submission
 
@@ -143,6 +145,13 @@ def transcoded_here(
 def store(empty_store: Path, tmp_path: Path) -> Path:
     """A database of SQLite with all tables and nothing in them."""
     return Path(shutil.copy(empty_store, tmp_path / "store.db"))
+
+
+@pytest.fixture
+def queue(store: Path, request: pytest.FixtureRequest) -> Iterator[Queue]:
+    """A queue on an empty database, by the module's `POLICY` if it has one."""
+    with Database(store) as database:
+        yield Queue(database, getattr(request.module, "POLICY", None))
 
 
 @pytest.fixture

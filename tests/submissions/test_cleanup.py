@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +11,6 @@ from types import ModuleType
 import pytest
 
 from podeval.runs.run_folder import RunFolder
-from podeval.store.database import Database
 from podeval.store.files import lock_folder
 from podeval.submissions.cleanup import clear
 from podeval.submissions.queue import Queue
@@ -20,12 +19,6 @@ from podeval.submissions.takedown import take_down
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=8)
-
-
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import base64
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,6 @@ import soundfile
 
 from podeval.audio.transcode import Bounds
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
@@ -29,10 +28,8 @@ SMALL = SandboxLimits(
 )
 
 
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(failures_allowed=1))
+POLICY = Policy(failures_allowed=1)
+"""The policy of the queue."""
 
 
 @pytest.fixture

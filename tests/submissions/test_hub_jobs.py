@@ -6,7 +6,7 @@ import multiprocessing
 import threading
 import time
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +27,8 @@ IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
 SECRET = "hf_abcdefghijklmnopqrstuv"
 
 
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(lease_seconds=6, pause_seconds=0.0))
+POLICY = Policy(lease_seconds=6, pause_seconds=0.0)
+"""The policy of the queue."""
 
 
 @pytest.fixture

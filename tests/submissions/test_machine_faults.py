@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,17 +30,15 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
-from podeval.submissions.states import OURS, WAITS, is_waiting_for_operator
+from podeval.submissions.states import OURS, WAITS, MachineFault, OursFailed, is_waiting_for_operator
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
 Usage = namedtuple("Usage", "total used free")
 
 
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(pause_seconds=0.0))
+POLICY = Policy(pause_seconds=0.0)
+"""The policy of the queue."""
 
 
 @pytest.fixture
@@ -216,10 +214,10 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_box: None
 ) -> None:
     ended = ExitInfo(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
-    with pytest.raises(machine_faults.MachineFault, match="sandboxes can no longer be opened: bwrap not found"):
+    with pytest.raises(MachineFault, match="sandboxes can no longer be opened: bwrap not found"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
-    with pytest.raises(machine_faults.OursFailed, match="its sandbox could not be opened"):
+    with pytest.raises(OursFailed, match="its sandbox could not be opened"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
 
 
@@ -228,7 +226,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
         "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
     )
     ended = ExitInfo(1, "it left too little of the disk free", "", 0.1)
-    with pytest.raises(machine_faults.MachineFault):
+    with pytest.raises(MachineFault):
         machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(machine_faults, "measure_disk_use", lambda folder: machine_faults.LEAST_FREE)
     machine_faults.require_no_fault(ended, tmp_path, 0)
@@ -266,7 +264,7 @@ def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytes
 
     entry = RunEntry("real_pod", "topics", "voice")
     monkeypatch.setattr(ModelCard, "missing", lambda self: f"the weights of {self.title} are not installed; run `X`")
-    with pytest.raises(machine_faults.MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
+    with pytest.raises(MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
         machine_faults.require_weights(entry, "embedded")
     monkeypatch.setattr(ModelCard, "missing", lambda self: None if self.job == "transcriber" else "absent")
     machine_faults.require_weights(entry, "embedded")

@@ -1,6 +1,5 @@
 """Results proposed to a model's own repo: for who asked, once, whatever happens to the worker or the Hub."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -13,17 +12,10 @@ from typer.testing import CliRunner
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.hub.eval_results import FILE
-from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Submission
-
-
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 import struct
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,10 +37,8 @@ from podeval.systems.submission_reading import load
 ALICE = Submitter("alice", ("alice-lab",))
 
 
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(open_per_owner=2))
+POLICY = Policy(open_per_owner=2)
+"""The policy of the queue."""
 
 
 def test_what_passes_is_queued_and_whose_model_it_is_is_kept(submitted: Any, queue: Queue) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,17 +16,10 @@ from podeval.leaderboard.build import build
 from podeval.runs.board_tables import BOARD
 from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import read_spot_check
-from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Queue
 from podeval.submissions.spot_check import SpotCheck, compare_figures
-
-
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database)
 
 
 class Open(Gate):

@@ -1,7 +1,7 @@
 """A worker takes submissions from the queue to the board, whatever happens to it or to them."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 
 from podeval.runs.run_folder import RunFolder
-from podeval.store.database import Database
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
 
-
-@pytest.fixture
-def queue(store: Path) -> Iterator[Queue]:
-    with Database(store) as database:
-        yield Queue(database, Policy(lease_seconds=6, pause_seconds=0.0))
+POLICY = Policy(lease_seconds=6, pause_seconds=0.0)
+"""The policy of the queue."""
 
 
 @pytest.fixture

@@ -109,23 +109,23 @@ def test_health_says_that_nothing_is_taken_while_the_disk_is_full(
     small_arena: Make, small_disk: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "space"))
-    import write_probe
+    import pages.api
 
     small = small_arena(str(small_disk.folder / "podeval.db"))
     now = [0.0]
-    probe = write_probe.WriteProbe(small.database, clock=lambda: now[0])
+    probe = pages.api.WriteProbe(small.database, clock=lambda: now[0])
     assert probe.why_not() is None
     small_disk.fill()
     seen = []
     for _ in range(200):
-        now[0] += write_probe.EVERY
+        now[0] += pages.api.EVERY
         seen.append(probe.why_not())
         if seen[-1]:
             break
-    assert seen[-1] == write_probe.NOT_TAKEN, "the disk was not full"
+    assert seen[-1] == pages.api.NOT_TAKEN, "the disk was not full"
     small_disk.free()
-    assert probe.why_not() == write_probe.NOT_TAKEN, "it asks now and then"
-    now[0] += write_probe.EVERY
+    assert probe.why_not() == pages.api.NOT_TAKEN, "it asks now and then"
+    now[0] += pages.api.EVERY
     assert probe.why_not() is None
     small.close()
 

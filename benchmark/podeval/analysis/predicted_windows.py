@@ -72,6 +72,10 @@ def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Reco
     return recording, stem, {"stem": {**stem.notes, "separator": separator["id"]}}
 
 
+FEWEST_ZEROS = 0.02
+"""Seconds of zeros at an end from which they count as silence that was added."""
+
+
 def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
     """Return a recording from its first to its last speech, without a constant offset; all of it where nobody speaks.
 
@@ -104,11 +108,15 @@ def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
 
 
 def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
-    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only."""
+    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
+
+    Fewer zeros than `FEWEST_ZEROS` are part of the sound: what nobody padded is heard from its first sample.
+    """
     sound = track.mono(track.rate) != 0
-    ends = int(sound.argmax()), len(sound) - int(sound[::-1].argmax())
-    first, last = (round(end * rate / track.rate) for end in ends)
-    return first, last
+    before, after = (
+        zeros if zeros >= FEWEST_ZEROS * track.rate else 0 for zeros in (sound.argmax(), sound[::-1].argmax())
+    )
+    return round(before * rate / track.rate), round((len(sound) - after) * rate / track.rate)
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:

@@ -10,7 +10,7 @@ import typer
 def construct(
     benchmark: Annotated[str, typer.Argument(metavar="NAME", help="real_pod, lfs_bench, podbench or mtalk_bench")],
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="files or folders for steps that import some")
+        list[Path] | None, typer.Argument(metavar="FILE", help="files or folders for steps that import some")
     ] = None,
     step: Annotated[str, typer.Option(help="the step; without it, all steps are described")] = "",
     into: Annotated[Path | None, typer.Option(metavar="DIR", help="working folder; created if missing")] = None,

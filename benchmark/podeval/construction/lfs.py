@@ -16,13 +16,14 @@ from podeval.construction.lfs_cases import BY_NAME, LANGUAGES, Case, make_case, 
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
 from podeval.construction.lfs_writing import CaseOrder, place_orders, write_cases
 from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
+from podeval.construction.orders import write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Step, Workshop, require_known, write_rows
 from podeval.errors import BadInput
 from podeval.judges.rounds import Asked
 from podeval.store.files import write_json
 
-ORDERS, WRITTEN, TAKEN, REFINED, TABLE = "orders.jsonl", "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
+WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
 PARTS = ("mono", "two", "multi")
 _TOPICS = 40
 
@@ -48,26 +49,20 @@ def write(
     require_known(languages, LANGUAGES, "language")
     if not 1 <= lengths[0] <= lengths[1]:
         raise BadInput(f"lengths are the least and the most, not {lengths[0]} and {lengths[1]}")
-    # Order the missing cases.
-    before, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
-    gone = {left.id for left in workshop.read_left_out()}
     kinds = {
         f"{scenario}/{language}": [number for number in BY_NAME[scenario].speakers if number in speakers]
         for scenario in scenarios
         for language in languages
     }
-    new, waiting = place_orders(kinds, each, lengths, before, gone, judging)
-    if not before and not new and not waiting:
+    if not any(kinds.values()):
         raise BadInput("no scenario of the plan has so many speakers; add to the setting speakers")
-    workshop.waiting += waiting
-    orders = [*before, *new]
-    workshop.write(ORDERS, orders)
-    workshop.say(f"ordered: {len(new)} cases, {len(before)} before, {len(gone & {o.id for o in before})} of them gone")
-    # Have those written that are not written yet.
-    by_id = {case.id: case for case in written}
-    result = write_cases([order for order in orders if order.id not in by_id], judging)
-    by_id |= {case.id: case for case in workshop.settle("written", result)}
-    workshop.write(WRITTEN, [by_id[order.id] for order in orders if order.id in by_id])
+    write_ordered(
+        workshop,
+        WRITTEN,
+        (CaseOrder, Case),
+        lambda before, gone: place_orders(kinds, each, lengths, before, gone, judging),
+        lambda orders: write_cases(orders, judging),
+    )
 
 
 def take(workshop: Workshop, files: Sequence[Path]) -> None:

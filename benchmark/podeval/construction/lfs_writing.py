@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pydantic import Field
 
 from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, CaseTurn, make_case
-from podeval.construction.suggestions import Suggestions, suggest
+from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer

@@ -25,6 +25,7 @@ from podeval.construction.mtalk_writing import (
     write_dialogues,
 )
 from podeval.construction.near_duplicates import ALIKE, drop_near_duplicates
+from podeval.construction.orders import ORDERS, write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Sifted, StagedRow, Step, Workshop, ask_each, require_known
 from podeval.errors import BadInput
@@ -33,7 +34,7 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 
-ORDERS, RAW, LABELLED, CANDIDATES = "orders.jsonl", "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
+RAW, LABELLED, CANDIDATES = "raw.jsonl", "labelled.jsonl", "candidates.jsonl"
 TABLE, INDEPENDENT, REVIEW = "candidates.csv", "independence", "review of candidates"
 
 LEAST = 10
@@ -145,16 +146,13 @@ def write(
     """
     require_known(scenarios, SCENES, "scenario")
     require_known(capabilities, CAPABILITIES, "semantic capability")
-    before, written = workshop.read(ORDERS, DialogueOrder), {raw.id: raw for raw in workshop.read(RAW, Raw)}
-    gone = {left.id for left in workshop.read_left_out()}
-    new, waiting = place_orders(scenarios, capabilities, each, before, gone, judging)
-    workshop.waiting += waiting
-    orders = [*before, *new]
-    workshop.write(ORDERS, orders)
-    workshop.say(f"ordered: {len(orders)} dialogues of {len({order.kind for order in orders})} kinds, {len(new)} new")
-    result = write_dialogues([order for order in orders if order.id not in written], judging)
-    written |= {raw.id: raw for raw in workshop.settle("written", result)}
-    workshop.write(RAW, [written[order.id] for order in orders if order.id in written])
+    write_ordered(
+        workshop,
+        RAW,
+        (DialogueOrder, Raw),
+        lambda before, gone: place_orders(scenarios, capabilities, each, before, gone, judging),
+        lambda orders: write_dialogues(orders, judging),
+    )
 
 
 def label(workshop: Workshop, judging: Asked) -> None:

@@ -14,7 +14,7 @@ from itertools import product
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.suggestions import Suggestions, suggest
+from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest

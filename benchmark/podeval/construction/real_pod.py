@@ -14,8 +14,8 @@ from pydantic import Field
 
 from podeval import progress
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
+from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.review import ReviewRow, apply_review, lay_out, read_decisions
-from podeval.construction.suggestions import Suggestions, suggest
 from podeval.construction.workshop import (
     StagedRow,
     Step,

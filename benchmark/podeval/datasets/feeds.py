@@ -1,10 +1,9 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
 Sources: Apple, iTunes Search API (`/lookup`, `/search`); RSS 2.0 (`item`, `guid`, `enclosure`). A feed is read by
-defusedxml, and one that is not well-formed by feedparser, if it is installed.
+defusedxml, and one that is not well-formed by feedparser.
 """
 
-import importlib.util
 import io
 import json
 import os
@@ -213,7 +212,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
 
 
 def parse_feed(content: bytes) -> list[Enclosure]:
-    """Parse the items of an RSS feed; one that is not well-formed is repaired if feedparser is installed.
+    """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
 
     Raises:
         BadFeed: it is not RSS, is nested too deep, or uses the constructs that XML bombs are made of.
@@ -253,9 +252,10 @@ def _parse_strictly(content: bytes) -> Iterator[Enclosure]:
 
 def _repair(content: bytes) -> list[Enclosure]:
     """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
-    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content or not importlib.util.find_spec("feedparser"):
+    import feedparser
+
+    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content:
         return []
-    feedparser = importlib.import_module("feedparser")
     # A stream: text that looks like an address or a file's name would be opened.
     feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
     items = []

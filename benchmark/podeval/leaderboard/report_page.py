@@ -13,7 +13,7 @@ from podeval.leaderboard.report_pictures import describe_drift, draw_chapter_rad
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
 from podeval.metrics.reasons import translate_reason
-from podeval.reports.page import read_report_texts, render_document
+from podeval.reports.page import describe_protocol, read_report_texts, render_document, write_metric_title
 from podeval.reports.parts import (
     Entry,
     FactList,
@@ -29,7 +29,6 @@ from podeval.reports.parts import (
     Text,
     make_heads,
 )
-from podeval.reports.protocols import describe_protocol, write_metric_title
 
 WIDE, GROUPS = 7, 5
 """Most columns of values in a printed table of items, and of groups; more go into a further one."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from podeval.errors import PodevalError
 from podeval.metrics.reach import say
-from podeval.reports.page import make_breakable, render_document, write_page
+from podeval.reports.page import describe_protocol, make_breakable, render_document, write_page
 from podeval.reports.parts import (
     Entry,
     Listing,
@@ -26,7 +26,6 @@ from podeval.reports.parts import (
     Transcription,
     make_heads,
 )
-from podeval.reports.protocols import describe_protocol
 from podeval.scoring.plots import plot_results
 from podeval.scoring.report_words import ReportWords, format_clock
 from podeval.scoring.standing import choose_tone, format_number, format_reach

@@ -18,14 +18,13 @@ from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.machine_faults import (
-    MachineFault,
-    OursFailed,
     count_memory_kills,
     open_box,
     require_disk,
     require_no_fault,
 )
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
+from podeval.submissions.states import MachineFault, OursFailed
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, get_preset

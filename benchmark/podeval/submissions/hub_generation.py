@@ -28,8 +28,8 @@ from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings,
 from podeval.submissions.collect_outputs import Intake, is_name
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.job_budget import Ledger, get_stage
-from podeval.submissions.machine_faults import OursFailed
 from podeval.submissions.sandbox import ExitInfo
+from podeval.submissions.states import OursFailed
 from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
 from podeval.systems.adapters.job import Generated, Job
 from podeval.text.redaction import redact, redact_line

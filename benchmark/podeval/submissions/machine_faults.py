@@ -20,6 +20,7 @@ from podeval.store.files import DiskFull
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.sandbox import ExitInfo, NoIsolation, Running, SandboxSpec
+from podeval.submissions.states import MachineFault, OursFailed
 
 LEAST_FREE = 512 * 2**20
 """Free bytes of the disk below which no sandbox works."""
@@ -29,22 +30,6 @@ _ERRORS = frozenset(
     | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
 )
 _KILLED = (-9, 128 + 9)
-
-
-class MachineFault(PodevalError):
-    """This machine cannot run the submission; the message tells its operator what to do.
-
-    Attributes:
-        everything: whether it cannot run any other submission either.
-    """
-
-    def __init__(self, sentence: str, *, everything: bool = False) -> None:
-        self.everything = everything
-        super().__init__(sentence)
-
-
-class OursFailed(PodevalError):
-    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
 
 
 def recognise_machine_fault(error: BaseException) -> MachineFault | None:

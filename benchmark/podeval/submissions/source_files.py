@@ -20,8 +20,8 @@ from podeval.runs.run_folder import UPLOADS
 from podeval.sentences import write_sentence
 from podeval.store.files import write_json
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
-from podeval.submissions.machine_faults import MachineFault
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
+from podeval.submissions.states import MachineFault
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 from podeval.systems.submission import Human, Model, Outputs, Submission

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
 
@@ -45,6 +45,22 @@ OPEN = ("received", "checked", "queued", "running", "measured")
 
 _LATEST = 20
 """Number of the latest published submissions from which waiting times are estimated."""
+
+
+class MachineFault(PodevalError):
+    """This machine cannot run the submission; the message tells its operator what to do.
+
+    Attributes:
+        everything: whether it cannot run any other submission either.
+    """
+
+    def __init__(self, sentence: str, *, everything: bool = False) -> None:
+        self.everything = everything
+        super().__init__(sentence)
+
+
+class OursFailed(PodevalError):
+    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
 
 
 @dataclass(frozen=True)

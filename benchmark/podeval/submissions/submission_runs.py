@@ -26,10 +26,11 @@ from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
-from podeval.submissions.machine_faults import MachineFault, require_isolation, require_weights
+from podeval.submissions.machine_faults import require_isolation, require_weights
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.source_files import is_upload
+from podeval.submissions.states import MachineFault
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 

@@ -28,12 +28,12 @@ from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.machine_faults import MachineFault, OursFailed, recognise_machine_fault
+from podeval.submissions.machine_faults import recognise_machine_fault
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR, publish
 from podeval.submissions.source_files import fetch
-from podeval.submissions.states import OPEN
+from podeval.submissions.states import OPEN, MachineFault, OursFailed
 from podeval.submissions.submission_runs import Fetch, Heartbeat, SubmissionRuns, keep_alive
 from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission

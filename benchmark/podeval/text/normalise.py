@@ -96,7 +96,7 @@ _READINGS: dict[str, tuple[tuple[Any, Any], ...]] = {
         (re.compile(r"°\s?c\b"), " degrees celsius "),
         (re.compile(r"°\s?f\b"), " degrees fahrenheit "),
         (re.compile("°"), " degrees "),
-        (re.compile(r"(?<=[\w)])(?: ([<>=]) | ?([×÷≤≥≠]) ?)(?=[\w(])"), lambda m: f" {_SIGNS[m[1] or m[2]]} "),
+        (re.compile(r"(?<=[\w)]) ([<>=]) (?=[\w(])|([×÷≤≥≠])"), lambda m: f" {_SIGNS[m[1] or m[2]]} "),
         (re.compile(r"#(?=\d)"), "number "),
         (re.compile(r"(?<!\S)[-−](?=\d)"), "minus "),
         (re.compile(r"\b([ap])\. ?m\b\.?"), r"\1m"),

@@ -4,7 +4,7 @@ for (const article of document.querySelectorAll("article")) {
   if (!audio) continue;
   const seconds = Number(article.dataset.seconds) || 1;
   const cursor = article.querySelector(".cursor");
-  const words = [...article.querySelectorAll(".transcript span[data-t]")];
+  const words = [...article.querySelectorAll(".transcription span[data-t]")];
   const times = words.map((word) => Number(word.dataset.t));
   let now = null;
 
@@ -36,7 +36,7 @@ for (const article of document.querySelectorAll("article")) {
     }
     return low;
   };
-  const transcript = article.querySelector(".transcript");
+  const transcript = article.querySelector(".transcription");
   transcript?.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step || !times.length || event.altKey || event.ctrlKey || event.metaKey) return;

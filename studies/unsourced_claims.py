@@ -1,6 +1,6 @@
 """What a script of Real-Pod says that might be a claim of the world, and where no source is noted for it.
 
-    python -m podeval.datasets.unsourced_claims
+    python -m studies.unsourced_claims
 
 lists every sentence with a figure, a year or a name (of a person, a place, a work, a study) in a turn that has no
 source and that no reader has marked as the story's own. It finds figures in English and Chinese, and names in English
@@ -13,7 +13,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from podeval.benchmarks.real_pod import BENCHMARK
+from podeval.datasets.real_pod_sources import make_claims_rows
 from podeval.datasets.row_rules import Row
+from podeval.datasets.source_files import find_package_folder
 
 _NUMERALS = (
     r"two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty"
@@ -86,10 +89,6 @@ def _find_names(sentence: str, seen: Mapping[str, int]) -> Iterator[str]:
 
 def main() -> None:
     """Print every open sentence of every script."""
-    from podeval.benchmarks.real_pod import BENCHMARK
-    from podeval.datasets.real_pod_sources import make_claims_rows
-    from podeval.datasets.source_files import find_package_folder
-
     splits = [split for split in BENCHMARK.splits if split.version == "written"]
     rows = list(make_claims_rows(find_package_folder("podeval.benchmarks:data"), splits))
     found = list(find_open_sentences(rows))
