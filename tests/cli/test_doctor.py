@@ -67,9 +67,6 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
 def test_a_machine_that_cannot_back_its_postgresql_up_is_told_so(
     podeval: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from podeval.operations import postgresql_dump
-
-    monkeypatch.setattr(postgresql_dump, "DEBIAN_PROGRAMS", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "backed up" not in podeval("doctor").out
     monkeypatch.setenv("DATABASE_URL", "postgresql://podeval@localhost/podeval")

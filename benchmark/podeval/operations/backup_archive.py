@@ -152,10 +152,10 @@ class BackupReader:
             self.contents = _read_contents(self.manifest)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
             raise BadInput(f"the manifest of {path} is damaged ({error}); use another backup") from None
-        named = {*self.manifest["files"], MANIFEST}
-        if missing := sorted(named - self._members.keys()):
+        expected = {*self.manifest["files"], MANIFEST}
+        if missing := sorted(expected - self._members.keys()):
             raise BadInput(f"{path} lacks {', '.join(missing[:3])}; use another backup")
-        if more := sorted(self._members.keys() - named):
+        if more := sorted(self._members.keys() - expected):
             raise BadInput(f"{path} holds {', '.join(more[:3])}, which its manifest does not name; use another backup")
 
     def unpack(self, folder: Path, only: Container[str] | None = None) -> None:

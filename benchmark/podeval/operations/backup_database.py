@@ -94,7 +94,7 @@ def check_schema(file: Path) -> None:
     """
     with _reading(file) as opened:
         versions = opened.execute(f"SELECT version_num FROM {_VERSIONS}").fetchall()  # noqa: S608 - a constant
-        found = _read_schema(opened)
+        actual = _read_schema(opened)
     engine = create_engine("sqlite://")
     try:
         create_tables(engine, str(versions[0][0]) if versions else "", "the backup")
@@ -102,7 +102,7 @@ def check_schema(file: Path) -> None:
             expected = _read_schema(connection.connection)
     finally:
         engine.dispose()
-    if wrong := sorted(name for _, name, *_ in found ^ expected):
+    if wrong := sorted(name for _, name, *_ in actual ^ expected):
         raise StoreUnusable(
             f"the database of the backup differs from what its version has ({', '.join(wrong[:3])}); use another backup"
         )
@@ -166,8 +166,8 @@ def _copy_in(connection: Connection, table: Described, file: Path) -> None:
     for name, columns, rows in read_tables(file, table.name):
         if name != table.name or not set(columns) <= set(table.columns.keys()):
             raise StoreUnusable(f"the dump does not fit the table {table.name} of its version; use another backup")
-        listed = ", ".join(f'"{column}"' for column in columns)
-        with cursor.copy(f'COPY "{name}" ({listed}) FROM STDIN') as copy:
+        column_names = ", ".join(f'"{column}"' for column in columns)
+        with cursor.copy(f'COPY "{name}" ({column_names}) FROM STDIN') as copy:
             for row in rows:
                 copy.write(row + b"\n")
     _count_on(connection, table)

@@ -18,9 +18,6 @@ from podeval.store.database import Database
 from podeval.store.files import DiskFull
 from podeval.store.tables import TableBase
 
-DEBIAN_PROGRAMS = Path("/usr/lib/postgresql")
-"""Where Debian has the programs of each version of PostgreSQL."""
-
 _COPY = re.compile(rb'COPY (?:.+\.)?("?)(\w+)\1 \((.*)\) FROM stdin;\n')
 
 
@@ -38,10 +35,9 @@ def dump(database: Database, file: Path) -> None:
         DiskFull: the disk has no room for the file.
     """
     with database.reading() as session:
-        version = int(session.scalar(text("SHOW server_version_num")) or 0) // 10_000
         schema = str(session.scalar(text("SELECT current_schema()"))).replace('"', '""')
     address, environment = hide_password(database.url)
-    words = [find_program("pg_dump", version), "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
+    words = [find_program("pg_dump"), "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
     words += ["--no-password", "--lock-wait-timeout=60s", f"--file={file}", f"--dbname={address}"]
     words += [f'--table="{schema}"."{name}"' for name in ("alembic_version", *map(str, list_tables()))]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, errors="replace", check=False)
@@ -88,35 +84,19 @@ def read_tables(file: Path, only: str = "") -> Iterator[tuple[str, list[str], It
             _explain_failure("pg_restore", errors.read().decode(errors="replace"), file)
 
 
-def find_program(name: str, least: int = 0) -> str:
-    """Find a program of PostgreSQL, on the path or where Debian has it: the newest, as that reads every older server.
-
-    Args:
-        name: `pg_dump` or `pg_restore`.
-        least: the version of the server that it has to read; 0 where there is none.
+def find_program(name: str) -> str:
+    """Find `pg_dump` or `pg_restore`.
 
     Raises:
-        BadInput: there is none, or none of at least this version; the message says what to install.
+        BadInput: it is not installed; the message says what to install.
     """
-    on_path = shutil.which(name)
-    programs = [on_path] if on_path else []
-    programs += [
-        str(path) for path in sorted(DEBIAN_PROGRAMS.glob(f"*/bin/{name}"), key=_read_folder_version, reverse=True)
-    ]
-    versions = {program: _read_version(program) for program in programs}
-    package = f"postgresql-client-{least}" if least else "postgresql-client"
-    if not versions:
+    program = shutil.which(name)
+    if program is None:
         raise BadInput(
-            f"{name} is not installed, by which a backup of PostgreSQL is made and read; install {package} "
-            f"(apt-get install {package})"
+            f"{name} is not installed, by which a backup of PostgreSQL is made and read; install postgresql-client, at "
+            "least of the server's version (apt-get install postgresql-client)"
         )
-    newest = max(versions, key=lambda program: versions[program])
-    if versions[newest] < least:
-        raise BadInput(
-            f"{name} is of PostgreSQL {versions[newest]} and the server of {least}, which it refuses; install "
-            f"{package} (apt-get install {package})"
-        )
-    return newest
+    return program
 
 
 def hide_password(url: URL) -> tuple[str, dict[str, str]]:
@@ -132,21 +112,6 @@ def hide_password(url: URL) -> tuple[str, dict[str, str]]:
     return address.render_as_string(hide_password=False), environment
 
 
-def _read_folder_version(path: Path) -> int:
-    name = path.parent.parent.name
-    return int(name) if name.isdigit() else 0
-
-
-def _read_version(program: str) -> int:
-    """Read the major version that a program names; 0 where it does not run."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    version = re.search(r"\) (\d+)", done.stdout)
-    return int(version[1]) if version and not done.returncode else 0
-
-
 def _read_rows(lines: IO[bytes]) -> Iterator[bytes]:
     while (line := lines.readline()) != b"\\.\n":
         if not line:
@@ -160,8 +125,9 @@ def _explain_failure(name: str, errors: str, file: Path) -> None:
     reason = reason.partition("error:")[2].strip() or reason
     if "No space left" in errors or "File too large" in errors:
         raise DiskFull(f"the disk is full while {name} works on {file.name}; free some space and try again")
-    if "unsupported version" in errors:
+    if "unsupported version" in errors or "version mismatch" in errors:
         raise BadInput(
-            f"{name} is older than the one that made this backup ({reason}); install a newer postgresql-client"
+            f"{name} is older than the server, or than the one that made this backup ({reason}); install a newer "
+            "postgresql-client"
         )
     raise StoreUnusable(f"{name} failed on {file.name} ({reason})")

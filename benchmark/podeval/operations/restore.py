@@ -118,13 +118,13 @@ def _read_replaced(database: str | Path, force: bool) -> list[tuple[str, datetim
         return []
     try:
         with Database(database) as opened, opened.reading() as session:
-            held = any(session.scalar(select(func.count()).select_from(table)) for table in list_tables())
+            has_rows = any(session.scalar(select(func.count()).select_from(table)) for table in list_tables())
             erasures = [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]
     except (StoreUnusable, DBAPIError):
         if file is None:
             raise
-        held, erasures = True, []
-    if held and not force:
+        has_rows, erasures = True, []
+    if has_rows and not force:
         raise BadInput(
             f"{url.render_as_string()} holds votes or submissions already; name another database, or replace it with "
             "--force (a file is kept under another name, the rows of a server are not)"
@@ -172,11 +172,11 @@ def _open_schema(unpacked: Path, database: str | Path) -> Iterator[Database]:
             current = connection.scalar(text("SELECT current_schema()"))
             connection.execute(text(f"CREATE SCHEMA {name}"))
         address = target.url.update_query_dict({"options": f"-csearch_path={name}"})
-        place = address.render_as_string(hide_password=False)
+        staged = address.render_as_string(hide_password=False)
         try:
             if (unpacked / DUMP).exists():
                 load_dump(unpacked / DUMP, address)
-            with Database(place) as copy:
+            with Database(staged) as copy:
                 if (unpacked / DATABASE).exists():
                     with Database(unpacked / DATABASE) as source:
                         copy_rows(source, copy)

@@ -165,13 +165,13 @@ def _remove(run: RunFolder, output: Output, stay: Collection[Path], moment: date
     """Remove one item's recordings after marking its output, so that a kill in between leaves no unmarked loss."""
     names = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in names if name]
-    there = [path for path in paths if path.exists() and path.resolve() not in stay]
-    freed = sum(path.stat().st_size for path in there)
-    if moment is not None and there:
+    files = [path for path in paths if path.exists() and path.resolve() not in stay]
+    freed = sum(path.stat().st_size for path in files)
+    if moment is not None and files:
         if output.audio_removed is None:
             marked = output.model_copy(update={"audio_removed": moment.date().isoformat()})
             write_json(run.output_path(output.item), marked.model_dump())
-        for path in there:
+        for path in files:
             path.unlink()
     return freed
 

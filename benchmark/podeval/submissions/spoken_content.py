@@ -77,8 +77,8 @@ class SpokenContent:
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
         """Tell whether a line of judges' records is about the content."""
-        shown = list_texts([line.get("messages", ()), line.get("answer", ())])
-        return line["key"][:16] in self.records or self.is_quoted_in("\n".join(shown))
+        texts = list_texts([line.get("messages", ()), line.get("answer", ())])
+        return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
 
     def is_heard_in(self, path: Path) -> bool:
         """Tell whether a file is one of the recordings, or has its samples."""
