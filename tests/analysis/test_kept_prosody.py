@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording, kept_prosody
+from podeval.analysis import Recording
+from podeval.analysis import cache as kept
 from podeval.analysis.cache import Cache, dump_array
 from podeval.audio.prosody import RATE, measure_prosody
 
@@ -28,7 +29,7 @@ def test_the_second_recording_of_the_same_sound_is_not_measured_again(
     def refuse(samples: np.ndarray) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(kept_prosody, "measure_prosody", refuse)
+    monkeypatch.setattr(kept, "measure_prosody", refuse)
     second = Recording.from_samples(glide(), RATE, cache=cache).prosody()
     for contour in (first, second):
         np.testing.assert_array_equal(contour.pitch, expected.pitch)

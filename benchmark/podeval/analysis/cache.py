@@ -6,6 +6,8 @@ name and moved into place, so a reader sees a whole entry or none; an entry that
 anew. Two processes may share one folder: at worst both compute the same entry.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import hashlib
@@ -15,6 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -23,7 +26,9 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from podeval.audio.prosody import VoiceContour, measure_prosody
 from podeval.errors import BadInput
+from podeval.models.interfaces import Samples
 
 T = TypeVar("T")
 
@@ -212,3 +217,33 @@ class DerivedFacts:
         # `setdefault` is one step to all threads.
         with self._locks.setdefault(name, RLock()):
             yield
+
+
+_PROSODY_METHOD = "1"
+"""Changes with what `measure_prosody` gives."""
+
+
+def load_or_measure_prosody(cache: Cache, content: str, upsampled: bool, read: Callable[[], Samples]) -> VoiceContour:
+    """Return pitch and level from the cache, or measure and keep them.
+
+    Args:
+        cache: the place where they are kept.
+        content: the content hash of the recording.
+        upsampled: whether the recording itself has a lower rate than 16 kHz.
+        read: returns its samples, mono at 16 kHz.
+
+    Raises:
+        ModelMissing: librosa is not installed.
+    """
+    librosa = None
+    with contextlib.suppress(PackageNotFoundError):
+        librosa = version("librosa")
+    key = Cache.key(content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
+    if (payload := cache.get(key)) is not None:
+        # An entry in another form is measured anew.
+        with contextlib.suppress(ValueError, EOFError):
+            pitch, level = load_array(payload)
+            return VoiceContour(pitch, level)
+    measured = measure_prosody(read())
+    cache.put(key, dump_array(np.stack([measured.pitch, measured.level])))
+    return measured

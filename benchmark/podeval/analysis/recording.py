@@ -297,7 +297,7 @@ class Recording:
         Raises:
             ModelMissing: librosa is not installed.
         """
-        from podeval.analysis.kept_prosody import load_or_measure_prosody
+        from podeval.analysis.cache import load_or_measure_prosody
 
         key = self.content, self.rate < MODEL_RATE
         return self._compute_once("prosody", lambda: load_or_measure_prosody(self.cache, *key, self.mono))
