@@ -140,17 +140,12 @@ class Workers(AbstractContextManager["Workers"]):
 
     def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
         """Hand a task to the pool: to a new one where a process of the present one has died."""
-        pool = self._open_pool()
+        self._pool = pool = self._pool or _pool(self._processes)
         try:
             return pool.submit(work, task), pool
         except BrokenProcessPool:
             self._stop(pool)
             return self._submit(work, task)
-
-    def _open_pool(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            self._pool = _pool(self._processes)
-        return self._pool
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
         """Stop a pool without waiting for what has not begun.
