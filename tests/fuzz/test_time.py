@@ -99,7 +99,7 @@ def _repeated(unit: str, size: int) -> str:
 
 ROOMS = ("text", "judges/parsing", "judges/prompt", "metrics/citations", "metrics/judge_use")
 ROOMS += ("systems/text_cleaning", "systems/submission_reading")
-ROOMS += ("listening/webmushra", "arena/comments", "datasets/feeds")
+ROOMS += ("listening/webmushra", "arena/voting", "datasets/feeds")
 TEXTS = {"text", "source", "answer", "prompt", "quote", "transcript", "request", "line", "link", "content", "script"}
 ELSEWHERE = {
     "read_text": "files of whoever runs podeval; who reads what they hold is a target",
@@ -120,6 +120,7 @@ ELSEWHERE = {
     "find_enclosures": "`EpisodeLink.parse`, and the network",
     "search_episodes": "the network",
     "delimit": "joins three texts",
+    "shorten": "splits a text, and takes 120 characters of it",
 }
 """Public readers of text that are no target by themselves, and why."""
 

@@ -75,11 +75,16 @@ def turns(text: str) -> None:
     """A script with labels, tags or the times of subtitles, as it enters and as its words are compared."""
     from podeval.text.characters import clean_text, fold_letters
     from podeval.text.labelled_turns import read_labels
-    from podeval.text.normalise import drop_bracketed
+    from podeval.text.markup import strip_surroundings, strip_tags, strip_times
+    from podeval.text.normalise import drop_bracketed, keep_spoken
+    from podeval.text.reasoning import strip_thoughts
     from podeval.text.script import read_source
     from podeval.text.subtitles import read_cues
 
     fold_letters(drop_bracketed(text))
+    keep_spoken(text)
+    for strip in (strip_tags, strip_surroundings, strip_times, strip_thoughts):
+        strip(text)
     with contextlib.suppress(PodevalError):
         read_cues(clean_text(text))
         read_source(text)
