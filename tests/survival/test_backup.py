@@ -392,7 +392,10 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
     with small.database.writing() as session:
         first, second = session.scalars(select(ArenaOutput))
         first.audio, second.audio = "/etc/hostname", "/old/runs/../../etc/hostname"
-        session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": "/etc/hostname"}]
+        session.get_one(ArenaItem, "i0").turns = [
+            {"text": "Why?", "audio": "/etc/hostname"},
+            {"text": "Where?", "audio": "https://example.org/a.wav"},
+        ]
         session.add(
             ListeningTest(id="t", name="t", kind="mushra", design=design, digest="t", created_at=small.clock.now)
         )
@@ -411,6 +414,7 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
         assert {output.audio for output in session.scalars(select(ArenaOutput))} == {""}
         documents = json.dumps([session.get_one(ArenaItem, "i0").turns, session.get_one(ListeningTest, "t").design])
         assert documents.count(f'"audio": "{there.resolve()}/sounds/absent"') == 3
+        assert '"audio": "https://example.org/a.wav"' in documents
         assert session.get_one(SubmissionRow, "s").place == ""
     rewrite(tmp_path / "backup.tar", tmp_path / "sounds.tar", "", sounds={"/etc/hostname": "../../../../x.wav"})
     with pytest.raises(BadInput, match="lists every recording that it names"):

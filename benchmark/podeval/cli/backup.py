@@ -89,11 +89,11 @@ def restore(
         say(f"left out, as it was taken down: what {', '.join(dict.fromkeys(takedowns.submissions))} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
-    if lost := _why_lost(resolve_database(database, runs)):
+    if lost := _why_lost(target):
         say(f"The site does not start yet: {lost}")
     elif done.secret is None:
         say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
-    elif not str(done.secret).endswith(".db.secret") and done.secret.name == "podeval.secret":
+    elif done.secret.name == "podeval.secret":
         say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
     say("What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log.")
 

@@ -198,10 +198,11 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
     def locate(path: str) -> str:
         if path in manifest["sounds"]:
             return str(runs / Path(manifest["sounds"][path]).relative_to(RUNS))
-        if path.startswith(("https://", "http://")):
-            return path
         inside = before.is_absolute() and (before / path).is_relative_to(before) and ".." not in Path(path).parts
         return str(runs / (before / path).relative_to(before)) if inside else ""
+
+    def is_path(part: Any) -> bool:
+        return isinstance(part, str) and part != "" and not part.startswith(("https://", "http://"))
 
     def locate_all(document: Any) -> Any:
         if isinstance(document, list):
@@ -209,7 +210,7 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
         if not isinstance(document, dict):
             return document
         return {
-            key: locate(part) or str(runs / SOUNDS / "absent") if key == "audio" and part else locate_all(part)
+            key: locate(part) or str(runs / SOUNDS / "absent") if key == "audio" and is_path(part) else locate_all(part)
             for key, part in document.items()
         }
 
