@@ -62,8 +62,6 @@ def make_backup(
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    if not target.absolute().parent.is_dir():
-        raise BadInput(f"there is no folder {target.absolute().parent}; make it first")
     runs = runs.resolve() if runs else None
     url = parse_address(database)
     name = DATABASE if url.get_backend_name() == "sqlite" else DUMP

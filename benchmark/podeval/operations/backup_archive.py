@@ -98,7 +98,7 @@ def write_backup(path: Path) -> Iterator[BackupWriter]:
     """Write a backup, which has its name and is synced when the block ends, and leaves nothing behind if it fails.
 
     Raises:
-        BadInput: the path exists, its folder does not, or its name does not end as the name of a backup does.
+        BadInput: the path exists, or its name does not end as the name of a backup does.
         DiskFull: the disk is full; there is no backup.
     """
     if not path.name.endswith(ENDINGS):
@@ -109,6 +109,7 @@ def write_backup(path: Path) -> Iterator[BackupWriter]:
     compressed: dict[str, Any] = {"mode": "w"} if path.name.endswith(".tar") else {"mode": "w:gz", "compresslevel": 3}
     try:
         with explain_write_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 with tarfile.open(fileobj=file, format=tarfile.PAX_FORMAT, **compressed) as tar:
