@@ -80,7 +80,7 @@ TO_PAGES = (
     ),
     *("submissions/gate.py", "submissions/source_files.py", "submissions/service.py", "submissions/rules.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
-    *("submissions/content_marks.py"),
+    "submissions/content_marks.py",
     *("submissions/author_kit.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""

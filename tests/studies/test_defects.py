@@ -189,7 +189,7 @@ def test_readers_in_turns_miss_a_word_and_change_their_voice_where_it_is_said(
     study: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clips are stand-ins of one level a reader; where words lie in real ones is the recogniser's to say."""
-    from planted_readers import RATE
+    from studies.planted_readers import RATE
 
     words = ("said", "nobody", "heard", "anything", "outside")
     times = tuple((at / 2, at / 2 + 0.4) for at in range(5))
@@ -198,7 +198,7 @@ def test_readers_in_turns_miss_a_word_and_change_their_voice_where_it_is_said(
         sound = np.full(round(2.5 * RATE), 0.1 * (reader + 1), np.float32)
         return tuple((sound, words, times) for _ in range(3))
 
-    monkeypatch.setattr("planted_readers.read_clips", lambda: tuple(map(cut, range(5))))
+    monkeypatch.setattr("studies.planted_readers.read_clips", lambda: tuple(map(cut, range(5))))
     for seed in range(5):
         dialogue = study.make_readers_dialogue(random.Random(seed), clean=False)
         places = {kind: (start, end) for kind, start, end in dialogue.planted}
