@@ -44,6 +44,7 @@ def turns_of(source: Any) -> list[tuple[str, str]]:
         write("@{name}\n{text}", "\n\n"),
         write("{name}  0:{seconds}  \n{text}", "\n\n"),
         write("{name} [00:00:{seconds}]\n{text}", "\n\n"),
+        write("[{name}] 00:00:{seconds}\n{text}", "\n\n"),
         write("{name} 00:00:{seconds}: {text}"),
         write("**{name}:** [00:00:{seconds}] {text}"),
         write("[Turn {number}] {name}: {text}"),
@@ -65,6 +66,14 @@ def turns_of(source: Any) -> list[tuple[str, str]]:
 )
 def test_names_are_speakers_in_the_forms_of_people_and_programs(text: str) -> None:
     assert [(speaker, words.strip()) for speaker, words in turns_of(text)] == list(LINES)
+
+
+@pytest.mark.parametrize("names", [("Speaker 1", "Speaker 2"), ("说话人1", "说话人2"), ("Anna", "Ben", "Anna")])
+def test_a_few_names_with_times_are_speakers(names: tuple[str, ...]) -> None:
+    text = "\n\n".join(f"{name}  0:{at:02d}\nWe begin at {at}." for at, name in enumerate(names))
+    assert turns_of(text) == [
+        (name[-1] if name[-1].isdigit() else name, f"We begin at {at}.") for at, name in enumerate(names)
+    ]
 
 
 def test_screenplays_are_read_without_scenes() -> None:

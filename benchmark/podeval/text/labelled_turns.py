@@ -39,22 +39,22 @@ _LEAD = (
 )
 _DIRECTION = r"(?:[\s*_]*+(?:[(\[（【](?P<aside>[^()\[\]（）【】\n]{1,60})[)\]）】]|[*_][^*_\n:：]{1,60}[*_])){0,2}+"
 _COLON = r"[\s*_\"”]*+[:：︓﹕∶꞉][*_]*+"
+_CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}[\])]?"
 _NUMBERED = regex.compile(
     rf"{_LEAD}(?P<open>[\[(【])?(?:(?P<word>s)(?P<number>\d{{1,3}})|(?P<word>{_COUNTED}|{_ROLES})"
     r"(?:[\s_#\-]*+(?P<number>\d{1,9}|[一二三四五六七八九十]|[①-⑳]|(?<=\p{Han})[a-z])"
     r"|[\s_]++(?P<number>[a-z]|one|two|three|four|five|six|seven|eight|nine|ten))(?![\p{L}\p{N}'’]))"
-    rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+$)",
+    rf"(?(open)[\])】]){_DIRECTION}(?:,[^,:：]{{1,40}})?(?:{_COLON}\s*+|\s+[–—\-]\s++|[\s*_]*+(?:(?<=\s){_CLOCK}\s*)?$)",
     regex.IGNORECASE,
 )
 _NAME = (
     r"(?P<name>\d{1,2}|\p{L}(?:[^\W_]|[.'’&·\-])*+"
     r"(?:(?: (?:[&+–\-] )?|, |/)(?!\d+:\d)[\"“‘]?[\p{L}\p{N}](?:[^\W_]|[.'’&·\-])*+[\"”’]?){0,5}+)"
 )
-_CLOCK = r"[\[(]?\d{1,2}(?::\d\d){1,2}[\])]?"
 _NAMED = regex.compile(
     # A name and a colon, or in brackets; a name and a time; a heading; capitals alone.
     rf"{_LEAD}(?:(?P<open>[\[【])?{_NAME}(?(open)[\]】]){_DIRECTION}(?:\s++{_CLOCK})?{_COLON}(?=[\s\"“”「『*_(\[（\p{{Lu}}]|$|[^\x00-\x7f])"
-    rf"|[\[【]{_NAME}[\]】](?=\s*[^\s:：])|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
+    rf"|[\[【]{_NAME}[\]】](?:\s++{_CLOCK}\s*$|(?=\s*[^\s:：]))|{_NAME}[*_]*+\s++{_CLOCK}\s*$)\s*+"
     # A quotation behind a name.
     rf"|\s*+{_NAME}(?=[「『].*[」』]\s*$)"
     rf"|(?:\#+\s*+|\*\*){_NAME}\*{{0,2}}\s*$"
@@ -109,6 +109,8 @@ _HEAD_OF_LINE = regex.compile(r"[^\p{L}\n]{0,12}(\p{L}[^\n:：|>;\t)\]}—–=«
 _SMALL_WORD = regex.compile(
     r"\b(?!(?:van|von|de|der|den|del|da|di|du|la|le|of|the|and|bin|al|el|y|zu|host|co-host|guest|narrator)\b)\p{Ll}"
 )
+# A colon or a time, which no heading ends with.
+_ENDS_LABEL = regex.compile(rf"(?:[:：]|\s{_CLOCK})[\s*_]*$")
 _ENDED = regex.compile(r"[.!?…。！？][\W_]*$")
 # Characters of a line among which its label is, and of a name; spaces of a label from which on it is a sentence.
 _HEAD, _LONGEST_NAME, _LONGEST_HAN_NAME, _SHORT = 200, 40, 6, 3
@@ -184,8 +186,7 @@ def _leave_out_headings(lines: Sequence[LabelledLine]) -> list[LabelledLine]:
     headings = {
         line.number: line.label or line.text
         for line in lines
-        if _is_direction(line)
-        or (line.label and not (line.sure or line.words or line.text.rstrip(" *_").endswith((":", "："))))
+        if _is_direction(line) or (line.label and not (line.sure or line.words or _ENDS_LABEL.search(line.text)))
     }
     times = Counter(headings.values())
     once = sum(
