@@ -156,6 +156,7 @@ def test_prose_stays_prose(text: str) -> None:
         ("turns:\n  - speaker: Anna\n    text: Hi", "YAML"),
         ("SPEAKER a 1 0.0 4.0 <NA> <NA> Anna <NA> <NA>", "RTTM"),
         ("a 1 Anna 0.00 4.00 <o,f0> hi there", "STM"),
+        ('Here it is:\n```python\n[("Anna", "Hi"), ("Ben", "Hello")]\n```', "Python"),
         ("%PDF-1.4\n1 0 obj", "a PDF"),
     ],
 )
@@ -218,6 +219,11 @@ def test_the_turns_of_json_are_found_wherever_they_are(data: Any) -> None:
 def test_transcripts_without_speakers_are_one_text(data: Any) -> None:
     for source in (data, json.dumps(data)):
         assert turns_of(source) == [("1", "Hello there. Hi.")]
+
+
+def test_the_first_of_two_texts_in_a_list_is_no_name() -> None:
+    with pytest.raises(BadInput, match=r"turn 1 .* is not an object .*'It was dark\.'"):
+        read_any_script('["It was dark.", "It was light."]')
 
 
 def test_json_lines_of_pairs_and_texts_are_no_words_with_quotes() -> None:

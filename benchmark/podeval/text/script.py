@@ -275,7 +275,7 @@ def _read(text: str) -> Any:
             return clean_text(text)
         if all(isinstance(one, str) for one in data):
             return _read("\n".join(data)) if len(data) > 1 or data[0] != text else clean_text(text)
-        return data
+        return data if len(data) > 1 else data[0]  # one list of texts names no speaker
     if not (before := _EMBEDDED.match(text)):
         return clean_text(text)
     looks, broken = _LOOKS_LIKE_JSON.match(text) is not None, None

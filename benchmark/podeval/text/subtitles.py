@@ -38,6 +38,9 @@ _OTHER_FORMS = {
         r"\s*SPEAKER \S+ \d+ [\d.]+ [\d.]+ <NA>"
     ): "RTTM, which has the times of speakers and no words; export a transcript",
     re.compile(r"\s*\S+ [\dA-Z] \S+ \d+\.\d+ \d+\.\d+ (?:\S+ |<)"): "STM or CTM; write it as JSON or SRT",
+    re.compile(
+        r"[^\[\]{}]{0,300}\[\s*\(\s*([\"'])[^\"'\n]{1,60}\1\s*,\s*[\"']"
+    ): "a list of Python's tuples; write it as JSON",
     re.compile(r"\s*%PDF-"): "a PDF; save its text",
     re.compile(r"\s*\{\\rtf"): "rich text (RTF); save it as plain text",
 }
