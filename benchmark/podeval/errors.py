@@ -79,6 +79,10 @@ class CannotScore(PodevalError):
     """Readable audio or text cannot be measured: it is silent, too short, has NaN samples or too low a sample rate."""
 
 
+class NoWords(CannotScore):
+    """The text that should be heard has no words, which is never the recording's fault."""
+
+
 def find_address(path: object) -> str | None:
     """Return the URL that was given in place of a path, or None if it is a path.
 

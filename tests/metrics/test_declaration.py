@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from podeval.errors import BadInput, CannotScore, ModelMissing
+from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Key, Metric, metric
 from podeval.metrics.description import collect_metric_facts, list_arguments
@@ -176,6 +176,7 @@ def test_a_value_without_meaning_may_be_none() -> None:
 
 def test_what_cannot_be_scored_is_the_system_s_and_a_missing_model_ours() -> None:
     assert toy(CannotScore("too short"))({"text": "words"}) == Unscored("too short", "system")
+    assert toy(NoWords("no words"))({"text": "words"}) == Unscored("no words", "ours")
     missing = toy(ModelMissing("no weights; run `podeval models install`"))({"text": "words"})
     assert missing == Unscored("no weights; run `podeval models install`", "ours")
 

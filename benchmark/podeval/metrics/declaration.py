@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
-from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, transcribe_spoken_words
 from podeval.metrics.reach import Reach
@@ -262,7 +262,7 @@ class Metric:
             PodevalError: the error is none of those that make an item unscored.
         """
         if isinstance(outcome, CannotScore):
-            return Unscored(str(outcome), "system")
+            return Unscored(str(outcome), "ours" if isinstance(outcome, NoWords) else "system")
         if isinstance(outcome, PodevalError):
             from podeval.judges.rounds import NoAnswer
 

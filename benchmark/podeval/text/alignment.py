@@ -27,7 +27,7 @@ from statistics import median
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from podeval.errors import BadInput, CannotScore
+from podeval.errors import BadInput, NoWords
 from podeval.text.characters import HAN, KANA, MARKED, UNSPACED, fold_letters
 from podeval.text.normalise import drop_bracketed, keep_spoken
 from podeval.text.numerals import say_number
@@ -121,7 +121,7 @@ def locate_speaker_turns(
             end of the last transcribed word.
 
     Raises:
-        CannotScore: the script holds no words.
+        NoWords: the script holds no words.
         BadInput: a word's times are not finite numbers in order.
     """
     # Words of the script, and their partners among the heard words.
@@ -129,7 +129,7 @@ def locate_speaker_turns(
     turns = [split_words(turn.text, language) for turn in script.turns]
     written = [word for turn in turns for word in turn]
     if not written:
-        raise CannotScore("the script holds no words to align; give at least one turn with text")
+        raise NoWords("the script holds no words to align; give at least one turn with text")
     heard_words = split_timed_words(words, language)
     partners = match_words(written, [word.text for word in heard_words])
     # Where each turn lies.

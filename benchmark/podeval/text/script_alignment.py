@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from podeval.errors import CannotScore
+from podeval.errors import NoWords
 from podeval.text.alignment import HeardWord, split_timed_words, split_words
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
@@ -65,7 +65,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
         words: text, start and end in seconds, as a transcriber gives them.
 
     Raises:
-        CannotScore: the script holds no words.
+        NoWords: the script holds no words.
         BadInput: a word's times are not finite numbers in order.
     """
     language = detect_language(script.text)
@@ -75,7 +75,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
         for word in split_words(turn.text, language)
     )
     if not written:
-        raise CannotScore("the script holds no words to align; give at least one turn with text")
+        raise NoWords("the script holds no words to align; give at least one turn with text")
     heard = tuple(split_timed_words(words, language))
     partners: list[int | None] = [None] * len(heard)
     differences: list[Difference] = []

@@ -17,7 +17,7 @@ import jiwer
 import regex
 from rapidfuzz.distance import Levenshtein
 
-from podeval.errors import CannotScore
+from podeval.errors import NoWords
 from podeval.text.characters import clean_text, fold_letters
 from podeval.text.language import identify_language
 from podeval.text.normalise import normalise
@@ -82,7 +82,7 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         normaliser: applied to both texts; see `podeval.text.normalise`.
 
     Raises:
-        CannotScore: the reference holds no words after normalisation.
+        NoWords: the reference holds no words after normalisation.
         BadInput: the language or normaliser is unknown.
     """
     # Normalise both texts.
@@ -101,7 +101,7 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
-        raise CannotScore(
+        raise NoWords(
             f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
         )
     # Count the errors of words, or of characters if the language does not separate words.
