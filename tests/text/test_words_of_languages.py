@@ -10,6 +10,7 @@ from podeval.text.word_errors import count_word_errors
 
 ALIKE = [
     ("French, curly apostrophes", "L’homme qu’il a vu n’était pas là.", "L'homme qu'il a vu n'était pas là"),
+    ("French, two letters of one", "Sœur et CŒUR", "soeur et coeur"),
     ("French, an effect of a backtick", "L`été d´Anne", "l'été d'anne"),
     ("Italian", "Un po’ d’acqua, per favore.", "un po' d'acqua per favore"),
     ("Ukrainian, four apostrophes", "П’ять комп'ютерів і п`ять об\u02bcєктів", "п'ять комп’ютерів і пʼять об'єктів"),

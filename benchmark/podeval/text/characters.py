@@ -54,7 +54,7 @@ _ALIKE: dict[str, str | int | None] = {
     "\u200c": None,
     # Signs of numbers in Arabic; signs of tone in Armenian, which are inside of words.
     "\u066a": "%", "\u066b": ".", "\u066c": ",", **dict.fromkeys("\u055b\u055c\u055e"),
-    "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е",
+    "ș": "ş", "ț": "ţ", "Ș": "Ş", "Ț": "Ţ", "ё": "е", "Ё": "Е", "œ": "oe", "Œ": "OE",
 }  # fmt: skip
 # The other place of a tone mark in Vietnamese, and letters by which Vietnamese is known.
 _TONE_PLACES = {
