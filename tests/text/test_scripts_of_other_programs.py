@@ -45,6 +45,7 @@ def turns_of(source: Any) -> list[tuple[str, str]]:
         write("{name}  0:{seconds}  \n{text}", "\n\n"),
         write("{name} [00:00:{seconds}]\n{text}", "\n\n"),
         write("[{name}] 00:00:{seconds}\n{text}", "\n\n"),
+        write("00;00;{seconds};00 - 00;00;{seconds};24\n{name}\n{text}", "\n\n"),
         write("{name}  10:{seconds} AM\n{text}"),
         write("{name} [00:00:{seconds}.000 --> 00:00:{seconds}.900]\n{text}"),
         write("{name} 00:00:{seconds}: {text}"),

@@ -26,7 +26,7 @@ _MARKUP = (
 _FRONT_MATTER = regex.compile(r"(?:[ \t]*(?:[\w-]+[ \t]*[:=].*|-.*|\#.*)?\n)*")
 _LONGEST_FRONT = 4_000
 _BLOCK = regex.compile(r"\A([^`]{0,300})```\w*[ \t]*\n([^`]*)\n[ \t]*```([^`]{0,300})\Z")
-_TIME = r"\d{1,3}(?::\d\d){1,2}(?:[.,]\d{1,3})?"
+_TIME = r"\d{1,3}(?:[:;]\d\d){1,3}(?:[.,]\d{1,3})?"
 # The time of a line: in brackets, from and to, to the second or finer, alone in the line, or numbers before tabs.
 _STAMP = regex.compile(
     rf"[ \t]*(?:[\[(<]{_TIME}(?:\s*(?:-->|[–—-])\s*{_TIME})?[\])>]|{_TIME}[ \t]*(?:-->|[,–—-])[ \t]*{_TIME}(?=\s|$)"
