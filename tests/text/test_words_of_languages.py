@@ -41,6 +41,7 @@ ALIKE = [
     ("Japanese, widths", "ﾃｽﾄは５月３日です。", "テストは5月3日です"),
     ("Chinese, old forms of characters", "\u2f08\u2f1d", "人口"),
     ("Korean, decomposed", unicodedata.normalize("NFD", "안녕하세요 여러분"), "안녕하세요 여러분"),
+    ("Korean, quotations and titles", "“안녕?”이라고 ‘그’가 <괴물>을 《밤》과", "안녕이라고 그가 괴물을 밤과"),
     ("Vietnamese, decomposed", unicodedata.normalize("NFD", "Tôi học tiếng Việt ở Huế"), "tôi học tiếng việt ở huế"),
     ("Yoruba, marks in another order", "o\u0301\u0323dun", "\u1ecd\u0301dun"),
     ("Persian, percent", "۵٪ مردم", "5% مردم"),

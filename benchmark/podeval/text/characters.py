@@ -84,6 +84,13 @@ _FOLDING = (
     (regex.compile(r'(?<=\p{Cyrillic})"(?=\p{Cyrillic})'), "'"),
     # Hindi: a nasal before a consonant of its own place.
     (re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])"), "ं"),
+    # Korean: what follows a quotation belongs to its last word.
+    (
+        regex.compile(
+            r"(?<!\w)[\"“'«《〈「『<]([^\"“”'«»《》〈〉「」『』<>\n]{1,80}?)[.,!?…]*[\"”'»》〉」』>](?=\p{Hangul})"
+        ),
+        r"\1",
+    ),
     # Thai and Lao: a tone mark before the vowel that it follows, and two signs for one.
     (re.compile("([\u0e48-\u0e4b\u0ec8-\u0ecb])([\u0e4d\u0ecd])"), r"\2\1"),
     (re.compile("\u0e40\u0e40"), "\u0e41"),

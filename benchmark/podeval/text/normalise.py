@@ -56,8 +56,8 @@ _BRACKETED = regex.compile(
     r"[\[［][^\[\]［］]*[\]］]|[(（﹙︵][^()（）﹙﹚︵︶]*[)）﹚︶]|[{｛﹛][^{}｛｝﹛﹜]*[}｝﹜]|[【︻][^【】︻︼]*[】︼]"
     r"|[〔﹝︹][^〔〕﹝﹞︹︺]*[〕﹞︺]|〖[^〖〗]*〗|〘[^〘〙]*〙|〚[^〚〛]*〛|⟦[^⟦⟧]*⟧"
     rf"|「{_SOUNDS}」|『{_SOUNDS}』|<!--(?:(?!<!--).)*?-->|<\?[^<>]*\?>|(?<!\w)([*_~]{{1,2}}){_NOISES}\1(?!\w)"
-    # A tag has attributes or one word, or is a direction; `a<b and c>d` is text.
-    r"|[<＜]/?(?:[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=[^<>＜＞]*)?\s*/?|\|[^<>＜＞]*|\p{L}[^<>＜＞\s]*)[>＞]"
+    # A tag has attributes or one word, or is a direction; `a<b and c>d` is text, and Korean titles are `<기생충>`.
+    r"|[<＜]/?(?:[A-Za-z][\w:.-]*(?:\s+[\w:.-]+\s*=[^<>＜＞]*)?\s*/?|\|[^<>＜＞]*|(?!\p{Hangul})\p{L}[^<>＜＞\s]*)[>＞]"
     r"|(?<![\w)])[<＜][A-Za-z][^<>＜＞]*[>＞]",
     regex.IGNORECASE | regex.DOTALL,
 )
