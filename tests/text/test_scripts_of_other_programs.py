@@ -224,6 +224,11 @@ def test_transcripts_without_speakers_are_one_text(data: Any) -> None:
         assert turns_of(source) == [("1", "Hello there. Hi.")]
 
 
+def test_words_behind_a_rule_are_noted() -> None:
+    script = read_any_script(write("**{name}:** {text}", "\n\n") + "\n\n---\n\nLet me know what to change!")
+    assert any("the turn before" in note and "Let me know what to change!" in note for note in script.notes)
+
+
 def test_the_first_of_two_texts_in_a_list_is_no_name() -> None:
     with pytest.raises(BadInput, match=r"turn 1 .* is not an object .*'It was dark\.'"):
         read_any_script('["It was dark.", "It was light."]')

@@ -327,13 +327,15 @@ def _join_turns(lines: Sequence[LabelledLine], speakers: set[str]) -> tuple[list
     before: list[LabelledLine] = []
     left: list[LabelledLine] = []
     unread: list[LabelledLine] = []
-    for line in lines:
+    for at, line in enumerate(lines):
         if line.label in speakers:
             turns.append((line.label, [line.words]))
         elif _is_direction(line) and not (turns and _DIRECTION_ALONE.match(line.text)):
             left.append(line)
         elif turns:
-            unread += [line] if line.label.count(" ") < _SHORT and line.label and any(turns[-1][1]) else []
+            # What looks like a label, or is behind a rule, where models write what no one says.
+            like = line.label.count(" ") < _SHORT and line.label and any(turns[-1][1])
+            unread += [line] if like or left[-1:] == lines[at - 1 : at] else []
             turns[-1][1].append(line.text.strip())
         else:
             (left if line.label and not _may_speak(line) else before).append(line)
