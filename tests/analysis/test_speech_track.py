@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis.cache import Cache
-from podeval.analysis.predicted_windows import cut_to_sound, cut_to_speech
+from podeval.analysis.predicted_windows import choose_windows, cut_to_sound, cut_to_speech
 from podeval.analysis.recording import Recording
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
@@ -111,6 +111,18 @@ def test_predictors_hear_the_same_samples_whatever_is_appended(
     again = cut_to_speech(changed).samples, cut_to_sound(changed, 44_100)[0]
     for expected, found in zip(heard, again, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("speech", "heard"),
+    [((Span(2, 5), Span(32, 35)), [0, 2, 30, 32]), ((Span(2, 5), Span(30, 36)), [30, 32]), ((), [0, 2, 4, 15, 30, 32])],
+)
+def test_windows_of_short_answers_are_heard_without_the_silence_between_them(
+    recording: Make, models: Models, speech: tuple[Span, ...], heard: list[float]
+) -> None:
+    models.speech = lambda samples: speech  # type: ignore[method-assign]
+    starts = [0, 2, 4, 15, 30, 32]
+    assert [starts[number] for number in choose_windows(recording(45.0), starts, 9.01)] == heard
 
 
 def test_no_model_hears_a_constant_offset(recording: Make) -> None:

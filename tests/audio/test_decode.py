@@ -192,6 +192,19 @@ def test_joined_mp3_files_are_read_to_the_last_and_noted(tmp_path: Path) -> None
     assert decoded.note == "2.06 s of audio, although the header states 1.00 s"
 
 
+def test_an_mp3_that_was_cut_without_encoding_it_again_is_whole(tmp_path: Path) -> None:
+    once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2, 2.0), 44_100, "stereo")
+    with av.open(str(once)) as source, av.open(str(tmp_path / "b.mp3"), "w", format="mp3") as target:
+        stream = target.add_stream_from_template(source.streams.audio[0])
+        packets = [packet for packet in source.demux(audio=0) if packet.dts is not None]
+        for packet in packets[20:60]:
+            packet.stream = stream
+            target.mux(packet)
+    decoded = decode(tmp_path / "b.mp3")
+    assert decoded.seconds == pytest.approx(40 * 1152 / 44_100, abs=0.05)
+    assert decoded.note is None
+
+
 def test_packets_that_cannot_be_decoded_are_noted_with_their_seconds(tmp_path: Path) -> None:
     once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2, 4.0), 44_100, "stereo").read_bytes()
     (tmp_path / "b.mp3").write_bytes(once + b"<html>error</html>" * 1_000)

@@ -83,13 +83,15 @@ def test_a_recording_of_whole_windows_has_none_twice_and_a_short_one_is_rated_wh
     assert (score.timeline.starts, score.timeline.window) == ([0], 4)
 
 
-def test_pauses_are_left_out_and_counted_unless_all_is_pause(models: Models, cache: Cache) -> None:
+def test_pauses_are_left_out_and_counted_and_where_all_is_pause_the_fullest_is_heard(
+    models: Models, cache: Cache
+) -> None:
     sound = tone(np.full(30 * RATE, 0.5))
     models.spoken = (Span(0, 8), Span(19, 21), Span(23, 30))
     score = measure("utmos22", sound, cache)
     assert (score.timeline.starts, score.notes["windows_left_out"]) == ([0, 20], 1)
     models.spoken = (Span(0.5, 3.5), Span(13, 14), Span(29, 29.5))
-    assert measure("utmos22", 0.9 * sound, cache).notes == {"windows": 3, "windows_left_out": 0}
+    assert measure("utmos22", 0.9 * sound, cache).notes == {"windows": 1, "windows_left_out": 2}
 
 
 def test_what_is_kept_is_of_the_windows_that_were_rated(models: Models, cache: Cache) -> None:

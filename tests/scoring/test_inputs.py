@@ -262,6 +262,18 @@ def test_a_dataset_is_scored_whole_or_by_column_without_the_decoder_of_datasets(
         assert podeval.measure("loudness", source)[0].values == table[0].values
 
 
+def test_a_dataset_of_several_splits_is_refused_by_their_names(voice: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    split = datasets.Dataset.from_dict({"audio": [str(voice)]})
+    with pytest.raises(BadInput, match="give one of dev, test"):
+        podeval.score(datasets.DatasetDict({"dev": split, "test": split}), metrics="loudness")
+
+
+def test_a_text_that_is_too_long_for_a_name_is_no_recording() -> None:
+    with pytest.raises(BadInput, match="cannot be opened"):
+        podeval.score("UklGRg" * 1000, metrics="loudness")
+
+
 def test_reference_voices_have_every_form_of_audio(voice: Path, speech_like: Any) -> None:
     from podeval.metrics.inputs import read_voices
 

@@ -19,12 +19,16 @@ from numpy.typing import NDArray
 from podeval.analysis.recording import MODEL_RATE, Recording
 from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.faults import find_sound
-from podeval.audio.windows import Span
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
 
 LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+
+FULLEST = 0.5
+"""Where no window holds enough speech, as in one channel of a conversation, those with at least this share of what the
+fullest has are heard."""
 
 Source = Literal["mix", "stem"]
 """What is rated: the recording as it is, or its speech stem, whether there is music or not."""
@@ -120,10 +124,10 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
-    """Return the numbers of the windows that hold enough speech, or of all where none does."""
+    """Return the numbers of the windows that hold enough speech; where none does, of the fullest (`FULLEST`)."""
     clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
-    sounding = find_sounding(clips, track.speech())
-    return np.flatnonzero(sounding) if sounding.any() else np.arange(len(clips))
+    sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
+    return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
 
 
 def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
@@ -155,7 +159,7 @@ def predict_windows(
     """Have a model rate windows of `seconds` that hold speech.
 
     A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
-    have no opinion; they are left out unless all are such.
+    have no opinion; they are left out, unless all are such: then the fullest are heard.
 
     Args:
         track: speech.

@@ -105,6 +105,9 @@ def list_rows(source: Any, column: str = "") -> Any:
 
     podeval decodes by itself, because `datasets` needs torchcodec for that. Of a dataset with one column of audio that
     column is returned.
+
+    Raises:
+        BadInput: it has several splits.
     """
     if hasattr(source, "column_name") and hasattr(source.source, "cast_column"):
         return list_rows(source.source, source.column_name)
@@ -112,6 +115,8 @@ def list_rows(source: Any, column: str = "") -> Any:
         return source.to_dict("records")
     if not hasattr(source, "cast_column"):
         return source
+    if isinstance(source, Mapping):
+        raise BadInput(f"a dataset has several splits; give one of {', '.join(map(str, source))}: dataset[split]")
     from datasets import Audio
 
     names = [name for name, feature in (source.features or {}).items() if isinstance(feature, Audio)]

@@ -10,7 +10,7 @@ recording, and is another protocol. The notes give the level of the speech (`spe
 
 What it hears, as all predictors of opinion here (version 1.3; until 1.2 all of it): a constant offset is removed, ends
 without speech are cut to half a second, and windows with more than 60 % of silence or of music alone are left out and
-counted, unless all are such. So neither silence nor a jingle costs anything.
+counted, unless all are such: then the fullest are heard. So neither silence nor a jingle costs anything.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,9 +92,10 @@ def list_recordings(source: Any) -> list[Any] | None:
     if is_missing(source):
         return None
     if isinstance(source, str | Path):
-        folder = Path(source)
-        if not folder.is_dir():
+        # Unlike a path's own method, it takes what is too long for a name.
+        if not os.path.isdir(source):
             return None
+        folder = Path(source)
         files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
         if not files:
             suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))

@@ -12,6 +12,7 @@ _MPEG1_LAYER3 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 _MPEG1_LAYER2 = (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384)
 _MPEG2_KBPS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 _MAX_TAGS = 16
+_DECODER_DELAY = 529
 _MAX_PADDING = 65_536
 
 
@@ -101,7 +102,8 @@ def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, floa
     slack = 2.0 * frame.samples
     if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
         gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
-        samples -= (gaps >> 12) + (gaps & 0xFFF)
+        # The decoder's own delay is part of the padding, or lost with the end where a file was cut to less padding.
+        samples -= (gaps >> 12) + max(gaps & 0xFFF, _DECODER_DELAY)
         slack = 0.5 * frame.samples
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None
 
