@@ -167,6 +167,7 @@ MARK = {"rater": "p", "page": "A", "stimulus": "s", "value": 7}
         (human_records.read_marks, [MARK, {**MARK, "value": 1000}], "^mark 2: its value is a number from 0 to 100"),
         (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark is a whole number"),
         (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark is a whole number"),
+        (human_records.read_answers, "rater,item,system,question,score\np,A,s,music,4", "^line 2: the mark .* score$"),
         (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the questions are"),
         (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music is true"),
         (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers is"),

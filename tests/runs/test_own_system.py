@@ -108,6 +108,14 @@ def test_a_folder_with_nothing_of_the_benchmark_is_refused_in_words(tiny: Any, t
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_folder_of_links_is_refused_as_such(tiny: Any, tmp_path: Path) -> None:
+    write_wav(tmp_path / "elsewhere.wav")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "one.wav").symlink_to(tmp_path / "elsewhere.wav")
+    with pytest.raises(BadInput, match=r"it holds one\.wav \(a link, which is not read"):
+        run_folder_of(tiny, tmp_path / "mine", tmp_path / "runs")
+
+
 def test_only_the_metrics_asked_for_are_measured(tiny: Any, tmp_path: Path) -> None:
     write_wav(tmp_path / "mine" / "one.wav")
     some = keep_metrics(tiny.BENCHMARK, ["loudness"], "voice")

@@ -111,6 +111,11 @@ def test_outcomes_are_read_as_arenas_write_them(sides: tuple[str, str], key: str
     assert (named["first"], named["second"], named["outcome"]) == ("kokoro", "dia", "b")
 
 
+def test_an_empty_outcome_does_not_hide_a_winner() -> None:
+    line = {"model_a": "x", "model_b": "y", "outcome": float("nan"), "winner": "y"}
+    assert read_log_record("line 1", line)["outcome"] == "b"
+
+
 def test_a_winner_is_a_name_first_and_an_outcome_a_word_first() -> None:
     swapped = {"model_a": "b", "model_b": "a"}
     assert read_log_record("line 1", swapped | {"winner": "a"})["outcome"] == "b"

@@ -246,7 +246,8 @@ def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
         BadInput: it has another form, or another word for its outcome.
     """
     sides = next((pair for pair in _SIDES if not set(pair).isdisjoint(record)), _SIDES[0])
-    key = next((name for name in ("outcome", "winner") if name in record), "")
+    key = next((name for name in ("outcome", "winner") if not is_missing(record.get(name))), "")
+    key = key or next((name for name in ("outcome", "winner") if name in record), "")
     lacking = [name for name in sides if not isinstance(record.get(name), str) or is_missing(record[name])]
     if lacking or not key:
         lacking += ["outcome"] * (not key)

@@ -69,7 +69,11 @@ class OwnOutputs(Supplied):
         """
         if any(self.fingerprint(ask, seed) is not None for ask in asks):
             return
-        present = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("."))
+        present = sorted(
+            f"{path.name}{' (a link, which is not read; copy the file itself)' if path.is_symlink() else ''}"
+            for path in self.folder.iterdir()
+            if not path.name.startswith(".")
+        )
         content = f"it holds {', '.join(present[:3])}{' …' if present[3:] else ''}" if present else "it is empty"
         files = [_name_file(ask, seed) for ask in asks[:_NAMED]]
         more = f" and {len(asks) - _NAMED} more" if len(asks) > _NAMED else ""

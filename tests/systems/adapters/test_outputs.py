@@ -45,6 +45,12 @@ def test_audio_is_found_by_its_item_and_kept_as_flac(run: Any, supplied: Path, t
     assert made.details["wall_seconds_unknown"]
 
 
+def test_two_files_for_one_item_are_not_chosen_from(run: Any, supplied: Path) -> None:
+    wav(supplied / "ep1.wav")
+    soundfile.write(supplied / "ep1.mp3", np.zeros(22_050, np.float32), 22_050)
+    assert "ep1.wav, ep1.mp3; remove all but one" in run("outputs", supplied, [SPEAK])["ep1"].error
+
+
 def test_samples_beyond_one_survive(run: Any, supplied: Path, heard: Any) -> None:
     wav(supplied / "ep1.wav", level=1.7)
     assert np.abs(heard(run("outputs", supplied, [SPEAK])["ep1"].audio)).max() > 1.6

@@ -226,6 +226,7 @@ def test_events_are_read_in_every_form_however_they_are_cut(form: str, pieces: i
         {"sample_rate": 16_000, "channels": 1},
         {"sampling_rate": 16_000.0},
         {"sampleRateHz": "16000"},
+        {"sampleRateHertz": 16_000},
         {"format": {"type": "audio/pcm", "rate": 16_000}},
     ],
 )

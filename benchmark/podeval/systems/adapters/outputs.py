@@ -127,7 +127,10 @@ class Supplied:
         )
 
     def _find_file(self, name: str, extensions: Sequence[str]) -> str | None:
-        return next((f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()), None)
+        found = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
+        if len(found) > 1:
+            raise SpeechFailed(f"several files were supplied for one output, {', '.join(found)}; remove all but one")
+        return found[0] if found else None
 
     def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:

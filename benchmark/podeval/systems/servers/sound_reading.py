@@ -51,7 +51,7 @@ _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
 """What events say that are the last ones."""
 _STATED = {
-    "x-sample-rate": re.compile(r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_]rate)([-_]?hz)?|rate", re.IGNORECASE),
+    "x-sample-rate": re.compile(r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_]rate)([-_]?h(z|ertz))?|rate", re.IGNORECASE),
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
 }
