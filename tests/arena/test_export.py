@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from podeval.arena.export import export
 from podeval.arena.import_votes import import_files, read_file
-from podeval.arena.vote_records import read_vote_records, to_line
+from podeval.arena.vote_records import VoteRecord, read_vote_records, to_line
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest, Vote
@@ -129,3 +129,12 @@ def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make
         assert {"test", "listener", "page", "saved_at"} < set(
             pq.read_schema(tmp_path / "none" / f"{name}.parquet").names
         )
+
+
+@pytest.mark.parametrize(("stamp", "year"), [("1700000000", 2023), ("1700000000000", 2023), ("NaN", 1970)])
+def test_another_log_counts_seconds_or_milliseconds(tmp_path: Path, stamp: str, year: int) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(f'{{"model_a": "x", "model_b": "y", "winner": "x", "tstamp": {stamp}}}')
+    (vote,) = read_file(log)
+    assert isinstance(vote, VoteRecord)
+    assert vote.recorded_at.year == year

@@ -297,8 +297,9 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
     row = read_log_record(where, data)
     content = json.dumps([where.split()[-1], data], sort_keys=True, default=str)
     key, voter = (hashlib.sha256(text.encode()).hexdigest()[:32] for text in (content, row["voter"] or content))
-    seconds = data.get("tstamp")
-    moment = datetime.fromtimestamp(seconds if isinstance(seconds, int | float) else 0, UTC)
+    stamp = data.get("tstamp")
+    seconds = stamp if isinstance(stamp, int | float) and 0 <= stamp < 1e14 else 0
+    moment = datetime.fromtimestamp(seconds / (1000 if seconds > 1e11 else 1), UTC)  # browsers count milliseconds
     return {
         **dict.fromkeys(("output_seconds_a", "output_seconds_b", "seconds_a", "seconds_b", "seed", "number"), 0),
         **dict.fromkeys(("served_at", "expires_at", "recorded_at"), moment),

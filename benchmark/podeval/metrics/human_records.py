@@ -126,8 +126,10 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
             raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
         mark = _read_count(record, "mark", location)
         if "mark" not in record or (question in RATED and mark not in (None, 1, 2, 3, 4, 5)):
-            wrong = f"not {record['mark']!r}" if "mark" in record else f"and it has only {', '.join(record)}"
-            raise BadInput(f"{location}: the mark of {question} is 1, 2, 3, 4, 5 or null, {wrong}")
+            raise BadInput(
+                f"{location}: the mark of {question} is 1, 2, 3, 4, 5 or null, "
+                + (f"not {record['mark']!r}" if "mark" in record else f"and it has only {', '.join(record)}")
+            )
         reason = "" if is_missing(record.get("reason")) else str(record["reason"])
         rater = _word(record, "rater", location)
         answers_read.append(QuestionnaireAnswer(rater, item, system, question, mark, reason))
