@@ -13,7 +13,7 @@ from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored, describe_notes
+from podeval.metrics.score import UNRANKED, Score, Unscored, describe_notes
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
@@ -157,6 +157,12 @@ def test_the_variants_place_the_lower_edge_of_the_loudness_score_differently(spe
     podeval = score("loudness", {"recording": at_17_5}, variant="podeval").values
     assert podeval["integrated"] == pytest.approx(-17.5, abs=0.1)
     assert podeval["integrated_score"] == pytest.approx(np.exp(-0.0858 * 0.5), abs=0.01)
+
+
+def test_appended_silence_makes_no_minute_of_programme(speech_like: Vector) -> None:
+    sound = np.concatenate([speech_like[: 10 * 16_000], np.zeros(120 * 16_000, np.float32)])
+    found = score("loudness", {"recording": Recording.from_samples(sound, 16_000)})
+    assert set(found.notes[UNRANKED]) == {"range", "range_score"}
 
 
 def test_a_recording_below_3_s_has_loudness_but_no_range_and_says_why(speech_like: Vector) -> None:

@@ -16,6 +16,8 @@ constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
 
 from typing import Literal
 
+import numpy as np
+
 from podeval.analysis import Recording
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
@@ -136,6 +138,10 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         levels = meter.measure_podeval(recording.samples, recording.rate)
         scored = meter.score_integrated_loudness(levels.integrated, "podeval")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
+    # A minute of programme, not of what was appended.
+    heard = np.flatnonzero(recording.samples.any(axis=1))
+    silent = (len(recording.samples) - 1 - int(heard[-1] - heard[0])) / recording.rate
+    programme = recording.duration - (silent if silent >= 1 else 0)
     return Score(
         values={
             "integrated": levels.integrated,
@@ -149,11 +155,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             "channels": recording.channels,
             "rate": recording.rate,
             **levels.reasons,
-            **(
-                {UNRANKED: dict.fromkeys(("range", "range_score"), SHORT)}
-                if recording.duration < SHORTEST_PROGRAMME
-                else {}
-            ),
+            **({UNRANKED: dict.fromkeys(("range", "range_score"), SHORT)} if programme < SHORTEST_PROGRAMME else {}),
         },
         timeline=Timeline(
             starts=[round(float(end) - 3, 2) for end in levels.short_term_times[::step]],
