@@ -16,8 +16,6 @@ constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
 
 from typing import Literal
 
-import numpy as np
-
 from podeval.analysis import Recording
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
@@ -30,6 +28,7 @@ SHORT = "the loudness range of less than a minute is not that of a programme"
 
 _TIMELINE_POINTS = 600
 """Most points of a timeline."""
+_BLOCK = 1 << 16
 
 
 @metric(
@@ -139,8 +138,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         scored = meter.score_integrated_loudness(levels.integrated, "podeval")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     # A minute of programme, not of what was appended.
-    heard = np.flatnonzero(recording.samples.any(axis=1))
-    silent = (len(recording.samples) - 1 - int(heard[-1] - heard[0])) / recording.rate
+    silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate
     programme = recording.duration - (silent if silent >= 1 else 0)
     return Score(
         values={
@@ -163,3 +161,12 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
             values={"integrated": [round(float(v), 2) if v > -200 else None for v in levels.short_term[::step]]},
         ),
     )
+
+
+def _count_zeros(samples: meter.Samples) -> int:
+    """Return the number of frames of digital silence at the beginning of samples, shape (frames, channels)."""
+    for start in range(0, len(samples), _BLOCK):
+        sounding = samples[start : start + _BLOCK].any(axis=1)
+        if sounding.any():
+            return start + int(sounding.argmax())
+    return len(samples)
