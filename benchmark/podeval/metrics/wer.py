@@ -14,6 +14,10 @@ a letter is composed, how wide it is, which apostrophe is used, or whether Arabi
 language, or all languages of a text that has several. If a text is too short to identify its language, the
 transcriber's choice is used.
 
+Also read alike: 10:30 and "ten thirty", thousands with a point, comma, space or apostrophe, fractions and powers (`½`,
+`m²`), initials (`U.S.A.`), entities of HTML, links by their words, and a Persian joiner, a space or neither;
+`*laughs*` is dropped. Not read alike: units (`5 km/h`), ranges (`5–10`), Roman numerals, and other spaces in Korean.
+
 If the reference comes with `readings`, expressions such as `$3.50` have several accepted forms ("three dollars fifty",
 "three fifty"), including the written one. The rates are then computed against the accepted text closest to what is
 heard, found by exact search; one form is chosen for each expression, so that saying two of them is an error. The notes
