@@ -94,9 +94,9 @@ class Matchmaker:
             session: reads what was compared and judged.
             voter: a pseudonym.
             now: the time.
-            protocol: by which it is compared; by default the first of `PROTOCOLS` that has something left.
-            dimension: to be judged; a random one by default.
-            seed: of all random choices; random by default.
+            protocol: the protocol of the comparison; by default the first of `PROTOCOLS` that has something left.
+            dimension: the dimension to be judged; a random one by default.
+            seed: the seed of all random choices; random by default.
 
         Raises:
             ArenaRefused: the voter has judged everything, or there is nothing to judge.

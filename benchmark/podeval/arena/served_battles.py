@@ -64,7 +64,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
         session: reads what is played.
         battle: which.
         sounds: names audio opaquely.
-        token: that the vote on it has to bear.
+        token: the token that a vote on it must bear.
         settings: what an operator has set.
     """
     item = session.get_one(ArenaItem, battle.item)

@@ -68,7 +68,7 @@ class ArenaSettings:
         """Return how many seconds of a side have to be heard.
 
         Args:
-            length: of the side as it is played, seconds.
+            length: the length of the side as it is played, seconds.
             protocol: `excerpts` or `whole`.
         """
         share = self.heard_share * length

@@ -244,8 +244,8 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
     Args:
         side: its name, for the error.
         played: the spans.
-        length: of its sound, seconds.
-        container: of the sound with the silence after it, seconds.
+        length: the length of its sound, seconds.
+        container: the length of the sound with the silence after it, seconds.
     """
     if len(played) > _MOST_STRETCHES:
         raise ArenaRefused(refusal.INVALID, write_sentence("too-many-stretches", side=side, count=len(played)))

@@ -18,7 +18,7 @@ class LazyCommands(Mapping[str, Any]):
     """Commands by name, each built when it is first looked up.
 
     Args:
-        imports: by name what imports a command: a function, or the `Typer` of a group.
+        imports: a function for each name that imports the command: a function, or the `Typer` of a group.
     """
 
     def __init__(self, imports: Mapping[str, Callable[[], Command]]) -> None:
@@ -60,8 +60,8 @@ def lazy_group(
     """The class of a group with these commands, in this order.
 
     Args:
-        imports: by name what imports a command.
-        headings: by heading of the help the names of its commands.
+        imports: a function that imports a command, by its name.
+        headings: the names of commands by the heading of the help.
     """
 
     class LazyGroup(FullHelpGroup):

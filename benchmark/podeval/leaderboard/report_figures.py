@@ -303,7 +303,7 @@ def _verdict(
     Args:
         of: the column.
         values: the one and the other.
-        badness: of both, by which the better one is found; for means over items, the mean over items.
+        badness: the badness of both, by which the better one is found; for means over items, the mean over items.
         alike: whether the interval that tells them apart holds both; None without one.
     """
     sure = alike is not None

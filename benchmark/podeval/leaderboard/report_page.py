@@ -54,7 +54,7 @@ def build_report(report: SystemReport, texts: Texts, samples: Mapping[str, Sampl
     Args:
         report: the data of the report.
         texts: texts of the pages `compare`, `report` and `board`, in one language.
-        samples: by place a recording to hear, on a site that has them.
+        samples: a recording to hear for each place, on a site that has them.
     """
     about, words = report.about, texts["report"]
     chapters = [build_chapter(about.title, chapter, texts) for chapter in report.chapters]

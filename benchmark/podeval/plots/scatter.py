@@ -49,7 +49,7 @@ def draw_scatter(
         points: the points; the first is in front.
         across: the horizontal axis, from `LEFT` to the width of the frame less `RIGHT`.
         frame: the frame of the picture.
-        titles: of the horizontal and of the vertical axis.
+        titles: the titles of the horizontal and of the vertical axis.
         height: the height of the field.
         legend: words for the kinds.
         steps: places on both axes where a line of steps, such as the best so far, begins and changes.

@@ -42,7 +42,7 @@ def draft_document(
     Args:
         repo: as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark it takes part in.
-        track: of the benchmark; its first by default.
+        track: a track of the benchmark; its first by default.
         task: what the model does; by default what its card says, else text-to-speech.
         api: client of the Hub.
 
@@ -167,7 +167,7 @@ def write_notebook(entry: RunEntry, address: str) -> str:
 
     Args:
         entry: the run.
-        address: of the zip of its scripts.
+        address: the address of the zip of its scripts.
     """
     cells = [
         ("markdown", _INTRO.format(folder=entry.folder)),

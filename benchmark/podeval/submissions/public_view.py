@@ -134,7 +134,7 @@ class SubmissionLog:
     """The log of the submissions of a database.
 
     Args:
-        database: of the queue.
+        database: the database of the queue.
         clock: returns the time in UTC.
     """
 
@@ -146,9 +146,9 @@ class SubmissionLog:
         """Write a line; nothing is written where there are too many already.
 
         Args:
-            submission: that is worked on.
+            submission: the submission that is worked on.
             text: a sentence without its end.
-            item: that it is about; the line takes the place of an earlier one about the same item.
+            item: the item of the line; the line takes the place of an earlier one about the same item.
         """
         now = self._clock()
 
@@ -172,9 +172,9 @@ class SubmissionLog:
         """Write that an item is there, or why it is not.
 
         Args:
-            submission: that is worked on.
+            submission: the submission that is worked on.
             item: `<benchmark>/<split>/<item>`.
-            output: of the item.
+            output: the output of the item.
         """
         if output is None:
             return

@@ -287,7 +287,7 @@ class Queue:
 
         Args:
             id: id of the submission.
-            by: who cancels it.
+            by: the person who cancels it.
             reason: shown with it.
             also: runs in the same transaction.
 
@@ -313,7 +313,7 @@ class Queue:
 
         Args:
             id: id of the submission.
-            by: who wants it.
+            by: the person who wants it.
             reason: kept in its history.
             also: runs in the same transaction.
 

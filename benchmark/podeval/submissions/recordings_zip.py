@@ -67,7 +67,7 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
         archive: the file.
         folder: a new one.
         runs: every `<benchmark>/<split>`; folders before one of them, or before all files, are left out.
-        limits: of the archive.
+        limits: the limits of the archive.
 
     Raises:
         BadInput: nothing of it is taken; the message says why and what to change.

@@ -248,7 +248,7 @@ def withdraw(
     Args:
         queue: queue of the submission.
         id: id of the submission.
-        by: who wants it.
+        by: the person who wants it.
         board: folder of runs.
         reason: shown with it.
         also: runs in the transaction that withdraws it.

@@ -91,7 +91,7 @@ def change_state(
         before: the required present state.
         after: the new state.
         now: the time.
-        by: who changes it.
+        by: the person who changes it.
         attempt_held: the required attempt; None for any.
         reason: shown with it.
         changes: further columns.

@@ -66,7 +66,7 @@ class TakenDown:
     Attributes:
         submission: its id.
         reason: shown with it.
-        by: who decided.
+        by: the person who decided.
         at: time of the decision.
         marks: digests by which its content is recognised.
     """
@@ -88,7 +88,7 @@ def take_down(
     Args:
         queue: queue of the submission.
         id: id of the submission.
-        by: who decides; on the trail, not in the public history.
+        by: the person who decides; on the trail, not in the public history.
         board: folder of runs.
         reason: shown with it.
         now: the time.

@@ -55,7 +55,7 @@ class Upload:
 
     Attributes:
         token: name of their folder, and the folder that a submission of them names.
-        owner: who uploaded them.
+        owner: the person who uploaded them.
         at: when, in ISO form.
         size: bytes of all recordings.
         recordings: seconds by path.
@@ -77,7 +77,7 @@ class Uploads:
 
     Args:
         runs: folder of runs of the board.
-        limits: of an archive; by default those of `ZipLimits`.
+        limits: the limits of an archive; by default those of `ZipLimits`.
         clock: returns the time in UTC.
     """
 
@@ -94,7 +94,7 @@ class Uploads:
 
         Args:
             archive: the file, of this user; it is made readable for the process, and only read.
-            owner: who uploaded it.
+            owner: the person who uploaded it.
             queue: queue of the submissions, which says what of earlier uploads is still needed.
 
         Raises:

@@ -25,7 +25,7 @@ class JudgeReply:
 
     Args:
         prompt: id of the prompt; `name` is the part before the version.
-        inputs: by placeholder, the hash of the text or clip and its size (characters or seconds).
+        inputs: the hash of the text or clip and its size, by placeholder (characters or seconds).
         seed: seed of the request.
         value: the typed answer.
         leaves: the comparable parts of the answer by path: numbers, yes or no as 1 or 0, choices of a word.
