@@ -172,8 +172,8 @@ class Recording:
         from podeval.audio.faults import remove_offset
 
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
-        heard = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
-        return self._compute_once(f"mono {rate} {heard is mix}", lambda: resample(heard, self.rate, rate))
+        channels = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
+        return self._compute_once(f"mono {rate} {channels is mix}", lambda: resample(channels, self.rate, rate))
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks frequencies which a model at `rate` relies on.

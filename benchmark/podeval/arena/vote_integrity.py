@@ -41,6 +41,8 @@ whether it would count in the rating at all (no repeated battle). Skipped battle
 _SURE = 0.05
 """No result is expected with more than 95 %: a person's taste is not that predictable."""
 
+_NOT_SAID = re.compile(r"[\W_]+")
+_WIDE = "[\u2e80-\uffff]"
 _RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 Votes: TypeAlias = pd.DataFrame
@@ -148,10 +150,6 @@ def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
     many = voters[voters > limits.origin_voters]
     return _format_details("{} voters from one place in a day", many)
-
-
-_NOT_SAID = re.compile(r"[\W_]+")
-_WIDE = "[\u2e80-\uffff]"
 
 
 def _find_repeated_comments(votes: Votes, limits: IntegrityLimits) -> Seen:

@@ -127,10 +127,10 @@ class Supplied:
         )
 
     def _find_file(self, name: str, extensions: Sequence[str]) -> str | None:
-        found = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
-        if len(found) > 1:
-            raise SpeechFailed(f"several files were supplied for one output, {', '.join(found)}; remove all but one")
-        return found[0] if found else None
+        files = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
+        if len(files) > 1:
+            raise SpeechFailed(f"several files were supplied for one output, {', '.join(files)}; remove all but one")
+        return files[0] if files else None
 
     def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
