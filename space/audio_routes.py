@@ -1,6 +1,6 @@
 """Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so that none decodes it whole.
 
-What is sent is a copy that podeval made (`podeval.analysis.playback`): nothing in its bytes but the sound tells whose.
+What is sent is a copy that podeval made (`podeval.recording.playback`): nothing in its bytes but the sound tells whose.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from rate_limit import ThreadPool
 
-from podeval.analysis.playback import Playback
 from podeval.arena.battle_audio import BattleAudio
+from podeval.recording.playback import Playback
 
 if TYPE_CHECKING:
     from website import Site

@@ -16,10 +16,10 @@ from board_words import Words
 from markupsafe import Markup
 from website import write_system_address
 
-from podeval.leaderboard import table
-from podeval.leaderboard.query import Index, Key
-from podeval.leaderboard.system_info import NOT_STATED, Facts
-from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView, resolve_view
+from podeval.board import table
+from podeval.board.query import Index, Key
+from podeval.board.system_info import NOT_STATED, Facts
+from podeval.board.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView, resolve_view
 from podeval.plots.axis import format_value
 
 MOST_ROWS, MOST_COLUMNS = 30, 8

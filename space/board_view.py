@@ -13,12 +13,12 @@ from board_words import Words, explain_heads, write_board_name, write_dimension
 from markupsafe import Markup
 
 from podeval import benchmarks
+from podeval.board import pictures, table
+from podeval.board.columns import Column
+from podeval.board.query import Index, Key
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.view import EVERYTHING, FACTS, OVERVIEW, BoardView, ResolvedView, resolve_view
 from podeval.errors import BadInput
-from podeval.leaderboard import pictures, table
-from podeval.leaderboard.columns import Column
-from podeval.leaderboard.query import Index, Key
-from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, BoardView, ResolvedView, resolve_view
 
 FIRST = 100
 """Rows shown unless all are asked for."""

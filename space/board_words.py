@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval import benchmarks
+from podeval.board.columns import Column, write_dimension_title
+from podeval.board.explanations import explain
+from podeval.board.system_info import NOT_STATED
+from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.errors import BadInput
-from podeval.leaderboard.columns import Column, write_dimension_title
-from podeval.leaderboard.explanations import explain
-from podeval.leaderboard.system_info import NOT_STATED
-from podeval.leaderboard.view import EVERYTHING, OVERVIEW
 from podeval.metrics.units import translate_unit
 
 

@@ -14,7 +14,7 @@ from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
-from podeval.store.files import DiskFull
+from podeval.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from podeval.board.build import build
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.commits import AppendOnly
-from podeval.leaderboard.build import build
 from podeval.operations.retention import schedule_housekeeping
 from podeval.runs.hf_jobs import HfJobs, parse_minutes
 from podeval.submissions import sandbox

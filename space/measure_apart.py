@@ -29,8 +29,8 @@ import platformdirs
 from podeval.audio import transcode
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
+from podeval.measuring.isolated import LINES, REPORT, ScoreJob
 from podeval.models import weights
-from podeval.scoring.isolated import LINES, REPORT, ScoreJob
 from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
 
@@ -184,7 +184,7 @@ def score_apart(
         "OPENBLAS_NUM_THREADS": threads,
         **(copy_compiled(out) if needs_pitch(metrics) else {}),
     }
-    command = sandbox.build_python_command("podeval.scoring.isolated", str(job))
+    command = sandbox.build_python_command("podeval.measuring.isolated", str(job))
     session, start = ScoreSession(), 0
     with sandbox.open_sandbox(_box(command, out, copy, SCORING, settings)) as running:
         alive = True

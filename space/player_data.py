@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from podeval.board import table
+from podeval.board.compare_sound import list_parts
+from podeval.board.runs_folder import PlayableTurn, RunsFolder
+from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput
-from podeval.leaderboard import table
-from podeval.leaderboard.compare_sound import list_parts
-from podeval.leaderboard.runs_folder import PlayableTurn, RunsFolder
-from podeval.leaderboard.view import BoardView, resolve_view
 
 
 @dataclass(frozen=True)

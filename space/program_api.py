@@ -19,12 +19,12 @@ from tabs.measuring import list_offered, measure_item
 from tabs.score import INPUTS
 from website import Site, get_web_request
 
+from podeval.board import table
+from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput, PodevalError
-from podeval.leaderboard import table
-from podeval.leaderboard.view import BoardView, resolve_view
+from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
-from podeval.metrics.inputs import MetricInputs
 from podeval.sentences import write_sentence
 
 RATE = "60/minute"

@@ -18,8 +18,8 @@ from podeval.arena import Arena, ArenaSettings
 from podeval.arena.moderation import ArenaModeration
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
+from podeval.board.build import build
 from podeval.errors import BadInput, CodedSentence, StoreUnusable
-from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.operations.moderation import BoardModeration
 from podeval.store import operator_settings

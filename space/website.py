@@ -33,9 +33,9 @@ from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
+from podeval.board.report import Reports
+from podeval.board.runs_folder import RunsFolder
 from podeval.errors import CodedSentence, PodevalError
-from podeval.leaderboard.report import Reports
-from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.reports.page import TEMPLATES
 from podeval.text.message_catalogue import read_texts
 

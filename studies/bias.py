@@ -27,14 +27,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
-from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.errors import ModelMissing
+from podeval.measuring.space_files import BIAS_PICTURE
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
-from podeval.metrics.space_files import BIAS_PICTURE
 from podeval.models.card import Profile
+from podeval.recording import Recording
+from podeval.recording.reference_voices import ReferenceVoices
+from podeval.recording.text_embeddings import EmbeddedText
 from podeval.text.script import Script
 from studies.bias_effects import Change, partial_effects
 from studies.bias_material import (

@@ -17,10 +17,10 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
 from podeval.audio.faults import find_clipped
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
+from podeval.recording import Recording
 from podeval.systems.planted_faults import CLIPPED, choose_loud_place, plant_clipped
 
 Samples = NDArray[np.float32]

@@ -24,9 +24,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.metrics.defects import find_defects
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.systems import registry
 from studies import defects_report, log, thresholds
 from studies.planted_dialogues import PEOPLE, SECONDS, Dialogue, make_dialogue

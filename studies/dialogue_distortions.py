@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
 from podeval.audio.prosody import FRAME, measure_prosody
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_scripts
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems import registry
 

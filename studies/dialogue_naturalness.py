@@ -11,9 +11,9 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
-from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
 """The systems as listeners order them, the best first (PodEval, 7.2 and A.5.2); `reference` was not rated."""

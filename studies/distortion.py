@@ -21,11 +21,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
-from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Score
+from podeval.recording import Recording
+from podeval.recording.reference_voices import ONLY, ReferenceVoices
 from podeval.text.script import Script
 from studies import corpus, log, report, window_size
 from studies.conditions import CHANGES, CLEAN, DIALOGUES, LEVELS, Subject, dialogue, distorted, subject

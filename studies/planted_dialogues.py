@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.audio.resample import resample
+from podeval.recording import Recording
 from podeval.systems import registry
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.systems.planted_faults import CLIPPED, HOLE, plant_click, plant_clipped, plant_hole

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from podeval.analysis import Recording
-from podeval.analysis.spoken_script import align_recording
+from podeval.recording import Recording
+from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script, Turn
 from studies.planted_dialogues import DATA, Dialogue, Line, Samples, join_lines, measure_level, open_clip
 

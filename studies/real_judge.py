@@ -28,8 +28,8 @@ from typing import Any
 
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.rounds import hold
+from podeval.measuring.compute import score_judged
 from podeval.metrics import catalogue
-from podeval.metrics.compute import score_judged
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue

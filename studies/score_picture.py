@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 import podeval
-from podeval.scoring.score_tables import build_table
+from podeval.measuring.score_tables import build_table
 
 FOLDER = Path(__file__).parents[1] / "docs"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from podeval.analysis import Recording
-from podeval.analysis.spoken_script import align_recording
+from podeval.recording import Recording
+from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script, Turn
 from podeval.text.script_alignment import join_words
 from studies import corpus

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
 from podeval.audio import loudness
 from podeval.audio.decode import decode
 from podeval.audio.resample import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.systems import registry
 from podeval.text.script import Script
 from studies.distortions import match_loudness

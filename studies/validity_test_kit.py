@@ -25,10 +25,10 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.audio.resample import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.stats.mushra_scores import Mark
 from podeval.systems import registry
 from podeval.text.script import Script

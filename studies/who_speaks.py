@@ -29,13 +29,13 @@ from scipy.optimize import linear_sum_assignment
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.analysis import Recording
-from podeval.analysis.overlapping_turns import find_overlapping_turns
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_scripts
 from podeval.metrics.pace import describe_speakers, join_speech
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording import Recording
+from podeval.recording.overlapping_turns import find_overlapping_turns
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.text.script import Script
@@ -45,7 +45,7 @@ FRAME = 0.01
 DIARISE = """
 import json, sys
 from pathlib import Path
-from podeval.analysis import Recording
+from podeval.recording import Recording
 print(json.dumps({
     path.stem.removeprefix("ami_"): [(one.speaker, one.start, one.end) for one in Recording.open(path).diarization()]
     for path in sorted(Path(sys.argv[1]).glob("ami_*.flac"))

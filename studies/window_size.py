@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.speech_windows import find_sounding
 from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span, place_windows
+from podeval.recording import Recording
+from podeval.recording.recording import MODEL_RATE
+from podeval.recording.speech_windows import find_sounding
 from studies import corpus, log
 from studies.conditions import CLEAN, MIDDLE_RT60, distorted, subject
 from studies.corpus import RATE

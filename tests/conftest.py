@@ -93,7 +93,7 @@ def golden(shared_data: Path) -> dict[str, Any]:
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache for this test alone."""
-    from podeval.analysis import cache as analysis_cache
+    from podeval.recording import cache as analysis_cache
 
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
     analysis_cache.open_default_cache.cache_clear()

@@ -23,7 +23,7 @@ FENCE = re.compile(
     r"^(?:<!-- needs: (?P<needs>[^>]+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 ELSEWHERE = {
-    "models": "tests/metrics and tests/analysis run the same calls with models",
+    "models": "tests/metrics and tests/recording run the same calls with models",
     "a judge": "tests/judges/test_docs_example.py runs it against a scripted server",
     "a site": "tests/space/test_site.py reads a running site by the same lines",
     "a system": "tests/systems/test_python_file.py calls functions of these forms",

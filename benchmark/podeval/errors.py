@@ -94,3 +94,16 @@ def find_address(path: object) -> str | None:
 
 class StoreUnusable(PodevalError):
     """The database cannot be reached, or does not keep what it acknowledges; the message says what to do."""
+
+
+class MissingInput(BadInput):
+    """An input of an item is missing: its cell, line or file is empty.
+
+    Args:
+        name: the name of the input.
+        detail: what is known of its place; may be empty.
+    """
+
+    def __init__(self, name: str, detail: str = "") -> None:
+        super().__init__(f"has no {name.replace('_', ' ')}{detail and ': '}{detail}")
+        self.detail = detail

@@ -21,8 +21,8 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.errors import PodevalError
+from podeval.measuring.compute import score_judged
 from podeval.metrics import catalogue
-from podeval.metrics.compute import score_judged
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Result, Unscored
 from podeval.metrics.score import Score as Measured

@@ -1,6 +1,6 @@
 """Try CASP on one file: `pip install podeval[reference] gradio`, then `python app.py`."""
 
-from podeval.metrics.demo_page import page
+from podeval.measuring.demo_page import page
 
 demo = page("casp")
 

@@ -1,6 +1,6 @@
 """Try Information density on one file: `pip install podeval gradio`, then `python app.py`."""
 
-from podeval.metrics.demo_page import page
+from podeval.measuring.demo_page import page
 
 demo = page("info_dens")
 

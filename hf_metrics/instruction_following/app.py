@@ -1,6 +1,6 @@
 """Try Instruction following on one file: `pip install podeval gradio`, then `python app.py`."""
 
-from podeval.metrics.demo_page import page
+from podeval.measuring.demo_page import page
 
 demo = page("instruction_following")
 

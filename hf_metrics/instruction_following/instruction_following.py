@@ -1,5 +1,5 @@
 """Instruction following as a module of `evaluate`; the code is in the package podeval."""
 
-from podeval.metrics.evaluate_module import module  # From: podeval
+from podeval.measuring.evaluate_module import module  # From: podeval
 
 InstructionFollowing = module("instruction_following")

@@ -1,6 +1,6 @@
 """Try Script quality on one file: `pip install podeval gradio`, then `python app.py`."""
 
-from podeval.metrics.demo_page import page
+from podeval.measuring.demo_page import page
 
 demo = page("script_quality")
 

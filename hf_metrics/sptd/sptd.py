@@ -1,5 +1,5 @@
 """SPTD as a module of `evaluate`; the code is in the package podeval."""
 
-from podeval.metrics.evaluate_module import module  # From: podeval[embedded]
+from podeval.measuring.evaluate_module import module  # From: podeval[embedded]
 
 Sptd = module("sptd")

@@ -1,5 +1,5 @@
 """Turn-taking as a module of `evaluate`; the code is in the package podeval."""
 
-from podeval.metrics.evaluate_module import module  # From: podeval[embedded]
+from podeval.measuring.evaluate_module import module  # From: podeval[embedded]
 
 TurnTaking = module("turn_taking")

@@ -1,6 +1,6 @@
 """Try WER on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
 
-from podeval.metrics.demo_page import page
+from podeval.measuring.demo_page import page
 
 demo = page("wer")
 

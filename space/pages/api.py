@@ -21,9 +21,9 @@ from website import Site
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.arena.ratings import PUBLIC_COLUMNS
+from podeval.board.query import PROFILES
+from podeval.board.runs_folder import RunsFolder
 from podeval.errors import PodevalError
-from podeval.leaderboard.query import PROFILES
-from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
 from podeval.store import operator_settings

@@ -17,10 +17,10 @@ from fastapi.responses import HTMLResponse, Response
 from website import PART, PartRoute, Site
 
 from podeval.arena import ArenaRefused, refusal
+from podeval.board import reported_elsewhere, table
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.view import BoardView, ResolvedView, resolve_view
 from podeval.errors import BadInput
-from podeval.leaderboard import reported_elsewhere, table
-from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import BoardView, ResolvedView, resolve_view
 from podeval.sentences import write_sentence
 from podeval.text.table_files import make_csv_safe
 

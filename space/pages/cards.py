@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from website import Site
 
-from podeval.leaderboard.columns import get_column
+from podeval.board.columns import get_column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS

@@ -15,17 +15,17 @@ from player_data import PlayerSide, list_leading_systems
 from rate_limit import Full, ThreadPool, WaitingRoom
 from website import PART, Site, change_address, to_script_data
 
-from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.columns import Column, write_dimension_title
-from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
-from podeval.leaderboard.compare_sound import Recordings
-from podeval.leaderboard.report_figures import format_difference, format_signed
-from podeval.leaderboard.report_scores import Reading, ScoreCache
-from podeval.leaderboard.table import MISSING, choose_decimals, format_value, to_number
+from podeval.board.columns import Column, write_dimension_title
+from podeval.board.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
+from podeval.board.compare_sound import Recordings
+from podeval.board.report_figures import format_difference, format_signed
+from podeval.board.report_scores import Reading, ScoreCache
+from podeval.board.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.reasons import translate_reason
 from podeval.plots.intervals import draw_pairs
 from podeval.plots.svg import Frame
+from podeval.recording.playback import Playback
 from podeval.sentences import write_sentence
 
 AT_ONCE = 12

@@ -15,11 +15,11 @@ from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site, to_script_data
 
-from podeval.analysis.cache import open_default_cache
-from podeval.analysis.playback import Playback
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
 from podeval.listening.stimuli import StimulusAudio, write_level_noise
+from podeval.recording.cache import open_default_cache
+from podeval.recording.playback import Playback
 
 FAST, SOUND = "600/minute", "3000/minute"
 """By address: listeners that an invitation names have no account, and a whole laboratory has one address."""

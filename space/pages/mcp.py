@@ -24,8 +24,8 @@ from website import Site, TooMany
 from pages.submit import check_document, get_submitter
 from podeval import __version__
 from podeval.arena.ranking import Rankings
+from podeval.board.queries import Answer, Questions
 from podeval.errors import BadInput, PodevalError
-from podeval.leaderboard.queries import Answer, Questions
 from podeval.sentences import write_sentence
 from podeval.submissions.author_kit import draft_document
 from podeval.submissions.gate import Gate

@@ -13,8 +13,8 @@ from website import Site
 
 from podeval import benchmarks
 from podeval.arena.ratings import HeardRatings, rate_by_heard
-from podeval.leaderboard.changes import Change, list_changes
-from podeval.leaderboard.columns import get_column
+from podeval.board.changes import Change, list_changes
+from podeval.board.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
 from podeval.metrics import catalogue
 from podeval.stats.agreement import format_estimate

@@ -10,8 +10,8 @@ from fastapi.responses import HTMLResponse
 from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard.report import SystemReport, UnknownReport
-from podeval.leaderboard.report_page import build_report
+from podeval.board.report import SystemReport, UnknownReport
+from podeval.board.report_page import build_report
 from podeval.reports.parts import Sample
 
 

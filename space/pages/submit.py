@@ -17,9 +17,9 @@ from website import PartRoute, Site
 from podeval import arena, benchmarks
 from podeval.arena import refusal
 from podeval.benchmarks.benchmark import Item
+from podeval.board.build import build
 from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable
-from podeval.leaderboard.build import build
 from podeval.runs.hf_jobs import HfJobs
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow

@@ -15,16 +15,16 @@ from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
 from website import Site, change_address, to_script_data
 
-from podeval.analysis.defects import TimedDefect
 from podeval.arena import ArenaRefused, refusal
-from podeval.leaderboard import report_page, system_page
-from podeval.leaderboard.columns import get_column
-from podeval.leaderboard.compare import list_sides
-from podeval.leaderboard.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places
-from podeval.leaderboard.report_figures import format_signed
-from podeval.leaderboard.system_page import MOST_KEYS, draw_timeline
-from podeval.leaderboard.table import choose_decimals
+from podeval.board import report_page, system_page
+from podeval.board.columns import get_column
+from podeval.board.compare import list_sides
+from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places
+from podeval.board.report_figures import format_signed
+from podeval.board.system_page import MOST_KEYS, draw_timeline
+from podeval.board.table import choose_decimals
 from podeval.metrics.score import Timeline
+from podeval.recording.defects import TimedDefect
 from podeval.text.labels import format_moment
 
 MOST = 60

@@ -18,10 +18,10 @@ from board_words import Words, write_board_name
 from tab_parts import make_part
 from website import Site, get_web_request
 
+from podeval.board import pictures
+from podeval.board.compare import list_sides
+from podeval.board.view import FACTS, BoardView, ResolvedView, resolve_view
 from podeval.errors import PodevalError
-from podeval.leaderboard import pictures
-from podeval.leaderboard.compare import list_sides
-from podeval.leaderboard.view import FACTS, BoardView, ResolvedView, resolve_view
 
 _LOG = logging.getLogger("podeval.site")
 

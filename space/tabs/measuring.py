@@ -9,16 +9,16 @@ from typing import Any
 import gradio as gr
 from tab_parts import answer_part, render_folded_table
 
-from podeval.leaderboard.columns import get_column
-from podeval.leaderboard.table import choose_decimals, format_value, to_number
+from podeval.board.columns import get_column
+from podeval.board.table import choose_decimals, format_value, to_number
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import MetricInputs
+from podeval.measuring.standing import choose_word, format_reach
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, format_range
-from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
-from podeval.scoring.standing import choose_word, format_reach
 from podeval.text.message_catalogue import FIRST
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")

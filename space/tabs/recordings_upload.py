@@ -14,8 +14,8 @@ from tab_parts import answer_part
 from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
 
 from podeval.errors import BadInput, PodevalError, StoreUnusable
+from podeval.files import DiskFull
 from podeval.sentences import write_sentence
-from podeval.store.files import DiskFull
 from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import (
     RunEntry,

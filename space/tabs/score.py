@@ -17,15 +17,15 @@ from tab_parts import answer_part, place_folded_table
 from website import Site, get_web_request
 
 from podeval.errors import PodevalError
+from podeval.measuring.inputs import MetricInputs
+from podeval.measuring.isolated import read_results
+from podeval.measuring.plots import plot_results
+from podeval.measuring.recording_results import ScoreRow
+from podeval.measuring.report_words import ReportWords
+from podeval.measuring.standing import find_usual, format_number, format_reach
 from podeval.metrics.description import VISITOR_INPUTS
-from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
-from podeval.scoring.isolated import read_results
-from podeval.scoring.plots import plot_results
-from podeval.scoring.recording_results import ScoreRow
-from podeval.scoring.report_words import ReportWords
-from podeval.scoring.standing import find_usual, format_number, format_reach
 from tabs.measuring import (
     MARKS,
     SINGLE,

@@ -152,7 +152,7 @@ def _opened(browser: Any, address: str) -> tuple[float, float]:
 
 def main() -> None:
     """Measure and print."""
-    from tests.leaderboard.large_board import write_large_board
+    from tests.board.large_board import write_large_board
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=300)
@@ -163,7 +163,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="podeval-board-") as scratch:
         runs = asked.runs or write_large_board(Path(scratch) / "runs", asked.systems, asked.keys)
         begun = time.perf_counter()
-        from podeval.leaderboard.runs_folder import RunsFolder
+        from podeval.board.runs_folder import RunsFolder
 
         index = RunsFolder(runs).index()
         print(f"tables read and arranged in {time.perf_counter() - begun:.2f} s; load {os.getloadavg()[0]:.1f}")

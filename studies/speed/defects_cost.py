@@ -22,12 +22,12 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.defects import find_defects
 from podeval.models.interfaces import Word
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.systems.planted_faults import plant_click, plant_hole
 from podeval.text.script import Script
 

@@ -46,8 +46,8 @@ def rate_votes(count: int, folder: Path, material: Path) -> Callable[[], object]
 
 def read_board(count: int, folder: Path, material: Path) -> Callable[[], object]:
     """Read the tables of a board of so many systems, 40 figures, every breakdown of LFS-Bench."""
-    from podeval.leaderboard.runs_folder import RunsFolder
-    from tests.leaderboard.large_board import write_large_board
+    from podeval.board.runs_folder import RunsFolder
+    from tests.board.large_board import write_large_board
 
     runs = write_large_board(folder / "runs", count, 40)
     return lambda: RunsFolder(runs).index()
@@ -112,9 +112,9 @@ def measure_everything(
     path: Path, given: dict[str, Any], material: Path, metrics: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
     """Measure a file in these metrics, or every embedded one; of each the processor seconds and whether it scored."""
-    from podeval.analysis import Recording
     from podeval.metrics import catalogue
     from podeval.metrics.score import Score
+    from podeval.recording import Recording
 
     known = [catalogue.get(name) for name in metrics] or [
         metric for metric in catalogue.load_all_metrics() if not metric.asks and "recording" in metric.inputs
@@ -135,8 +135,8 @@ def find_voices(material: Path) -> Any:
     """Return the two voices that the clips have to be in, from the first dialogue."""
     from growth_material import RATE, read_dialogues
 
-    from podeval.analysis import Recording
-    from podeval.analysis.reference_voices import ReferenceVoices
+    from podeval.recording import Recording
+    from podeval.recording.reference_voices import ReferenceVoices
 
     first = read_dialogues(material)[0]
     spans = {who: slice(round(start * RATE), round(end * RATE)) for who, start, end in first.turns}

@@ -14,9 +14,10 @@ from growth_material import read_dialogues, write_clip
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
-from podeval.leaderboard.build import build
-from podeval.leaderboard.report_page import render_reports
-from podeval.leaderboard.report_runs import report_runs
+from podeval.board.build import build
+from podeval.board.report_page import render_reports
+from podeval.board.report_runs import report_runs
+from podeval.files import append_lines, write_json
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
@@ -25,7 +26,6 @@ from podeval.runs.measure import make_protocols
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import SCHEMA, RunFolder, RunPlan
-from podeval.store.files import append_lines, write_json
 from podeval.systems.own_outputs import OwnOutputs
 
 SPLIT, NAME = "spontaneous", "many_items"

@@ -84,11 +84,11 @@ def tune(start: int, frames: int, rate: int, level: float) -> np.ndarray:
 
 def used(metric_name: str, path: Path, cache: Path) -> Used:
     """Measure one metric on the file, in this process; its models are loaded first."""
-    from podeval.analysis.cache import Cache
+    from podeval.measuring.inputs import read_input
     from podeval.metrics import catalogue
-    from podeval.metrics.inputs import read_input
     from podeval.metrics.score import Unscored
     from podeval.models import registry
+    from podeval.recording.cache import Cache
 
     metric = catalogue.get(metric_name)
     for job in metric.needs:

@@ -42,12 +42,12 @@ import soundfile
 
 import podeval
 from podeval import benchmarks
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
-from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.files import find_user_folder
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
-from podeval.store.files import find_user_folder
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
+from podeval.recording.reference_voices import ReferenceVoices
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
 

@@ -143,10 +143,10 @@ def reverberation(path: Path) -> float:
 
 def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, Any]]:
     """Opens the recording, then gives metric by metric its result."""
-    from podeval.analysis import Recording
-    from podeval.analysis.cache import Cache
-    from podeval.analysis.reference_voices import ReferenceVoices
     from podeval.metrics import catalogue
+    from podeval.recording import Recording
+    from podeval.recording.cache import Cache
+    from podeval.recording.reference_voices import ReferenceVoices
 
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording.open(path, cache=Cache(Path(folder)))
@@ -160,7 +160,7 @@ def ours(path: Path, text: str, reference: list[Path]) -> Iterator[tuple[str, An
 
 def voice_clips(path: Path, folder: Path) -> list[Path]:
     """The longest turns of two speakers as files: the voices to compare with."""
-    from podeval.analysis import Recording
+    from podeval.recording import Recording
 
     recording = Recording.open(path)
     longest = {turn.speaker: turn for turn in sorted(recording.diarization(), key=lambda turn: turn.end - turn.start)}

@@ -36,7 +36,7 @@ def processor() -> float:
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     """Processor and wall seconds of a piece of work with an empty cache, and what came of it."""
-    from podeval.analysis import cache
+    from podeval.recording import cache
 
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PODEVAL_CACHE"] = folder
@@ -54,12 +54,12 @@ def repeat_words(text: str, times: float) -> str:
 
 def one_after_another(path: Path, text: str | None, names: list[str]) -> dict[str, float]:
     """What each metric adds on one shared recording, processor seconds; each is given what `podeval.score` gives it."""
-    from podeval.analysis import Recording
     from podeval.errors import PodevalError
+    from podeval.measuring.compute import score_item
+    from podeval.measuring.inputs import MetricInputs
+    from podeval.measuring.request import read_request
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import score_item
-    from podeval.metrics.inputs import MetricInputs
-    from podeval.scoring.request import read_request
+    from podeval.recording import Recording
 
     request = read_request(text=text)
     words = dict.fromkeys(("reference_text", "text", "passage", "script"), request.script) if text else {}

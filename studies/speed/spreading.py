@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from podeval.analysis.recording import Recording
+from podeval.measuring.compute import score_item
 from podeval.metrics import catalogue
-from podeval.metrics.compute import score_item
+from podeval.recording.recording import Recording
 from podeval.runs.executor import InProcess, Workers
 from podeval.runs.ray_executor import Ray
 

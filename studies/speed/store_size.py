@@ -54,8 +54,8 @@ def items_of(count: int) -> tuple[Item, ...]:
 
 def measure(folder: Path, count: int) -> dict[str, float]:
     """Seconds of every step, with this many items."""
-    from podeval.leaderboard.build import build
-    from podeval.leaderboard.runs_folder import RunsFolder
+    from podeval.board.build import build
+    from podeval.board.runs_folder import RunsFolder
     from podeval.runs.executor import InProcess
     from podeval.runs.measure import measure as measured
 
@@ -103,7 +103,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
 
 def page(shown: Any, item: str) -> None:
     """What the system's page asks of the folder for one item."""
-    from podeval.leaderboard import system_page
+    from podeval.board import system_page
 
     rows, where = shown.items(), "real_pod/topics/embedded"
     found, path = system_page.find_item_results(rows, "many", where, item)

@@ -36,9 +36,9 @@ def cut(path: Path, folder: Path, clips: int, seconds: float) -> list[Path]:
 
 def everything(path: Path) -> None:
     """Each embedded metric of one clip, computed anew."""
-    from podeval.analysis import Recording
-    from podeval.analysis.cache import Cache
     from podeval.metrics import catalogue
+    from podeval.recording import Recording
+    from podeval.recording.cache import Cache
 
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording.open(path, cache=Cache(Path(folder)))

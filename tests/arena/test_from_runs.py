@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import select
 
 from podeval import benchmarks
-from podeval.analysis.playback import Playback
 from podeval.arena import Arena, ArenaRefused, ArenaSettings, Ballot
 from podeval.arena.battle_audio import BattleAudio
 from podeval.arena.manifest import add, make_manifest
 from podeval.errors import BadInput
+from podeval.recording.playback import Playback
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store import operator_settings
 from podeval.store.database import Database

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.benchmarks.item import ReferenceVoice, read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS, VOICES
 from podeval.benchmarks.real_pod_splits import VOICES as LONG_VOICES
 from podeval.benchmarks.records import PinnedFile
 from podeval.errors import PodevalError
+from podeval.recording import Recording
 
 SHARED = Path(__file__).parents[2] / "../shared/data/podeval/real_pod/Podcast_51topics.json"
 REAL_POD = benchmarks.get("real_pod")

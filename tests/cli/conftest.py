@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from podeval.analysis import recording
-from podeval.analysis.cache import Cache
 from podeval.cli import main
 from podeval.models import registry
+from podeval.recording import recording
+from podeval.recording.cache import Cache
 
 
 class Said(NamedTuple):

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis import recording
-from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording import recording
+from podeval.recording.cache import Cache
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from podeval.analysis.cache import open_default_cache
 from podeval.cli import app
 from podeval.errors import BadInput
-from tests.leaderboard.measured_run import write_run
+from podeval.recording.cache import open_default_cache
+from tests.board.measured_run import write_run
 
 ADDRESS = "hf://buckets/lab/results/runs"
 

@@ -72,7 +72,7 @@ def test_a_table_in_parquet_is_read_by_the_command_line(podeval: Podeval, tmp_pa
 
 
 def test_every_reader_of_votes_reads_the_same(podeval: Podeval, tmp_path: Path) -> None:
-    from podeval.metrics.evaluate_module import module
+    from podeval.measuring.evaluate_module import module
 
     jsonl = write_lines(tmp_path / "votes.jsonl", VOTES)
     pd.DataFrame(VOTES).to_csv(tmp_path / "votes.csv", index=False)

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.metrics import compute
+from podeval.measuring import compute
 from podeval.metrics.score import Result, Score
 
 Podeval = Callable[..., Any]
@@ -143,8 +143,8 @@ def test_more_voices_than_speakers_are_said_in_tables_and_files(
         return Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})
 
     sentence = "7 voices are heard and there should be 2"
-    monkeypatch.setattr("podeval.scoring.engine.score_item", score_item)
-    monkeypatch.setattr("podeval.metrics.compute.score_item", score_item)
+    monkeypatch.setattr("podeval.measuring.engine.score_item", score_item)
+    monkeypatch.setattr("podeval.measuring.compute.score_item", score_item)
     for command in (["score", "--metrics", "sptd"], ["measure", "sptd"]):
         said = podeval(*command, recordings / "one.wav", "--speakers", "2")
         assert said.code == 0, said.err

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis import Recording
 from podeval.construction.collecting import cut_passages
+from podeval.recording import Recording
 from podeval.text.dialogue_segments import Segment
 
 

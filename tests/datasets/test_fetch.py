@@ -40,7 +40,7 @@ from podeval.datasets.fetch_episodes import (
 )
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadInput
-from podeval.store.files import lock_folder
+from podeval.files import lock_folder
 
 SHOW, EPISODE, OTHER = 77, 1000, 1001
 LINK = f"https://podcasts.apple.com/us/podcast/a-talk/id{SHOW}?i={EPISODE}"

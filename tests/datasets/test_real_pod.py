@@ -11,8 +11,6 @@ import soundfile
 
 datasets = pytest.importorskip("datasets")
 
-from podeval.analysis import recording  # noqa: E402
-from podeval.analysis.cache import Cache  # noqa: E402
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
 from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
@@ -23,6 +21,8 @@ from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402
+from podeval.recording import recording  # noqa: E402
+from podeval.recording.cache import Cache  # noqa: E402
 from podeval.runs.item_inputs import ask_of  # noqa: E402
 from podeval.systems.espeak_ng import EspeakNg  # noqa: E402
 from podeval.text.script import Script  # noqa: E402

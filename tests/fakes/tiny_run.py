@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.benchmarks import records
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.systems import registry as systems
 from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpeechFailed, SpokenTurn, Voice
 from podeval.text.script import Script
@@ -166,8 +166,8 @@ def settle_in() -> None:
 if __name__ in ("__main__", "__mp_main__"):
     settle_in()
 if __name__ == "__main__":
+    from podeval.board import build
     from podeval.cli import main
-    from podeval.leaderboard import build
 
     # The board of a tiny run leaves out the papers' figures, whose reading takes longer than all the rest of it.
     build.locate_hub_source = lambda name: Path(os.devnull)

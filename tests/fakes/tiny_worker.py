@@ -16,12 +16,12 @@ import numpy as np
 from sqlalchemy import update
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.benchmarks import records
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionRow
 from podeval.submissions.generation import GenerationSettings

@@ -18,7 +18,7 @@ def _in_one_thread(one_thread: None) -> None:
 def installed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """This process as one whose `evaluate` is offline and has the modules installed; where each script went."""
     config = pytest.importorskip("evaluate.config")
-    from podeval.metrics.space_files import install
+    from podeval.measuring.space_files import install
 
     monkeypatch.setattr(config, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr(config, "HF_METRICS_CACHE", str(tmp_path / "metrics"))

@@ -9,8 +9,8 @@ import pytest
 import soundfile
 
 from podeval.hub_sources import locate_hub_source
+from podeval.measuring.space_files import install
 from podeval.metrics import catalogue
-from podeval.metrics.space_files import install
 
 # Without transformers, which `evaluate` imports where it can: 5 s for what takes no part in loading a module.
 LOAD_ALL = """

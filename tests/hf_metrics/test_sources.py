@@ -10,13 +10,13 @@ import pytest
 import soundfile
 import yaml
 
-from podeval.analysis.cache import Cache
 from podeval.hub_sources import locate_hub_source
+from podeval.measuring.space_files import THUMBNAIL, list_sources, name_extra
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import list_paper_values, list_values_of_metric, read_example_output
 from podeval.metrics.description import choose_own_profile
-from podeval.metrics.space_files import THUMBNAIL, list_sources, name_extra
 from podeval.models import registry
+from podeval.recording.cache import Cache
 from podeval.systems import registry as systems
 from studies import example_outputs as examples
 from studies import paper_values as study
@@ -143,7 +143,7 @@ def test_the_example_of_a_metric_with_models_runs_as_it_stands(
     for job in catalogue.get(name).needs:
         if missing := registry.get_card(job, choose_own_profile(catalogue.get(name))).missing():
             pytest.skip(missing)
-    monkeypatch.setattr("podeval.analysis.recording.open_default_cache", lambda: own_cache)
+    monkeypatch.setattr("podeval.recording.recording.open_default_cache", lambda: own_cache)
     value, protocol = printed_by_example(name, tmp_path, speech_like[: 3 * 16_000], monkeypatch, capsys)
     assert protocol.startswith(f"{name}@")
     # A buzz has no words in common with the reference and no voice to compare.

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis.playback import Playback
 from podeval.errors import BadInput
 from podeval.listening import Listening, results, session_results
 from podeval.listening.listener_pages import make_pages
 from podeval.listening.stimuli import StimulusAudio
+from podeval.recording.playback import Playback
 from podeval.stats.discrimination import Trial, d_prime, discrimination, share_right
 from podeval.store.tables import ListeningSession
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis.playback import Playback
 from podeval.audio import loudness
 from podeval.errors import BadInput
 from podeval.listening import Listening
 from podeval.listening.sessions import StimulusSource
 from podeval.listening.stimuli import LEVEL, StimulusAudio, write_level_noise
+from podeval.recording.playback import Playback
 
 
 def test_the_noise_has_its_loudness_and_joins_its_own_beginning(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.analysis.cache import Cache
+from podeval.recording.cache import Cache
 
 
 def _import_evaluate() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate, find_gap
 from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.mos import RATED
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.recording import Recording
 
 LOUDNESS = catalogue.get("loudness")
 MATTR = catalogue.get("mattr")

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Clip, Span, place_windows
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import UNRANKED, Score, Unscored, describe_notes
 from podeval.models.interfaces import SpeakerTurn, Transcript
+from podeval.recording import Recording
+from podeval.recording.speaker_voices import SpeakerVoice
 from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from tests.fakes.planted_models import PlantedModels
 
 RATE = 44_100

@@ -8,8 +8,8 @@ import pytest
 
 import podeval
 from podeval import benchmarks
-from podeval.leaderboard.columns import Column, get_column
-from podeval.leaderboard.explanations import explain
+from podeval.board.columns import Column, get_column
+from podeval.board.explanations import explain
 from podeval.metrics import catalogue
 from podeval.metrics.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.runs import composite_scores, reliability
@@ -74,7 +74,18 @@ def test_reasons_are_said_in_chinese_and_unknown_ones_stay(reason: str, said: st
 
 def test_every_translated_reason_is_one_that_the_engine_gives() -> None:
     """A sentence that was reworded would stay English without anybody noticing."""
-    folders = ("analysis", "audio", "judges", "leaderboard", "metrics", "runs", "submissions", "systems", "text")
+    folders = (
+        "audio",
+        "board",
+        "judges",
+        "measuring",
+        "metrics",
+        "recording",
+        "runs",
+        "submissions",
+        "systems",
+        "text",
+    )
     files = [path for folder in folders for path in (ENGINE / folder).rglob("*.py")]
     source = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text("utf-8") for path in files))
     gone = []

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.defects import find_defects
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.models.interfaces import Transcript, Word
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.text.script import Script
 
 RATE = 16_000

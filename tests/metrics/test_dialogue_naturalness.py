@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.dialogue_naturalness import GAP, MELODY, OVERLAPS, UNEVENNESS
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from tests.fakes.planted_models import PlantedModels
 
 RATE, SECONDS = 16_000, 25

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.metrics.distillmos import WINDOW, place_window_starts
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 
 Samples = NDArray[np.float32]
 

@@ -20,7 +20,7 @@ from podeval.metrics import catalogue
 evaluate = pytest.importorskip("evaluate")
 datasets = pytest.importorskip("datasets")
 
-from podeval.metrics.evaluate_module import module  # noqa: E402
+from podeval.measuring.evaluate_module import module  # noqa: E402
 
 RATE = 44_100
 ALWAYS = ["ci95", "scored", "unscored", "items", "protocol"]
@@ -341,7 +341,7 @@ def test_scripts_make_another_protocol(tmp_path: Path) -> None:
 def test_scripts_may_be_written_with_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
     monkeypatch.setattr(
-        "podeval.metrics.evaluate_module.compute",
+        "podeval.measuring.evaluate_module.compute",
         lambda metric, items, **_: read.extend(items) or {"scored": len(items)},
     )
     module("sptd")(cache_dir=str(tmp_path)).compute(
@@ -544,7 +544,7 @@ def test_a_file_whose_name_is_no_text_is_scored(loudness: Any, wav: Path, tmp_pa
 DISTRIBUTED = """
 import sys
 import numpy as np
-from podeval.metrics.evaluate_module import module
+from podeval.measuring.evaluate_module import module
 
 cache, process, form, file = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 rate = 16_000

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
 from podeval.audio import faults
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue, voice_match
@@ -16,6 +15,7 @@ from podeval.metrics.predicted_opinion import CANCELLED
 from podeval.metrics.reasons import SENTENCES
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.timbre_consistency import count_repeated
+from podeval.recording import Recording
 from podeval.text.content_differences import find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import align_script
@@ -168,7 +168,7 @@ def test_the_mix_is_ranked_and_the_stem_is_shown() -> None:
     ],
 )
 def test_what_can_be_gained_is_said_on_the_card(name: str) -> None:
-    from podeval.metrics.space_files import write_card
+    from podeval.measuring.space_files import write_card
 
     metric = catalogue.get(name)
     assert metric.caution.endswith(".")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.models.interfaces import Transcript
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.text.script import Script
 
 # tests/models has every file; here the way through `Recording`, on a clip longer than 17 s, where the window modes

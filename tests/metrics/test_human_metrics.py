@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from podeval.errors import BadInput
+from podeval.measuring.evaluate_module import module
 from podeval.metrics import human_records
-from podeval.metrics.evaluate_module import module
 
 VOTES = [
     {"first": "aria", "second": "basso", "outcome": outcome, "voter": f"p{number % 4}"}

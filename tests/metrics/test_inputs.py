@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval.measuring.inputs import MetricInputs, read_input, read_inputs_from_files
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
-from podeval.metrics.inputs import MetricInputs, read_input, read_inputs_from_files
 
 LABELLED = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt.\nThey never stop."
 WORDS = "Why is the sea salty? Rivers carry salt. They never stop."

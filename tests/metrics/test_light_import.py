@@ -40,7 +40,7 @@ def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: An
     assert "podeval.metrics.loudness" in modules
     assert len(modules) <= 52, sorted(modules)
     rooms = {name.split(".")[1] for name in modules if "." in name}
-    assert not rooms & {"judges", "arena", "listening", "submissions", "leaderboard", "runs", "datasets"}
+    assert not rooms & {"judges", "arena", "listening", "submissions", "board", "runs", "datasets"}
     statistics = {"battles", "mushra_scores", "questionnaire_scores", "agreement"}
     assert not modules & {"podeval.metrics.human_records", *(f"podeval.stats.{name}" for name in statistics)}
 
@@ -48,7 +48,7 @@ def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: An
 @pytest.mark.long
 def test_knowing_every_metric_and_model_loads_none(run_python: Any) -> None:
     statement = (
-        "import podeval.cli, podeval.models.registry, podeval.analysis, podeval.metrics.space_files; "
+        "import podeval.cli, podeval.models.registry, podeval.recording, podeval.measuring.space_files; "
         "from podeval.metrics import catalogue; catalogue.load_all_metrics()"
     )
     assert not loaded_by(statement, run_python) & (MODELS | {"evaluate", "datasets", "jieba", "nltk"})

@@ -4,9 +4,9 @@ import csv
 from pathlib import Path
 
 from podeval.cli.generate_docs import metrics_page
+from podeval.measuring.space_files import BIAS_PICTURE, list_sources, write_card
 from podeval.metrics import catalogue
 from podeval.metrics.misreadings import MISREADINGS
-from podeval.metrics.space_files import BIAS_PICTURE, list_sources, write_card
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 OWN_CASE = {"rtf", "arena", "mushra", "mos"}

@@ -47,8 +47,9 @@ PROGRAM = """
 import json
 from board_words import Words
 from podeval import benchmarks
-from podeval.leaderboard.columns import get_column, order_columns
-from podeval.metrics import catalogue, space_files
+from podeval.board.columns import get_column, order_columns
+from podeval.measuring import space_files
+from podeval.metrics import catalogue
 
 metric = catalogue.get("questions")
 use = next(use for use in benchmarks.get("real_pod").metrics("write", "topics") if use.name == "questions")

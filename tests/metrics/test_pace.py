@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from podeval.text.script import Script
 from tests.fakes.planted_models import PlantedModels
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 
 Load = Callable[[str, dict[str, Path]], Any]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from podeval.analysis import Recording
 from podeval.audio.srmr import compute_srmr
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
+from podeval.recording import Recording
 from tests.fakes.sounds import whispered
 
 RATE = 16_000

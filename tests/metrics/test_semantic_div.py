@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.text_embeddings import EmbeddedText
+from podeval.measuring.compute import compute
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
+from podeval.recording.text_embeddings import EmbeddedText
 
 WORDS = ("sea", "salt", "river", "rock", "rain", "wind", "sun", "moon", "star", "tree", "leaf", "root", "bird", "fish")
 

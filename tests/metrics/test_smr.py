@@ -10,13 +10,13 @@ import pytest
 import soxr
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.smr import find_speech_segments, score_ratio
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 
 Samples = NDArray[np.float32]
 

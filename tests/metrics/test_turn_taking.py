@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.turn_taking import FEWEST_EVENTS
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from tests.fakes.planted_models import PlantedModels
 
 SECONDS = 100

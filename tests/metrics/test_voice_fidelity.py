@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.speaker_voices import SpeakerVoice
 from podeval.audio.windows import Span, place_windows
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording.speaker_voices import SpeakerVoice
 from podeval.text.script import Script
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
-from podeval.analysis.spoken_script import align_recording
 from podeval.errors import CannotScore, ModelMissing
+from podeval.measuring.compute import make_protocol_for
 from podeval.metrics import catalogue
-from podeval.metrics.compute import make_protocol_for
 from podeval.models import mms_aligner, registry, weights
 from podeval.models.interfaces import Samples, Transcript, Word
 from podeval.models.mms_aligner import align_tokens, count_frames
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
+from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 
 PROGRAM = """

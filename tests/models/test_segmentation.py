@@ -86,7 +86,7 @@ def test_chunks_begin_every_five_seconds_and_two_voices_at_once_are_two(
     segmentation: PyannoteSegmentation, shared_data: Path
 ) -> None:
     """A minute of two Kokoro voices in turn; then the same with a voice over the other."""
-    from podeval.analysis import Recording
+    from podeval.recording import Recording
 
     samples = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac").mono()[: 40 * 16_000]
     chunks = segmentation.segment(samples)

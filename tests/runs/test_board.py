@@ -12,11 +12,11 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
+from podeval.board import build as building
+from podeval.board.build import build
+from podeval.board.terminal_table import print_board, print_rows
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput
-from podeval.leaderboard import build as building
-from podeval.leaderboard.build import build
-from podeval.leaderboard.terminal_table import print_board, print_rows
 from podeval.metrics import catalogue
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.leaderboard import build as building
+from podeval.board import build as building
 from podeval.metrics import catalogue, declaration
 from podeval.metrics.declaration import Key
 from podeval.metrics.reasons import SENTENCES

@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 
 from podeval import benchmarks
-from podeval.leaderboard import build as board
-from podeval.leaderboard.columns import get_column
+from podeval.board import build as board
+from podeval.board.columns import get_column
+from podeval.files import write_json
 from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.conditions import CONDITIONS
 from podeval.runs.measure import make_protocols
 from podeval.runs.reliability import compute_reliability, declare, read_reliability, write_reliability
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
-from podeval.store.files import write_json
 
 REAL_POD = benchmarks.get("real_pod")
 ITEMS = REAL_POD.items("demo")

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from podeval.board.build import build
 from podeval.errors import BadInput, ModelMissing
-from podeval.leaderboard.build import build
+from podeval.files import DiskFull, lock_folder
 from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunSummary
-from podeval.store.files import DiskFull, lock_folder
 
 Counted = Callable[[str], int]
 Child = Callable[[], Any]
@@ -251,7 +251,7 @@ def test_what_failed_by_our_fault_is_tried_again_and_written_once(
         raise RuntimeError("no luck")
 
     with monkeypatch.context() as patch:
-        patch.setattr("podeval.analysis.Recording.require_sound", broken)
+        patch.setattr("podeval.recording.Recording.require_sound", broken)
         for _ in range(2):
             loudness, trouble = run().metrics
             assert loudness.unscored_ours == 3

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import soundfile as sf
 
-from podeval.analysis.defects import TimedDefect
 from podeval.metrics.score import Score, Timeline, Unscored
+from podeval.recording.defects import TimedDefect
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
 CREATED = "2026-11-20T12:00:00+00:00"

@@ -140,7 +140,7 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     from pages import api
     from services import Services
 
-    from podeval.analysis.playback import Playback, Stretch
+    from podeval.recording.playback import Playback, Stretch
 
     ann, arena = as_person("hf:ann"), as_person.arena  # type: ignore[attr-defined]
     for _ in range(3):
@@ -168,7 +168,7 @@ def test_no_excerpt_is_answered_before_both_copies_are_there(
     as_person: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How long an answer takes would tell whose recording somebody has heard before."""
-    from podeval.analysis.playback import Playback, Stretch
+    from podeval.recording.playback import Playback, Stretch
 
     copied: list[Path] = []
     copy = Playback.copy
@@ -386,7 +386,7 @@ def test_ratings_follow_the_votes_and_no_spreadsheet_runs_their_names(as_person:
 def test_ratings_link_to_systems_and_their_samples(as_person: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas as pd
 
-    from podeval.leaderboard.runs_folder import RunsFolder
+    from podeval.board.runs_folder import RunsFolder
 
     ann = as_person("hf:ann")
     for _ in range(6):

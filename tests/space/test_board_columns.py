@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
-from tests.leaderboard.large_board import write_large_board
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
+from tests.board.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 

@@ -17,7 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podeval.runs.board_tables import BOARD, ITEMS
-from tests.leaderboard.large_board import write_large_board
+from tests.board.large_board import write_large_board
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
@@ -217,7 +217,7 @@ class Work:
     """Counts what should be done once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from podeval.leaderboard import query, table
+        from podeval.board import query, table
 
         self.done: Counter[str] = Counter()
         self._count(monkeypatch, query.Numbers, "__init__", "tables read")

@@ -14,7 +14,7 @@ import pytest
 from pages.compare import MOST_EACH
 from starlette.testclient import TestClient
 
-from podeval.analysis import playback
+from podeval.recording import playback
 from tests.fakes.loopback_server import serve_app
 from tests.space.compare_fixture import HOSTILE, filled, own_pages
 
@@ -152,7 +152,7 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
 def test_same_loudness_is_that_of_both_copies(client: TestClient, tmp_path: Path) -> None:
     import soundfile as sf
 
-    from podeval.analysis.playback import measure_level
+    from podeval.recording.playback import measure_level
 
     levels = []
     for side in told(client.get(compared(item="arts-2", level=1), headers=PAGE).text)["sides"]:

@@ -12,8 +12,8 @@ from podeval.store.database import Database
 from podeval.store.tables import Battle
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
+from tests.board.large_board import write_large_board
 from tests.fakes.loopback_server import serve_app
-from tests.leaderboard.large_board import write_large_board
 from tests.space import listening_fixture
 from tests.space.arena_fixture import fill
 from tests.space.compare_fixture import filled, own_pages

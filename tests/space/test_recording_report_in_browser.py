@@ -7,9 +7,9 @@ import pytest
 import soundfile
 
 import podeval
+from podeval.measuring import report as report_room
+from podeval.measuring.transcripts import TranscribedTurn
 from podeval.models.interfaces import Word
-from podeval.scoring import report as report_room
-from podeval.scoring.transcripts import TranscribedTurn
 
 WORDS = ["and", "so", "the", "two", "of", "them", "went", "on", "to", "talk", "of", "rivers", "and", "of", "salt"]
 

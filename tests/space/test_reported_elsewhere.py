@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from podeval.leaderboard.reported_elsewhere import FIGURES, list_tables_beside, read_sources
+from podeval.board.reported_elsewhere import FIGURES, list_tables_beside, read_sources
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
-from podeval.store.files import DiskFull, append_line, lock_folder, read_lines, write_json, write_whole
+from podeval.files import DiskFull, append_line, lock_folder, read_lines, write_json, write_whole
 
 
 def test_lines_come_back_in_order_and_no_file_is_no_lines(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from podeval.analysis import recording as analysis_recording
-from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.models import registry
+from podeval.recording import recording as analysis_recording
+from podeval.recording.cache import Cache
 from studies import bias, bias_music
 from studies.bias_chinese import PINYIN, spell
 from studies.bias_effects import partial_effects

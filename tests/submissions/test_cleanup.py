@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from podeval.files import lock_folder
 from podeval.runs.run_folder import RunFolder
-from podeval.store.files import lock_folder
 from podeval.submissions.cleanup import clear
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import withdraw

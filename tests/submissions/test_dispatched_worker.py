@@ -22,7 +22,7 @@ import sys
 from tests.fakes import tiny_worker as tiny
 tiny.settle_in()
 from podeval.cli import main
-from podeval.leaderboard import build
+from podeval.board import build
 build.build = lambda board: None
 sys.argv = ["podeval", "worker", "--watch", "--dispatch", "--trust-models", "--pause", "0.5",
     "--database", {database!r}, "--runs", {place!r} + "/board", "--work", {place!r} + "/work"]

@@ -152,7 +152,7 @@ def test_a_full_size_random_model_goes_from_queue_to_board_on_a_real_gpu(
     """VITS in the size published with 109 voices, its weights drawn at random; which GPU it ran on is in its output."""
     if why := explain_no_gpu():
         pytest.skip(why)
-    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.board.build.build", lambda board: None)
     from studies.speed import full_size_models as models
 
     mms = next(one for one in models.MODELS if one.published == "facebook/mms-tts-eng")

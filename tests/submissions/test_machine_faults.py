@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from podeval.cli import app
 from podeval.cli.worker import stop_by_signals
 from podeval.errors import BadInput, ModelMissing
+from podeval.files import DiskFull, explain_write_errors
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.files import DiskFull, explain_write_errors
 from podeval.submissions import machine_faults, public_view, sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
@@ -289,7 +289,7 @@ def test_outputs_of_the_operators_own_wait_for_no_box(
 ) -> None:
     """On a machine without bubblewrap: a model that came first waits, the outputs behind it are published."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.board.build.build", lambda board: None)
     outputs_of(tiny, tmp_path / "mine")
     with Database("runs/podeval.db") as database:
         model = tiny.enqueue(Queue(database), "singer").id

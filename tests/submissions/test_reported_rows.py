@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from podeval.leaderboard.build import build
-from podeval.leaderboard.columns import get_column
-from podeval.leaderboard.table import build as table_of
-from podeval.leaderboard.view import BoardView, resolve_view
+from podeval.board.build import build
+from podeval.board.columns import get_column
+from podeval.board.table import build as table_of
+from podeval.board.view import BoardView, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all

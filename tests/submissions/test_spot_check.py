@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from podeval.board.build import build
 from podeval.errors import BadInput
-from podeval.leaderboard.build import build
 from podeval.runs.board_tables import BOARD
 from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import read_spot_check

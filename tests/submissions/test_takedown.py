@@ -14,20 +14,20 @@ import pytest
 import soundfile
 from sqlalchemy import select
 
-from podeval.analysis.cache import Cache, open_default_cache
-from podeval.analysis.playback import Playback, Stretch
-from podeval.analysis.recording import Recording
-from podeval.analysis.speech_track import resample_through
 from podeval.audio.decode import hash_file
+from podeval.board.build import build
 from podeval.cli import main
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
 from podeval.judges.exchange_records import JudgeExchange, Records
-from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.listening.designs import read_design
 from podeval.listening.session_results import read_overview
 from podeval.models.chat import ChatAnswer
+from podeval.recording.cache import Cache, open_default_cache
+from podeval.recording.playback import Playback, Stretch
+from podeval.recording.recording import Recording
+from podeval.recording.speech_track import resample_through
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningTest

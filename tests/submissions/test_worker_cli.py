@@ -55,7 +55,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
     monkeypatch.setenv("PODEVAL_JOBS_BUDGET", "20")
     monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "lab")
-    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.board.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     out = said("worker", "--once", *trusted(), *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
@@ -80,7 +80,7 @@ def test_every_setting_of_jobs_is_read_from_the_environment(
     for name, value in settings.items():
         monkeypatch.setenv(f"PODEVAL_JOBS_{name}", value)
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
-    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.board.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
     said("worker", "--once", *trusted(), *places)

@@ -170,7 +170,7 @@ def test_a_file_of_a_run_that_holds_garbage_is_told_by_name(
 
 @pytest.mark.parametrize("table", ["board.parquet", "items.parquet"])
 def test_a_table_of_the_board_that_holds_garbage_is_a_sentence(tmp_path: Path, table: str) -> None:
-    from podeval.leaderboard.runs_folder import RunsFolder
+    from podeval.board.runs_folder import RunsFolder
 
     (tmp_path / table).write_bytes(b"PAR1" + b"\x00" * 100)
     read = {"board.parquet": RunsFolder.board, "items.parquet": RunsFolder.items}[table]
@@ -179,7 +179,7 @@ def test_a_table_of_the_board_that_holds_garbage_is_a_sentence(tmp_path: Path, t
 
 
 def test_a_cached_fact_that_was_cut_or_changed_is_made_anew(tmp_path: Path) -> None:
-    from podeval.analysis.cache import Cache
+    from podeval.recording.cache import Cache
 
     cache = Cache(tmp_path / "cache")
     key = Cache.key("c", "fact", version=1)

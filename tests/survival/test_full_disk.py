@@ -1,7 +1,7 @@
 """The disk is full in the middle of writing: a file system of 2 MB where this machine lets one be mounted, else a limit
 on the size of files (RLIMIT_FSIZE), which fails a write as a full disk does.
 
-Runs on a full disk: tests/runs/test_processes.py and test_resume.py; a full cache: tests/analysis/test_cache.py; a
+Runs on a full disk: tests/runs/test_processes.py and test_resume.py; a full cache: tests/recording/test_cache.py; a
 backup: test_backup.py.
 """
 
@@ -19,8 +19,8 @@ from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import StoreUnusable
+from podeval.files import DiskFull
 from podeval.store.database import Database, find_damage
-from podeval.store.files import DiskFull
 from podeval.store.tables import Vote
 
 Make = Callable[..., Any]

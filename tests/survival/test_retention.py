@@ -12,10 +12,10 @@ import pytest
 
 from podeval.cli import app
 from podeval.errors import BadInput
+from podeval.files import lock_folder
 from podeval.operations import retention
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
-from podeval.store.files import lock_folder
 from podeval.store.tables import ArenaItem, ArenaSystem, ListeningTest
 from podeval.store.tables import ArenaOutput as Played
 

@@ -26,7 +26,7 @@ def test_each_item_costs_the_same_however_many_there_are(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "fsync", counted_sync)
     monkeypatch.setattr(Path, "open", counted_open)
     # The board would read all reported figures three times, which cost the same however many items a run has.
-    monkeypatch.setattr("podeval.leaderboard.build.locate_hub_source", lambda name: tmp_path / name)
+    monkeypatch.setattr("podeval.board.build.locate_hub_source", lambda name: tmp_path / name)
     costs = []
     for count in (5, 10, 15):
         synced[0] = opened[0] = 0

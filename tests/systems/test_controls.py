@@ -4,7 +4,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from podeval.analysis import Recording
 from podeval.benchmarks.item import read_scripts
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.cli.demo import RHYTHM_SYSTEMS, RHYTHM_TOPIC
@@ -13,6 +12,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.metrics.turn_taking import FEWEST_EVENTS
 from podeval.models import registry as models
+from podeval.recording import Recording
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices, Silence, UnevenPace

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.audio import faults
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.planted_faults import CLIPPED, HOLE, ContentFaults, SignalFaults

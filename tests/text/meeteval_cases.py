@@ -35,8 +35,8 @@ def make_meetings(samples: Path) -> list[tuple[Talk, Talk, float]]:
     The reference are the words of Whisper base, by the speaker whose turn of the annotation they lie in or nearest to;
     the hypothesis those of Whisper tiny.en, by the voice that the diariser hears.
     """
-    from podeval.analysis import Recording
     from podeval.audio.windows import Span
+    from podeval.recording import Recording
     from podeval.text.alignment import split_words
 
     rows = [line.split() for line in (samples / "ami.rttm").read_text(encoding="utf-8").splitlines()]

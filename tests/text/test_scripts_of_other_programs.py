@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from podeval.errors import BadInput
-from podeval.metrics.inputs import convert_to_text, read_input
+from podeval.measuring.inputs import convert_to_text, read_input
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script
 

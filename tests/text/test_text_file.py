@@ -8,7 +8,7 @@ import pytest
 
 from podeval.benchmarks.item import Item
 from podeval.errors import BadInput
-from podeval.metrics.inputs import MetricInputs
+from podeval.measuring.inputs import MetricInputs
 from podeval.systems.adapters.outputs import Supplied
 from podeval.systems.ask import Ask
 from podeval.systems.speech import WrittenScript

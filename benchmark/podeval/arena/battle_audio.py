@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from podeval.analysis.playback import Changed, Playback, Stretch, match_gains
 from podeval.arena import refusal
 from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.service import Arena
 from podeval.errors import PodevalError
+from podeval.recording.playback import Changed, Playback, Stretch, match_gains
 from podeval.sentences import write_sentence
 
 Found = TypeVar("Found")

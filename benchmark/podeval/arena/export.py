@@ -20,8 +20,8 @@ from podeval.arena.vote_records import (
     read_standing_records,
     read_vote_records,
 )
+from podeval.files import write_whole
 from podeval.store.database import Database
-from podeval.store.files import write_whole
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
 _TEST = {"test": "name", "kind": "kind", "design": "digest"}

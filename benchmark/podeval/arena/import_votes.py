@@ -19,9 +19,8 @@ from podeval.arena.vote_records import (
     make_vote,
     read_record,
 )
-from podeval.errors import BadInput
+from podeval.errors import BadInput, MissingInput
 from podeval.metrics.human_records import list_records
-from podeval.metrics.inputs import MissingInput
 from podeval.store import pseudonyms
 from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote

@@ -30,8 +30,8 @@ from podeval.arena.vote_records import (
     to_line,
 )
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, sync_folder
 from podeval.store.database import Database
-from podeval.store.files import explain_write_errors, sync_folder
 from podeval.store.tables import Erasure, Flag, Pseudonym, Vote
 
 Kind = TypeVar("Kind", VoteRecord, StandingRecord, ErasureRecord)

@@ -98,7 +98,7 @@ def _board(database: str, runs: Path) -> Iterator["BoardModeration"]:
 
 @contextmanager
 def _submissions(database: str, runs: Path) -> Iterator["SubmissionModeration"]:
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.submissions.moderation import SubmissionModeration
     from podeval.submissions.queue import Queue
 

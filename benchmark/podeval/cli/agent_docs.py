@@ -11,7 +11,7 @@ import typer.main
 
 from podeval.cli.architecture import floors
 
-SITE = "https://huggingface.co/spaces/podeval/leaderboard/blob/main/docs/"
+SITE = "https://huggingface.co/spaces/podeval/board/blob/main/docs/"
 _PAGE = re.compile(r"\[([^\[\]\n]{1,200})\]\(([\w/-]{1,200}\.md)\)(?:: ([^\n]+))?")
 
 _USE = """---

@@ -36,7 +36,7 @@ def picture(checkout: Path) -> str:
     """Draw the floors as SVG, with a line from a room to each room on the next floor below that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
-    title = "The eight floors of the engine and the rooms on each"
+    title = "The nine floors of the engine and the rooms on each"
     return draw_layers(layers, sorted(_arrows(checkout, rooms)), title)
 
 

@@ -73,7 +73,7 @@ def restore(
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.operations.restore import restore as put_back
     from podeval.submissions.takedown import RestoredTakedowns
 

@@ -54,8 +54,8 @@ def print_report(
     """
     if context.invoked_subcommand:
         return
-    from podeval.leaderboard.build import build
-    from podeval.leaderboard.terminal_table import print_board, print_rows
+    from podeval.board.build import build
+    from podeval.board.terminal_table import print_board, print_rows
     from podeval.models.card import PROFILES
     from podeval.runs.run_folder import run_folders
 
@@ -82,8 +82,8 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     """
     import runpy
 
+    from podeval.board.build import build
     from podeval.hub_sources import locate_hub_source
-    from podeval.leaderboard.build import build
 
     require_board(host, port)
     _say_empty(runs)

@@ -26,8 +26,8 @@ def fetch_runs(runs: Path) -> Path:
     """
     if not str(runs).startswith("hf:"):
         return runs
-    from podeval.analysis.cache import open_default_cache
     from podeval.hub.buckets import BucketFolder
+    from podeval.recording.cache import open_default_cache
 
     match = _ADDRESS.match(str(runs))
     if not match or not match[2] or ".." in PurePosixPath(match[2]).parts:

@@ -196,7 +196,7 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
 
 def _write_junit(comparison: "RunComparison", path: Path) -> None:
     """Write a test case for each watched column, and one for the comparison itself where nothing is watched."""
-    from podeval.store.files import write_whole
+    from podeval.files import write_whole
 
     watched = [column for column in comparison.columns if column.verdict]
     name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"

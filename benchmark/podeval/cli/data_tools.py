@@ -15,7 +15,7 @@ from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, Podeva
 from podeval.text import dialogue_segments
 
 if TYPE_CHECKING:
-    from podeval.analysis import Recording
+    from podeval.recording import Recording
     from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
 
     Draw = Callable[[Sequence[DialogueClip]], Selection]
@@ -175,8 +175,8 @@ def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Pat
 
 def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
     """Open the recording, and write its summary, which needs no transcript."""
-    from podeval.analysis import Recording
     from podeval.audio.excerpts import MINUTE, encode_pcm16_wav, join_minutes, locate_minutes
+    from podeval.recording import Recording
 
     recording = Recording.open(path, **options)
     if outputs.summary:
@@ -228,9 +228,9 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """Transcribe and diarise a recording to segments."""
-    from podeval.analysis.diarised_transcript import transcribe_and_diarise
     from podeval.cli.progress_bar import show_progress
     from podeval.models import registry
+    from podeval.recording.diarised_transcript import transcribe_and_diarise
 
     say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
     with show_progress(Path(recording.name).name):
@@ -331,6 +331,6 @@ def _print(output: dict[str, Any]) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from podeval.store.files import write_whole
+    from podeval.files import write_whole
 
     write_whole(path, content)

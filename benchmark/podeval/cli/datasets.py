@@ -212,7 +212,7 @@ def fetch(
 
 
 def _find_downloads() -> Path:
-    from podeval.analysis.cache import open_default_cache
+    from podeval.recording.cache import open_default_cache
 
     return open_default_cache().folder.parent / "downloads"
 

@@ -48,11 +48,11 @@ def defects(
     Example: podeval defects episode.wav --text script.json --labels defects.txt
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.metrics.compute import collect_notes
+    from podeval.measuring.compute import collect_notes
+    from podeval.measuring.export import check_label_ending, write_labels
+    from podeval.measuring.inputs import MetricInputs, read_voices
     from podeval.metrics.defects import find_defects
-    from podeval.metrics.inputs import MetricInputs, read_voices
     from podeval.models import registry
-    from podeval.scoring.export import check_label_ending, write_labels
 
     if labels:
         check_label_ending(labels)

@@ -106,11 +106,11 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
-    from podeval.analysis.cache import open_default_cache
     from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights
     from podeval.models.card import PROFILES
+    from podeval.recording.cache import open_default_cache
     from podeval.submissions import sandbox
     from podeval.systems.registry import list_systems
 

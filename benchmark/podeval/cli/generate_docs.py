@@ -12,13 +12,13 @@ from podeval.cli.architecture import picture
 from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
 from podeval.judges.prompt import RULES, Prompt
+from podeval.measuring.space_files import list_sources
+from podeval.measuring.standing import format_span
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import format_range
 from podeval.metrics.prompts import PROTOCOLS
-from podeval.metrics.space_files import list_sources
 from podeval.models.registry import CARDS
-from podeval.scoring.standing import format_span
 from podeval.systems.adapters.documentation_tables import (
     render_adapters_table,
     render_full_size_table,

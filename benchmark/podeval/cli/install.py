@@ -79,7 +79,7 @@ def install_metrics() -> None:
 
     Example: podeval metrics install
     """
-    from podeval.metrics.space_files import install
+    from podeval.measuring.space_files import install
 
     for name, path in install().items():
         print(f"{name}: {path}", file=sys.stderr)

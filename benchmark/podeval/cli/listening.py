@@ -113,8 +113,8 @@ def print_results(
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
+    from podeval.files import write_whole
     from podeval.listening import results, session_results
-    from podeval.store.files import write_whole
 
     with _open(require_database(database, runs)) as opened:
         design = session_results.read_overview(opened, test).design
@@ -212,7 +212,7 @@ def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> Non
 
 def _put(content: bytes, out: Path | None) -> None:
     """Write to a file, or print."""
-    from podeval.store.files import write_whole
+    from podeval.files import write_whole
 
     if out is None:
         print(content.decode(), end="")

@@ -115,9 +115,9 @@ def measure(
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
     from podeval.cli.progress_bar import show_progress
+    from podeval.measuring.compute import describe_protocol, note_inputs, open_inputs, score_items
+    from podeval.measuring.inputs import read_inputs_from_files
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import describe_protocol, note_inputs, open_inputs, score_items
-    from podeval.metrics.inputs import read_inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Cause, Unscored
     from podeval.models import registry

@@ -39,9 +39,9 @@ def export(
 
     Example: podeval report export --form dataset --runs .demo/runs --out results
     """
-    from podeval.leaderboard import every_eval_ever, results_dataset
-    from podeval.leaderboard.report_runs import find_run
-    from podeval.leaderboard.result_forms import FORMS
+    from podeval.board import every_eval_ever, results_dataset
+    from podeval.board.report_runs import find_run
+    from podeval.board.result_forms import FORMS
 
     forms = (EVERY_EVAL_EVER, *FORMS, DATASET)
     if form not in forms:

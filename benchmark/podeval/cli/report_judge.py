@@ -133,7 +133,7 @@ def check(
     Example: podeval judge check judge.yaml --records check/ --benchmark podbench
     """
     from podeval import benchmarks
-    from podeval.metrics.inputs import read_input
+    from podeval.measuring.inputs import read_input
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.validation.judge_check import check_anchors, check_weaknesses, read_anchors
 

@@ -24,8 +24,8 @@ def system(
 
     Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
     """
-    from podeval.leaderboard.report_page import render_reports
-    from podeval.leaderboard.report_runs import report_runs
+    from podeval.board.report_page import render_reports
+    from podeval.board.report_runs import report_runs
     from podeval.reports.page import write_page
 
     text = render_reports(report_runs(folders, profile), language)

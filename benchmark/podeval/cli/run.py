@@ -166,7 +166,7 @@ def run(
 
 def _show(out: Path, profile: str, complete: bool) -> NoReturn:
     """Print the board and end, with 1 where something is unscored."""
-    from podeval.leaderboard.terminal_table import print_board
+    from podeval.board.terminal_table import print_board
 
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
@@ -252,7 +252,7 @@ def _repeat(
                 if seeds > 1:
                     write_reliability(request, summary.plan.system)
                 if board:
-                    from podeval.leaderboard.build import build
+                    from podeval.board.build import build
 
                     build(request.runs)
         complete = _tell_unscored(name, summary) and complete

@@ -10,8 +10,8 @@ import typer
 from podeval.cli.completion import complete_metrics, complete_profile
 
 if TYPE_CHECKING:
-    from podeval.scoring import Scores
-    from podeval.scoring.request import ScoreRequest
+    from podeval.measuring import Scores
+    from podeval.measuring.request import ScoreRequest
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
 
@@ -67,9 +67,9 @@ def score(
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
+    from podeval.measuring import export
+    from podeval.measuring.request import read_request
     from podeval.reports.page import read_report_texts
-    from podeval.scoring import export
-    from podeval.scoring.request import read_request
 
     names = _expand(files)
     texts = text or []
@@ -101,7 +101,7 @@ def score(
 
 def _expand(files: list[str]) -> list[str]:
     """The files that are named, and the recordings in the folders that are."""
-    from podeval.scoring.sources import list_recordings
+    from podeval.measuring.sources import list_recordings
 
     names = [str(path) for file in files for path in (list_recordings(file) or [file])]
     return list(dict.fromkeys(names))
@@ -113,7 +113,7 @@ def _score_files(
     """Score file by file, with the progress; the scores, and by name why a file could not be read."""
     from podeval.cli.progress_bar import show_progress
     from podeval.errors import BadInput
-    from podeval.scoring import api
+    from podeval.measuring import api
 
     scored: list[Scores] = []
     errors: dict[str, str] = {}
@@ -143,8 +143,8 @@ def _write(
     language: str,
 ) -> None:
     """Show the table, and write the files that were asked for."""
-    from podeval.scoring import ScoreTable, score_tables
-    from podeval.scoring.export import list_labels, write_labels, write_scores
+    from podeval.measuring import ScoreTable, score_tables
+    from podeval.measuring.export import list_labels, write_labels, write_scores
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]

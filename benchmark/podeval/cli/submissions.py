@@ -135,7 +135,7 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
 
     Example: podeval submissions withdraw s0123456789ab
     """
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.submissions import service
 
     with open_queue(require_database(database, runs)) as queue:
@@ -192,7 +192,7 @@ def spot_check(
 
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.submissions import sandbox
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import GenerationSettings
@@ -242,8 +242,8 @@ def mirror(
 
     Example: podeval submissions mirror --requests podeval/requests --results podeval/results --read-back
     """
+    from podeval.board.build import build
     from podeval.hub.commits import AppendOnly
-    from podeval.leaderboard.build import build
     from podeval.submissions.hub_record import HubRecord
 
     with open_queue(resolve_database(database, runs)) as queue:

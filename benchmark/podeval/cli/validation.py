@@ -124,7 +124,7 @@ def _read_database(location: str, measures: "dict[str, list[Mark]]") -> "list[An
 
 def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[Validity]":
     """Compare the metrics of a folder of runs with people; says so where there are no runs."""
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.runs.board_tables import ITEMS, read_table
     from podeval.runs.run_folder import run_folders
     from podeval.validation.agreement import FEWEST, compute_validity

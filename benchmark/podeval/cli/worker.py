@@ -82,7 +82,7 @@ def worker(
     """
     from huggingface_hub import HfApi
 
-    from podeval.leaderboard.build import build
+    from podeval.board.build import build
     from podeval.operations.retention import schedule_housekeeping
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, parse_minutes

@@ -22,11 +22,11 @@ from podeval.construction.lfs_cases import Case, CaseTurn, make_case, parse_turn
 from podeval.construction.review import ReviewRow
 from podeval.construction.workshop import LeftOut, Sifted, StagedRow
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
-from podeval.store.files import append_line, read_lines
+from podeval.files import append_line, read_lines
 from podeval.text.dialogue_segments import Segment
 
 if TYPE_CHECKING:
-    from podeval.analysis import Recording
+    from podeval.recording import Recording
 
 COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
 
@@ -167,8 +167,8 @@ def make_proofread_case(entry: ReviewRow, edited: dict[str, str]) -> Case:
 
 def _transcribe(path: Path, content: str, settings: CollectionSettings, stored: dict[str, Any]) -> Collected:
     """Transcribe one recording to passages; if it cannot be used, the result says why."""
-    from podeval.analysis import Recording
-    from podeval.analysis.diarised_transcript import transcribe_and_diarise
+    from podeval.recording import Recording
+    from podeval.recording.diarised_transcript import transcribe_and_diarise
 
     facts: dict[str, Any] = {"id": path.stem, "file": path.name, "sha256": content, "settings": stored}
     facts |= {"scenario": settings.scenario, "seconds": 0.0}

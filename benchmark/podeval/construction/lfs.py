@@ -20,8 +20,8 @@ from podeval.construction.orders import write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Step, Workshop, require_known, write_rows
 from podeval.errors import BadInput
+from podeval.files import write_json
 from podeval.judges.rounds import Asked
-from podeval.store.files import write_json
 
 WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
 PARTS = ("mono", "two", "multi")

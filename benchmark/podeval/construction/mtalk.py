@@ -52,8 +52,8 @@ from podeval.construction.workshop import (
 )
 from podeval.datasets.mtalk_turns import TYPES
 from podeval.errors import BadInput, CannotScore
+from podeval.files import write_json
 from podeval.judges.rounds import Asked
-from podeval.store.files import write_json
 
 SCRIPT, CHECKS, SOUNDS, DUE = "script.jsonl", "checks.jsonl", "sounds.csv", "due.jsonl"
 

@@ -151,8 +151,8 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 def find_faults(path: Path) -> str:
     """Describe measurable faults of a recording, for the table; "" where there are none."""
-    from podeval.analysis import Recording
     from podeval.audio import loudness
+    from podeval.recording import Recording
 
     try:
         recording = Recording.open(path)

@@ -33,8 +33,8 @@ from podeval.construction.workshop import Encode, Step, Workshop, write_rows
 from podeval.datasets import podbench_meta
 from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput, ModelMissing
+from podeval.files import write_json
 from podeval.judges.rounds import Asked
-from podeval.store.files import write_json
 from podeval.text.tokens import detect_language, tokenise
 
 DOCUMENTS, CLUSTERS, FILTERED, TABLE = "documents.jsonl", "clusters.jsonl", "filtered.jsonl", "review.csv"

@@ -25,9 +25,9 @@ from podeval.construction.workshop import (
 )
 from podeval.datasets.feeds import Read, search_episodes
 from podeval.errors import BadInput
+from podeval.files import append_line, read_lines, write_json, write_whole
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
-from podeval.store.files import append_line, read_lines, write_json, write_whole
 
 TOPICS, TOPIC_TABLE = "topics.jsonl", "topics.csv"
 CANDIDATES, EPISODE_TABLE = "candidates.jsonl", "candidates.csv"

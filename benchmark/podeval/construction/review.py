@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from podeval.construction.workshop import LeftOut, S, Sifted, WaitingRow
 from podeval.errors import BadInput
-from podeval.store.files import write_whole
+from podeval.files import write_whole
 
 ID, KEEP, REMARK, SEEN, EDIT = "id", "keep", "remark", "row", " (edit)"
 YES = frozenset(("yes", "y", "1", "true", "keep", "x"))

@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.datasets import catalogue
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, lock_folder, read_lines, write_whole
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.rounds import Asked
-from podeval.store.files import explain_write_errors, lock_folder, read_lines, write_whole
 from podeval.text.text_file import read_text
 
 LEFT_OUT = "left_out.jsonl"

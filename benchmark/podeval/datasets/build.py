@@ -16,8 +16,8 @@ from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, write_json
 from podeval.hub.commits import HUB_PARQUET
-from podeval.store.files import explain_write_errors, write_json
 from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20

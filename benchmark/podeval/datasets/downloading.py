@@ -11,7 +11,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 from podeval.errors import BadInput
-from podeval.store.files import explain_write_errors
+from podeval.files import explain_write_errors
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",

@@ -23,7 +23,7 @@ from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
-from podeval.store.files import append_line, explain_write_errors, lock_folder, read_lines
+from podeval.files import append_line, explain_write_errors, lock_folder, read_lines
 
 RECORD = "episodes.jsonl"
 

@@ -15,7 +15,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
 from podeval.datasets.dataset_record import LOCK, SAMPLE
 from podeval.errors import BadInput
-from podeval.store.files import write_whole
+from podeval.files import write_whole
 
 Row = dict[str, Any]
 

@@ -96,7 +96,7 @@ def require_readable_audio(column: str) -> RowRule:
     """Make the rule that the audio in the column can be decoded."""
 
     def broken_by(row: Row) -> str | None:
-        from podeval.analysis import Recording
+        from podeval.recording import Recording
 
         audio = row.get(column)
         if audio is None:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.files import append_synced, explain_write_errors
 from podeval.models.chat import ChatAnswer
-from podeval.store.files import append_synced, explain_write_errors
 
 FILE = "records.jsonl"
 VERSION = 1

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from podeval.analysis.playback import RATE, Playback, Stretch
 from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, PodevalError
+from podeval.files import write_whole
 from podeval.listening.headphones import synthesise
 from podeval.listening.service import Listening
-from podeval.store.files import write_whole
+from podeval.recording.playback import RATE, Playback, Stretch
 
 LEVEL = -23.0
 """Loudness of the noise to set the volume by, LUFS (EBU R 128)."""

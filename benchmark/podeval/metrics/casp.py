@@ -16,8 +16,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.speech_track import find_lasting_music
 from podeval.audio.loudness import measure
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
@@ -28,6 +26,8 @@ from podeval.metrics.reach import PODEVAL_HARMONY, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
 from podeval.models.interfaces import Harmony, Samples
+from podeval.recording import Recording
+from podeval.recording.speech_track import find_lasting_music
 
 RATE = 16_000
 CLIP_SECONDS = 10.0

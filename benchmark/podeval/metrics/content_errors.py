@@ -27,13 +27,13 @@ Differs from WER in discounting the recogniser's errors, and in saying what happ
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.defects import Severity, TimedDefect
-from podeval.analysis.second_look import confirm_differences, find_span
-from podeval.analysis.spoken_script import align_recording
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score, compute_share_by_minute
+from podeval.recording import Recording, speech_track
+from podeval.recording.defects import Severity, TimedDefect
+from podeval.recording.second_look import confirm_differences, find_span
+from podeval.recording.spoken_script import align_recording
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import ScriptAlignment, join_words

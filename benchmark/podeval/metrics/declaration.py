@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, transcribe_spoken_words
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.recording.recording import MODEL_RATE
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation

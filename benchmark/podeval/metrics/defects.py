@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podeval.analysis import Recording
-from podeval.analysis.defects import TimedDefect, find_long_pauses, find_pace_changes
-from podeval.analysis.spoken_script import hear_script
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.integrity import SHORTEST, list_faults
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.recording import Recording
+from podeval.recording.defects import TimedDefect, find_long_pauses, find_pace_changes
+from podeval.recording.spoken_script import hear_script
 
 LISTENING = ("integrity", "content_errors", "speaker_attribution")
 """The metrics that note defects."""

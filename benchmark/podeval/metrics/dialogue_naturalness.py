@@ -18,13 +18,13 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.overlapping_turns import NEEDS, find_overlapping_turns
-from podeval.analysis.speech_windows import require_speech
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.pace import PAUSE, describe_speakers, join_speech
 from podeval.metrics.score import Score
+from podeval.recording import Recording, speech_track
+from podeval.recording.overlapping_turns import NEEDS, find_overlapping_turns
+from podeval.recording.speech_windows import require_speech
 from podeval.stats.turn_taking import FloorEvents, follow_the_floor
 
 SHORTEST = 8.0

@@ -28,13 +28,13 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.predicted_windows import PredictedWindows, choose_tracks, predict_windows, score_clips
-from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import score_windows
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
+from podeval.recording import Recording, speech_track
+from podeval.recording.predicted_windows import PredictedWindows, choose_tracks, predict_windows, score_clips
+from podeval.recording.speech_windows import require_speech
 
 SHORTEST = 0.5
 """Fewest seconds of speech."""

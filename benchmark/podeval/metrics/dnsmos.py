@@ -26,14 +26,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.predicted_windows import choose_tracks, choose_windows, cut_to_speech
-from podeval.analysis.recording import MODEL_RATE
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import note_cancelled
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
+from podeval.recording import Recording, speech_track
+from podeval.recording.predicted_windows import choose_tracks, choose_windows, cut_to_speech
+from podeval.recording.recording import MODEL_RATE
 
 WINDOW_SECONDS = 9.01
 SHORTEST = 0.5

@@ -14,8 +14,6 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.analysis import Recording
-from podeval.analysis.speech_track import NEEDS
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import HalfStep, JudgeAnswer, Prompt
@@ -24,6 +22,8 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score, Timeline
+from podeval.recording import Recording
+from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How expressive a short stretch of speech is, heard by a judge (LFS-Bench, figure 14).

@@ -22,8 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from podeval.errors import BadInput
-from podeval.metrics.inputs import MissingInput
+from podeval.errors import BadInput, MissingInput
 from podeval.stats.battles import Battles, clean_name
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer

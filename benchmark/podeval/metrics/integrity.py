@@ -34,12 +34,6 @@ from typing import Any, Literal
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from podeval.analysis import Recording
-from podeval.analysis.defects import TimedDefect
-from podeval.analysis.predicted_windows import predict_windows, score_clips, start_windows
-from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.speech_track import NEEDS, find_lasting_music
-from podeval.analysis.spoken_script import align_recording
 from podeval.audio import faults
 from podeval.audio.loops import find_loops
 from podeval.audio.resample import mix_to_mono
@@ -48,6 +42,12 @@ from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score
+from podeval.recording import Recording
+from podeval.recording.defects import TimedDefect
+from podeval.recording.predicted_windows import predict_windows, score_clips, start_windows
+from podeval.recording.recording import MODEL_RATE
+from podeval.recording.speech_track import NEEDS, find_lasting_music
+from podeval.recording.spoken_script import align_recording
 from podeval.text.script import Script
 
 SHORTEST = 0.5

@@ -231,8 +231,8 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
     A recording that no model here can transcribe, or that holds no speech, has none.
     """
-    from podeval.analysis import Recording
     from podeval.metrics.spoken_dialogue import SpokenDialogue
+    from podeval.recording import Recording
 
     recordings: dict[str, Any] = {}
     if (recording := inputs.get("recording")) is not None:
@@ -253,6 +253,6 @@ def transcribe_spoken_words(inputs: Mapping[str, Any]) -> dict[str, str]:
 
 def locate_default_records() -> Path:
     """Return the default folder of judges' records: in `PODEVAL_CACHE`, else in the user's cache folder."""
-    from podeval.store.files import find_user_folder
+    from podeval.files import find_user_folder
 
     return find_user_folder() / "judgements"

@@ -16,11 +16,11 @@ constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
 
 from typing import Literal
 
-from podeval.analysis import Recording
 from podeval.audio import loudness as meter
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.recording import Recording
 
 SHORTEST_PROGRAMME = 60.0
 """Seconds from which a loudness range is that of a programme."""

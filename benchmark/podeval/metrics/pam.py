@@ -24,14 +24,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.predicted_windows import cut_to_sound
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PAM_READERS, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
+from podeval.recording import Recording
+from podeval.recording.predicted_windows import cut_to_sound
 
 RATE = 44_100
 CHUNK_SECONDS = 7

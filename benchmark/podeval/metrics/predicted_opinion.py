@@ -5,18 +5,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.predicted_windows import (
+from podeval.metrics.score import UNRANKED, Score, Timeline
+from podeval.models import registry
+from podeval.models.interfaces import Samples
+from podeval.recording import Recording
+from podeval.recording.predicted_windows import (
     PredictedWindows,
     Source,
     choose_tracks,
     predict_windows,
 )
-from podeval.analysis.speech_track import NEEDS
-from podeval.analysis.speech_windows import require_speech
-from podeval.metrics.score import UNRANKED, Score, Timeline
-from podeval.models import registry
-from podeval.models.interfaces import Samples
+from podeval.recording.speech_track import NEEDS
+from podeval.recording.speech_windows import require_speech
 
 MOST = 0.05
 """Largest share of a recording in which channels may cancel each other."""

@@ -16,8 +16,6 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from podeval.analysis import Recording
-from podeval.analysis.speech_track import NEEDS
 from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import HalfStep, JudgeAnswer, Prompt
@@ -26,6 +24,8 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score
+from podeval.recording import Recording
+from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
 How coherent the prosody of long speech is, heard by a judge (LFS-Bench, section 3 and figure 12).

@@ -18,11 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score, Timeline
+from podeval.recording.text_embeddings import EmbeddedText
 from podeval.text.language import read_tokens
 
 WINDOW = 100

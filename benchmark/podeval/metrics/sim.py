@@ -21,12 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.analysis import Recording
-from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import STUDY, VARIANT, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
+from podeval.recording import Recording
+from podeval.recording.reference_voices import ReferenceVoices
 from podeval.text.script import Script
 
 

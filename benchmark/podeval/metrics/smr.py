@@ -22,7 +22,6 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval import progress
-from podeval.analysis import Recording, speech_track
 from podeval.audio import loudness
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
@@ -31,6 +30,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_AUDIO, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
+from podeval.recording import Recording, speech_track
 
 LONGEST_PAUSE = 0.5
 SHORTEST_SEGMENT = 3.0

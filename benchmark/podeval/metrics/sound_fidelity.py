@@ -17,22 +17,22 @@ range given in the paper, −0.5 to 4.5, is that of narrow-band PESQ, which the 
 from functools import partial
 from typing import Literal
 
-from podeval.analysis import Recording
-from podeval.analysis.predicted_windows import (
-    PredictedWindows,
-    choose_tracks,
-    predict_windows,
-    score_clips,
-    start_windows,
-)
-from podeval.analysis.speech_track import NEEDS
-from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import score_windows
 from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.models import registry
+from podeval.recording import Recording
+from podeval.recording.predicted_windows import (
+    PredictedWindows,
+    choose_tracks,
+    predict_windows,
+    score_clips,
+    start_windows,
+)
+from podeval.recording.speech_track import NEEDS
+from podeval.recording.speech_windows import require_speech
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5

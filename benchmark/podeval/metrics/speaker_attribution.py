@@ -26,16 +26,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.defects import TimedDefect
-from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.speaker_voices import SHORTEST_VOICE
-from podeval.analysis.spoken_script import align_recording, require_spoken
-from podeval.analysis.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import DEMO, NEW, Reach
 from podeval.metrics.score import Score, Unscored, compute_share_by_minute
+from podeval.recording import Recording, speech_track
+from podeval.recording.defects import TimedDefect
+from podeval.recording.reference_voices import ReferenceVoices
+from podeval.recording.speaker_voices import SHORTEST_VOICE
+from podeval.recording.spoken_script import align_recording, require_spoken
+from podeval.recording.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.text.script import Script, normalise_speaker
 from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.speaker_errors import count_cp_errors

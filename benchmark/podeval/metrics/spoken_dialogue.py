@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from podeval.analysis import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.materials import AudioClip
 from podeval.models.card import Profile
+from podeval.recording import Recording
 from podeval.text.characters import clean_text
 from podeval.text.tokens import detect_language
 

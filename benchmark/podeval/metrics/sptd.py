@@ -20,13 +20,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.speaker_turns import find_speaker_turns
-from podeval.analysis.speech_windows import select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
+from podeval.recording import Recording, speech_track
+from podeval.recording.speaker_turns import find_speaker_turns
+from podeval.recording.speech_windows import select_spoken_voices
 from podeval.text.script import Script
 
 

@@ -26,15 +26,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.speaker_turns import find_speaker_turns
-from podeval.analysis.speaker_voices import VOICE_WINDOW, SpeakerVoice
-from podeval.analysis.speech_windows import find_sounding, require_speech
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PART, STUDY, Reach
 from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording import Recording, speech_track
+from podeval.recording.speaker_turns import find_speaker_turns
+from podeval.recording.speaker_voices import VOICE_WINDOW, SpeakerVoice
+from podeval.recording.speech_windows import find_sounding, require_speech
 from podeval.text.script import Script
 
 LFS_RATE = 24_000

@@ -25,12 +25,12 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.analysis import Recording, speech_track
-from podeval.analysis.overlapping_turns import NEEDS, find_overlapping_turns
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
 from podeval.metrics.score import Score
+from podeval.recording import Recording, speech_track
+from podeval.recording.overlapping_turns import NEEDS, find_overlapping_turns
 from podeval.stats.turn_taking import (
     KINDS,
     bootstrap_distance,

@@ -23,11 +23,11 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 
 from typing import Literal
 
-from podeval.analysis import Recording
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
 from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score
+from podeval.recording import Recording
 
 WINDOW = 10.0
 

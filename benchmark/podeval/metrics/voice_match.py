@@ -10,14 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-from podeval.analysis.speaker_turns import find_speaker_turns
-from podeval.analysis.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW, SpeakerVoice
-from podeval.analysis.speech_windows import require_speech, select_spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
+from podeval.recording import Recording
+from podeval.recording.reference_voices import ONLY, ReferenceVoices
+from podeval.recording.speaker_turns import find_speaker_turns
+from podeval.recording.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW, SpeakerVoice
+from podeval.recording.speech_windows import require_speech, select_spoken_voices
 from podeval.text.script import Script, normalise_speaker
 
 # A reference that is played back instead of spoken anew: its loudest two seconds are laid over the recording at every

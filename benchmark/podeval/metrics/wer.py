@@ -31,11 +31,11 @@ too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) an
 
 from typing import Any, Literal
 
-from podeval.analysis import Recording, speech_track
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import LFS, RAW, Reach
 from podeval.metrics.score import Score
+from podeval.recording import Recording, speech_track
 from podeval.text.accepted_readings import AcceptedReadings, ReadText
 from podeval.text.language import identify_language, read_as
 from podeval.text.normalise import compute_bracketed_share

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import PodevalError
+from podeval.files import find_user_folder, write_whole
 from podeval.models.threads import run_ahead
-from podeval.store.files import find_user_folder, write_whole
 
 S = TypeVar("S")
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
+from podeval.files import find_end_of_last_line
 from podeval.operations.backup_archive import (
     DATABASE,
     DUMP,
@@ -33,7 +34,6 @@ from podeval.operations.backup_database import copy_sqlite, count_rows, list_sou
 from podeval.operations.postgresql_dump import count_dumped_rows, dump
 from podeval.runs.run_folder import SUPERSEDED, UPLOADS
 from podeval.store.database import Database, parse_address
-from podeval.store.files import find_end_of_last_line
 from podeval.store.secret import read_secret
 from podeval.version import __version__
 

@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from podeval.errors import BadInput
+from podeval.files import DiskFull, explain_write_errors, sync_folder
 from podeval.runs.run_folder import UPLOADS
-from podeval.store.files import DiskFull, explain_write_errors, sync_folder
 
 DATABASE, DUMP, SECRET, RUNS = "database.sqlite", "database.dump", "secret", "runs"
 """Names of three files, the database's by its kind, and a folder in a backup."""

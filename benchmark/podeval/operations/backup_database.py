@@ -18,9 +18,9 @@ from sqlalchemy import Table as Described
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
+from podeval.files import DiskFull
 from podeval.operations.postgresql_dump import list_tables, read_tables
 from podeval.store.database import Database
-from podeval.store.files import DiskFull
 from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, list_audio
 

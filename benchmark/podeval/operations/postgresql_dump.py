@@ -13,9 +13,9 @@ from sqlalchemy import URL, text
 from sqlalchemy import Table as Described
 
 from podeval.errors import BadInput, StoreUnusable
+from podeval.files import DiskFull
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
 from podeval.store.database import Database
-from podeval.store.files import DiskFull
 from podeval.store.tables import TableBase
 
 _COPY = re.compile(rb'COPY (?:.+\.)?("?)(\w+)\1 \((.*)\) FROM stdin;\n')

@@ -16,9 +16,9 @@ from sqlalchemy import or_, select
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
+from podeval.files import append_line, lock_folder, write_json
 from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders
 from podeval.store.database import Database
-from podeval.store.files import append_line, lock_folder, write_json
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest, list_audio
 from podeval.store.tables import ArenaOutput as Played
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from podeval.analysis import Recording
-from podeval.analysis.playback import measure_peaks
 from podeval.plots.lines import draw_waveform
+from podeval.recording import Recording
+from podeval.recording.playback import measure_peaks
 from podeval.reports.parts import Player
 
 PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)

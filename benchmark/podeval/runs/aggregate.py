@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.measuring.compute import describe_provenance
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
-from podeval.metrics.compute import describe_provenance
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol

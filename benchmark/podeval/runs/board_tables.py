@@ -10,7 +10,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from podeval.errors import BadInput
-from podeval.store.files import write_whole
+from podeval.files import write_whole
 
 BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.benchmarks.benchmark import Item
-from podeval.metrics.inputs import MetricInputs
+from podeval.measuring.inputs import MetricInputs
 from podeval.runs.run_folder import Output
 from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 from podeval.text.script import Script

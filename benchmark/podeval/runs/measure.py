@@ -13,10 +13,10 @@ from typing import Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
+from podeval.measuring.compute import score_item, score_judged
+from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
-from podeval.metrics.compute import score_item, score_judged
 from podeval.metrics.declaration import Metric
-from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.metrics.score import Result, Unscored

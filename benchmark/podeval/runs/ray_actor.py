@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
+from podeval.files import lock_folder
 from podeval.runs.executor import Carried, limit_threads, try_twice
-from podeval.store.files import lock_folder
 
 Content = NDArray[np.uint8]
 

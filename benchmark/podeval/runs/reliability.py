@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.files import write_json
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.metrics.score import Result, Score, Unscored
@@ -26,7 +27,6 @@ from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import KeyAggregate, RunFolder
 from podeval.stats.intervals import mean_ci
-from podeval.store.files import write_json
 
 NAME = "reliability"
 """What the figures' metric is called on the board."""

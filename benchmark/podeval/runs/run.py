@@ -12,6 +12,7 @@ from typing import Protocol as Interface
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.datasets.items import Items, load_items
 from podeval.errors import BadInput
+from podeval.files import lock_folder
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
@@ -19,7 +20,6 @@ from podeval.runs.executor import Executor, InProcess
 from podeval.runs.generate import Speaking, Voicing
 from podeval.runs.measure import measure
 from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
-from podeval.store.files import lock_folder
 from podeval.systems.speech import SpeakingSystem
 
 _NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech"}

@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
+from podeval.files import append_lines, read_lines, write_json, write_whole
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Cause, Result, parse_result
-from podeval.store.files import append_lines, read_lines, write_json, write_whole
 from podeval.systems.speech import SpokenTurn
 
 SCHEMA: Literal[1] = 1

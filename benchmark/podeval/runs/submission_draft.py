@@ -10,8 +10,8 @@ import yaml
 
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.store.files import write_whole
 from podeval.systems import submission_reading
 from podeval.systems.submission_reading import FILE_NAME
 

@@ -1,8 +1,7 @@
-"""The database of judgements and submissions, files that are written whole or not at all, and the service's secret."""
+"""The database of judgements and submissions, and the service's secret."""
 
 __all__ = [
     "database",
-    "files",
     "migrate",
     "operator_settings",
     "pseudonyms",

@@ -20,8 +20,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, sync_folder
 from podeval.store import operator_settings
-from podeval.store.files import explain_write_errors, sync_folder
 from podeval.store.tables import Pseudonym
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 from sqlalchemy import select
 
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, lock_folder
 from podeval.runs.run_folder import run_folders
-from podeval.store.files import explain_write_errors, lock_folder
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.content_marks import keep_marks

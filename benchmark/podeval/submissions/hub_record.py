@@ -24,13 +24,13 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import AppendOnly
 from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, run_folders
-from podeval.store.files import write_whole
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubProposal, SubmissionHistory, SubmissionRow
 from podeval.submissions.benchmark_entries import find_runs
@@ -50,7 +50,7 @@ _MOST = 200
 """Most files of one commit."""
 
 FORMS = ("eval_results", "model_index")
-ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
+ADDRESS = "https://huggingface.co/spaces/podeval/board"
 """Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 _APART = timedelta(minutes=10)
 """Time between two attempts at a proposal, for which one worker holds it."""

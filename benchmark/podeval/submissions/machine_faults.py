@@ -14,9 +14,9 @@ from pathlib import Path
 
 from podeval import benchmarks
 from podeval.errors import ModelMissing, PodevalError, StoreUnusable
+from podeval.files import DiskFull
 from podeval.metrics import catalogue
 from podeval.models import registry
-from podeval.store.files import DiskFull
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.sandbox import ExitInfo, NoIsolation, Running, SandboxSpec

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, CodedSentence
+from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.sentences import write_sentence
 from podeval.store import operator_settings
-from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import find_runs, list_possible_runs

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from podeval.errors import BadInput
+from podeval.files import write_json
 from podeval.runs.run_folder import UPLOADS
 from podeval.sentences import write_sentence
-from podeval.store.files import write_json
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.states import MachineFault

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from podeval.audio.decode import hash_file
 from podeval.errors import PodevalError
+from podeval.files import read_lines
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.files import read_lines
 from podeval.store.tables import ArenaOutput, ListeningAnswer, ListeningTest, Vote, list_audio
 from podeval.submissions.content_marks import compute_marks_of_run, compute_sound_mark, list_outputs
 

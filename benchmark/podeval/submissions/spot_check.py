@@ -21,12 +21,12 @@ import numpy as np
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
+from podeval.files import lock_folder, write_json
 from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score
 from podeval.runs.measure import Task, measure_item
 from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
-from podeval.store.files import lock_folder, write_json
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import RunEntry, find_runs
 from podeval.submissions.cleanup import SPOT_CHECK

@@ -21,19 +21,19 @@ from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from podeval.analysis.cache import open_default_cache
-from podeval.analysis.playback import Playback
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
+from podeval.files import lock_folder, read_lines, write_json, write_whole
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import locate_default_records
+from podeval.recording.cache import open_default_cache
+from podeval.recording.playback import Playback
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.database import Database, parse_address
-from podeval.store.files import lock_folder, read_lines, write_json, write_whole
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput

@@ -20,9 +20,9 @@ from sqlalchemy import select
 
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.files import explain_write_errors, sync_folder, write_json
 from podeval.runs.run_folder import UPLOADS
 from podeval.sentences import parse_sentence, write_sentence
-from podeval.store.files import explain_write_errors, sync_folder, write_json
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip, sandbox

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from podeval.errors import BadInput, PodevalError
+from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import RunFolder
 from podeval.sentences import write_sentence
-from podeval.store.files import lock_folder
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.cleanup import clear

@@ -19,20 +19,20 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from podeval import benchmarks
-from podeval.analysis import Recording
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient
 from podeval.judges.rounds import Conversation, hold
+from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
 from podeval.metrics.dialogue_judge import COMPARE, BothOrders, compare
-from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
 from podeval.metrics.pairwise_judge import JudgedBattle, judge_battle, list_prompts
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.recording import Recording
 from podeval.stats.agreement import Estimate
 from podeval.stats.bias import wilson
 from podeval.systems import registry

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.analysis import Recording
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.expressive_richness import split_into_stretches
-from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
+from podeval.recording import Recording
 
 RATE = 16_000
 NOTES = {"flow": "f", "stress_and_melody": "s", "naturalness": "n"}

@@ -65,7 +65,7 @@ def test_the_example_of_the_card_runs_as_it_stands(
     speech_like: np.ndarray[Any, Any],
 ) -> None:  # fmt: skip
     evaluate = pytest.importorskip("evaluate")
-    from podeval.metrics.evaluate_module import module
+    from podeval.measuring.evaluate_module import module
 
     for job in catalogue.get(name).needs:
         if missing := registry.get_card(job, "embedded").missing():

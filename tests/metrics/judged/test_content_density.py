@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from podeval.measuring.compute import compute
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 

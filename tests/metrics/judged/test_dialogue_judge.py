@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.dialogue_judge import KEYS, BothOrders, Comparison
-from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 
 METRIC = catalogue.get("dialogue_judge")
@@ -121,7 +121,7 @@ def test_replay_gives_the_same_scores_and_protocol_without_a_call(judge: Callabl
 
 
 def test_the_module_of_evaluate_takes_a_judge_by_keyword(judge: Callable[..., Any]) -> None:
-    from podeval.metrics.evaluate_module import module
+    from podeval.measuring.evaluate_module import module
 
     made = judge(lambda question: ratings(1 if GOOD[0]["text"] in question.inputs["second"] else -2))
     found = module("dialogue_judge")().compute(

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
-from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 
 METRIC = catalogue.get("instruction_following")
@@ -278,7 +278,7 @@ def test_a_request_that_is_none_is_refused_with_a_sentence(request_data: Any, re
 
 
 def test_the_module_of_evaluate_takes_requests_as_references(judge: Callable[..., Any]) -> None:
-    from podeval.metrics.evaluate_module import module
+    from podeval.measuring.evaluate_module import module
 
     made = judge(derived_and(audit(1, 1, 0)))
     found = module("instruction_following")().compute(

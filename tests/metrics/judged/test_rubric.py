@@ -10,8 +10,8 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput
+from podeval.measuring.compute import compute
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.rubric import build_hearing_prompt
 from podeval.metrics.spoken_dialogue import SpokenDialogue, parse_criteria
@@ -242,7 +242,7 @@ def test_a_dialogue_that_is_none_is_refused_with_a_sentence(data: Any, reason: s
 
 
 def test_the_module_of_evaluate_takes_dialogues_as_json(judge: Callable[..., Any]) -> None:
-    from podeval.metrics.evaluate_module import module
+    from podeval.measuring.evaluate_module import module
 
     made = judge(verdicts(MET))
     found = module("rubric")().compute(

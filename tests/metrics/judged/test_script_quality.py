@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.compute import compute
-from podeval.metrics.inputs import read_input
 from podeval.metrics.instruction_following import CUT, cut_script
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.script_quality import POINTS, QUALITY, Quality, compute_points

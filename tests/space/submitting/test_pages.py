@@ -12,8 +12,8 @@ from tests.submissions.conftest import document
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
 
-from podeval.leaderboard.build import build
-from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.board.build import build
+from podeval.board.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.database import Database
 from podeval.submissions import sandbox

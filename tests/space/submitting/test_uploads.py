@@ -11,8 +11,8 @@ pytest.importorskip("gradio", reason="gradio is not installed; pip install 'pode
 
 from fastapi.testclient import TestClient
 
-from podeval.leaderboard.build import build
-from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.board.build import build
+from podeval.board.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions import sandbox

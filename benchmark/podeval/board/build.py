@@ -1,0 +1,219 @@
+"""Build the tables that the board reads, from the runs in a folder and the figures that papers report.
+
+Ranks, and the reasons why a row has none, are from `standings`.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.board import system_info
+from podeval.board.standings import Run, find_standings
+from podeval.errors import BadInput
+from podeval.files import lock_folder
+from podeval.hub_sources import locate_hub_source
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Metric
+from podeval.runs.board_tables import (
+    BOARD,
+    EVIDENT,
+    ITEMS,
+    SYSTEMS,
+    BoardRow,
+    ItemRow,
+    write_table,
+)
+from podeval.runs.reliability import DIMENSION, read_reliability
+from podeval.runs.reliability import NAME as RELIABILITY
+from podeval.runs.run_folder import run_folders
+from podeval.runs.spot_check_report import read_spot_check
+from podeval.systems.submission import Reported, ReportedFigure, Submission
+from podeval.systems.submission_reading import load_all
+
+
+def build(runs: Path) -> None:
+    """Write `board.parquet`, `items.parquet` and `systems.parquet` into the folder of runs."""
+    with lock_folder(runs, wait=True):
+        write_tables(runs, runs)
+
+
+def write_tables(runs: Path, into: Path) -> None:
+    """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
+    runs_read = list(_runs(runs))
+    shipped = list(load_all(locate_hub_source("submissions")).values())
+    write_table([*_measured_rows(runs_read), *_reliability_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
+    write_table(system_info.build_system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
+
+
+def _runs(runs: Path) -> Iterable[Run]:
+    for folder in run_folders(runs):
+        for summary in folder.summaries():
+            try:
+                benchmark = benchmarks.get(summary.plan.benchmark)
+                items = folder.items() or benchmark.items(summary.plan.split)
+            except BadInput as error:
+                raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
+            yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
+
+
+def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
+    standings = find_standings(runs)
+    for run in runs:
+        plan, checked = run.summary.plan, read_spot_check(run.folder)
+        for row in run.summary.metrics:
+            metric = run.metrics[row.metric]
+            for name, value in row.keys.items():
+                standing = standings[run.comparison_key(row.protocol, row.slice), name, plan.system]
+                yield BoardRow(
+                    benchmark=plan.benchmark,
+                    split=plan.split,
+                    profile=run.summary.profile,
+                    system=plan.system,
+                    system_title=plan.system_title,
+                    system_kind=plan.shown_kind,
+                    provenance=plan.provenance,
+                    dimension=metric.dimension,
+                    metric=metric.name,
+                    key=name,
+                    protocol=row.protocol,
+                    slice=row.slice,
+                    value=value.mean if value else None,
+                    low=value.low if value else None,
+                    high=value.high if value else None,
+                    rank_best=standing.rank[0] if standing.rank else None,
+                    rank_worst=standing.rank[1] if standing.rank else None,
+                    rankable=standing.rankable,
+                    scored=standing.scored,
+                    unscored_system=standing.unscored_system,
+                    unscored_ours=standing.unscored_ours,
+                    reasons=json.dumps(standing.reasons, ensure_ascii=False),
+                    protocol_json=json.dumps(run.summary.protocols[row.protocol], ensure_ascii=False),
+                    source=str(run.folder.path.relative_to(run.folder.runs)),
+                    created=run.summary.created,
+                    spot_check=checked.verdict if checked else "",
+                    values=standing.values,
+                    clusters=standing.clusters,
+                )
+
+
+def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
+    """What the seeds of each run have in common, and the worst of them; shown without ranks."""
+    for run in runs:
+        plan, figures = run.summary.plan, read_reliability(run.folder, run.summary.profile)
+        if figures is None:
+            continue
+        content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
+        for name, value in figures.figures.items():
+            yield BoardRow(
+                benchmark=plan.benchmark,
+                split=plan.split,
+                profile=run.summary.profile,
+                system=plan.system,
+                system_title=plan.system_title,
+                system_kind=plan.shown_kind,
+                provenance=plan.provenance,
+                dimension=DIMENSION,
+                metric=RELIABILITY,
+                key=name,
+                protocol=figures.protocol,
+                slice="",
+                value=value.mean,
+                low=value.low,
+                high=value.high,
+                rank_best=None,
+                rank_worst=None,
+                rankable=False,
+                scored=figures.outputs,
+                unscored_system=0,
+                unscored_ours=0,
+                reasons=json.dumps({EVIDENT["seeds"]: figures.outputs}),
+                protocol_json=json.dumps(content, ensure_ascii=False),
+                source=str(run.folder.path.relative_to(run.folder.runs)),
+                created=run.summary.created,
+            )
+
+
+def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
+    """Yield rows of figures as papers print them: no interval, no rank, profile `paper`."""
+    for submission in shipped:
+        if isinstance(submission.source, Reported):
+            yield from (_reported_row(submission, figure) for figure in submission.source.results)
+
+
+def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
+    metric = _catalogue_metric(figure.module)
+    return BoardRow(
+        benchmark=figure.benchmark,
+        split="",
+        profile="paper",
+        system=submission.system.id,
+        system_title=submission.system.name,
+        system_kind="reported",
+        provenance="reported",
+        dimension=metric.dimension if metric else _undeclared_dimension(figure),
+        metric=figure.module or figure.printed,
+        key=figure.key or figure.printed,
+        protocol=f"{figure.paper}-{figure.variant}",
+        slice=f"{figure.breakdown}={figure.group}" if figure.breakdown else "",
+        value=float(figure.value),
+        low=None,
+        high=None,
+        rank_best=None,
+        rank_worst=None,
+        rankable=False,
+        scored=None,
+        unscored_system=None,
+        unscored_ours=None,
+        reasons=json.dumps({EVIDENT["reported"]: 1}),
+        protocol_json=json.dumps(_paper_facts(figure), ensure_ascii=False),
+        source=f"{figure.paper}, {figure.table}",
+        created="",
+    )
+
+
+def _undeclared_dimension(figure: ReportedFigure) -> str:
+    """Return the dimension of a figure without a metric of ours: its benchmark's own composite, or the paper's."""
+    for composite in benchmarks.get(figure.benchmark).composites:
+        if composite.name == figure.module:
+            return f"{composite.track}.{composite.name}"
+    return f"{figure.paper}.{figure.module or 'other'}"
+
+
+def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
+    """Return the stated facts on how a paper came to a figure."""
+    facts = {
+        "paper": figure.paper,
+        "variant": figure.variant,
+        "printed": figure.printed,
+        "value": str(figure.value),
+    }
+    more = {"spread": None if figure.spread is None else str(figure.spread), "count": figure.count, "note": figure.note}
+    return facts | {name: value for name, value in more.items() if value is not None}
+
+
+def _catalogue_metric(module: str | None) -> Metric | None:
+    return catalogue.get(module) if module in catalogue.NAMES else None
+
+
+def _item_rows(run: Run) -> Iterable[ItemRow]:
+    for protocol, content in run.summary.protocols.items():
+        for item in run.items:
+            result = run.results.get((item.id, protocol))
+            output = run.folder.output_path(item.id)
+            if result is None:
+                continue
+            yield ItemRow(
+                benchmark=run.benchmark.name,
+                split=run.summary.plan.split,
+                profile=run.summary.profile,
+                system=run.summary.plan.system,
+                item=item.id,
+                category=item.category,
+                topic=item.topic,
+                metric=content["metric"],
+                protocol=protocol,
+                result=json.dumps(result.to_json(), ensure_ascii=False),
+                output=str(output.relative_to(run.folder.runs)) if output.exists() else "",
+            )

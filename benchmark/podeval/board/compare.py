@@ -1,0 +1,226 @@
+"""Compare two systems: their values, the paired difference over common items, and every item they share.
+
+Only numbers of one place (benchmark, split, profile) and one protocol are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from podeval.board.columns import Choice, Column, choose_headlines, get_column, order_columns
+from podeval.board.query import choose_protocols
+from podeval.board.report_figures import (
+    Paired,
+    ReferenceFigure,
+    count_rows_by_place,
+    pair_systems,
+    select_rows,
+    set_against,
+)
+from podeval.board.report_scores import BoardScores, Reading, ScoreCache
+from podeval.board.table import Row, choose_names, to_number
+from podeval.errors import BadInput
+from podeval.sentences import write_sentence
+
+
+class UnknownSystem(BadInput):
+    """The system does not exist, or the two were not both measured in one place."""
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """One of the two compared systems."""
+
+    system: str
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One key of one metric for both systems.
+
+    Attributes:
+        column: column of the key.
+        protocol: the protocol both were measured by.
+        a, b: the board's rows; None where one of them has none.
+        beside: both over common items, with the paired difference; None where they share no scored item.
+        to_b: how a compares with b.
+    """
+
+    column: Column
+    protocol: str
+    a: Row | None
+    b: Row | None
+    beside: Paired | None
+    to_b: ReferenceFigure
+
+    @property
+    def values(self) -> tuple[float | None, float | None]:
+        """The means of both systems, each over its own scored items."""
+        a, b = (to_number(row["value"]) if row else None for row in (self.a, self.b))
+        return a, b
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One item with the readings of both systems by column; a `Reading` holds the reason where there is no value."""
+
+    id: str
+    title: str
+    category: str
+    outputs: tuple[str, str]
+    readings: Mapping[str, tuple[Reading | None, Reading | None]]
+
+    def values(self, of: Column) -> tuple[float | None, float | None]:
+        """Return both values of one column."""
+        a, b = (
+            reading.values.get(of.key) if reading else None for reading in self.readings.get(of.metric, (None, None))
+        )
+        return a, b
+
+    def difference(self, of: Column) -> float | None:
+        """Return the value of a minus that of b; None where one of them has none."""
+        a, b = self.values(of)
+        return None if a is None or b is None else a - b
+
+
+@dataclass(frozen=True)
+class SystemComparison:
+    """Two systems at one place.
+
+    Attributes:
+        a, b: the two systems.
+        where: `benchmark/split/profile`.
+        places: places where both have numbers, as choices.
+        pairs: in the order of the board.
+        items: every item that one of them was measured on, by title.
+    """
+
+    a: ComparedSystem
+    b: ComparedSystem
+    where: str
+    places: tuple[Choice, ...]
+    pairs: tuple[Pair, ...]
+    items: tuple[Shared, ...]
+
+    @property
+    def headlines(self) -> tuple[Column, ...]:
+        """One column for each dimension, of those in which both have values by item."""
+        shared = [pair.column for pair in self.pairs if pair.beside is not None]
+        return tuple(choose_headlines(shared))
+
+    def item(self, id: str) -> Shared | None:
+        """Return the item of that id; None where there is none."""
+        return next((item for item in self.items if item.id == id), None)
+
+
+def list_sides(board: pd.DataFrame) -> list[ComparedSystem]:
+    """Return every system of a board by name, controls and systems reported by papers last."""
+    last = {"reported": 2, "control": 1}
+    kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
+    systems = [ComparedSystem(system, title, str(kinds[system])) for system, title in choose_names(board).items()]
+    return sorted(systems, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
+
+
+def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
+    """Return where both systems have numbers, as label and `benchmark/split/profile`, most shared numbers first."""
+    whole = board[board["slice"] == ""]
+    of_a, of_b = (count_rows_by_place(whole[whole["system"] == system]) for system in (a, b))
+    shared = sorted(
+        of_a.keys() & of_b.keys(), key=lambda where: (where[2] == "paper", -min(of_a[where], of_b[where]), where)
+    )
+    return tuple((" · ".join(filter(None, where)), "/".join(where)) for where in shared)
+
+
+def compare(
+    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wishes: tuple[str, ...] = ()
+) -> SystemComparison:
+    """Compare two systems at one place.
+
+    Args:
+        board: the table of `BoardRow`.
+        shelf: the systems' scores by item.
+        a: id of one system.
+        b: id of the other.
+        benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins so
+            is taken. Empty for the first place of all.
+        wishes: protocols a reader chose, for metrics that have several.
+
+    Raises:
+        UnknownSystem: there is no such system, or the two were not both measured there.
+    """
+    by_id = {side.system: side for side in list_sides(board)}
+    for system in (a, b):
+        if system not in by_id:
+            raise UnknownSystem(write_sentence("no-such-system"))
+    if a == b:
+        raise UnknownSystem(write_sentence("not-with-itself"))
+    shared = list_shared_places(board, a, b)
+    where = _where(shared, benchmark)
+    here = select_rows(board, where)
+    here = here[here["system"].isin([a, b])]
+    protocols = _protocols(here, a, wishes)
+    here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
+    of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
+    return SystemComparison(
+        a=by_id[a],
+        b=by_id[b],
+        where=where,
+        places=shared,
+        pairs=tuple(_pairs(here, a, b, protocols, of_a, of_b)),
+        items=tuple(_items(of_a, of_b, protocols)),
+    )
+
+
+def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
+    wished = benchmark.rstrip("/")
+    for _, where in shared:
+        if not wished or where == benchmark or where.startswith(f"{wished}/"):
+            return where
+    raise UnknownSystem(write_sentence("never-measured-together"))
+
+
+def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:
+    """Choose one protocol for each metric, one that both have where they share any."""
+    mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
+    theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
+    both = mine & theirs
+    keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
+    shared = {metric for metric, _ in both}
+    kept = rows[[key in both or key[0] not in shared for key in keys]]
+    return choose_protocols(kept, wishes)
+
+
+def _pairs(
+    rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: BoardScores, of_b: BoardScores
+) -> list[Pair]:
+    by_column: dict[Column, dict[str, Row]] = {}
+    for row in rows.to_dict("records"):
+        of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+        by_column.setdefault(of, {})[str(row["system"])] = row
+    pairs = []
+    for of in order_columns(by_column):
+        ours, theirs = by_column[of].get(a), by_column[of].get(b)
+        beside = pair_systems(of_a, of_b, of, protocols[of.metric])
+        values = [to_number(row["value"]) if row else None for row in (ours, theirs)]
+        to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
+        pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
+    return pairs
+
+
+def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -> list[Shared]:
+    items = {**of_b.items, **of_a.items}
+    shared = []
+    for id, item in items.items():
+        readings = {}
+        for metric, protocol in protocols.items():
+            both = tuple(scores.results.get((metric, protocol), {}).get(id) for scores in (of_a, of_b))
+            if any(reading is not None for reading in both):
+                readings[metric] = (both[0], both[1])
+        outputs = tuple(scores.items[id].output if id in scores.items else "" for scores in (of_a, of_b))
+        shared.append(Shared(id, item.title, item.category, (outputs[0], outputs[1]), readings))
+    return sorted(shared, key=lambda item: (item.title.casefold(), item.id))

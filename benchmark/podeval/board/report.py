@@ -1,0 +1,298 @@
+"""A system's analysis report: everything the board knows of it, in the manner of PodEval's Figure 14.
+
+One chapter a place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
+the recordings, breakdowns, every item, what was not scored and why, protocols, and how to cite. Only data here;
+`report_page` makes the page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.board.columns import Column, order_columns, write_dimension_title
+from podeval.board.report_figures import (
+    DriftFigure,
+    ReportFigure,
+    SystemFigures,
+    build_figures,
+    compute_drifts,
+    count_rows_by_place,
+    select_rows,
+)
+from podeval.board.report_scores import BoardScores, Listed, Reading, ScoreCache, TableCache
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.table import choose_names
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+
+KEPT = 24
+"""Number of chapters kept in memory."""
+
+
+class UnknownReport(BadInput):
+    """The system does not exist."""
+
+
+@dataclass(frozen=True)
+class About:
+    """The facts of a system: those on the board, and those its document states.
+
+    Attributes:
+        system, title, kind: as on the board.
+        provenances: run by us, outputs supplied, reported.
+        sources: the folders of its runs, or the papers' tables.
+        updated: when it was last measured, ISO 8601.
+        stated: facts of its document: description, organisation, licence, open, size_parameters, languages, revision;
+            and the verdict of a spot check. Facts that are not stated are left out.
+        links: links of its document, name and address.
+    """
+
+    system: str
+    title: str
+    kind: str
+    provenances: tuple[str, ...]
+    sources: tuple[str, ...]
+    updated: str
+    stated: Mapping[str, Any]
+    links: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ReportItem:
+    """One item: its facts, and the system's reading of each metric."""
+
+    item: Listed
+    readings: Mapping[str, Reading]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Items that one metric could not score, for one reason."""
+
+    metric: str
+    reason: str
+    cause: str
+    items: tuple[Listed, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The report on a system at one place.
+
+    Attributes:
+        where: `benchmark/split/profile`.
+        benchmark: its record; None for one this version does not know.
+        standing: the figures against the median of the others and against people.
+        reference: the display name of the recordings of people; "" without any.
+        scores: its scores by item, and `people_scores` those of people, None without any.
+        drifts: of every windowed key.
+        people_drifts: those of people, by column id.
+        items: every item.
+        missing: what was not scored, most items first.
+        protocols: the content of every protocol, by metric.
+        papers: the papers of the metrics.
+    """
+
+    where: str
+    benchmark: Benchmark | None
+    standing: SystemFigures
+    reference: str
+    scores: BoardScores
+    people_scores: BoardScores | None
+    drifts: tuple[DriftFigure, ...]
+    people_drifts: Mapping[str, DriftFigure]
+    items: tuple[ReportItem, ...]
+    missing: tuple[Missing, ...]
+    protocols: Mapping[str, Mapping[str, Any]]
+    papers: tuple[str, ...]
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Benchmark, split and profile."""
+        benchmark, split, profile = self.where.split("/")
+        return benchmark, split, profile
+
+    @property
+    def others(self) -> int:
+        """The number of other systems to compare with."""
+        return max((len(figure.others) for figure in self.standing.figures), default=0)
+
+    @property
+    def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
+        """The figures by dimension, in the order of the board."""
+        by_title: dict[str, list[ReportFigure]] = {}
+        for figure in self.standing.figures:
+            by_title.setdefault(write_dimension_title(figure.column.dimension), []).append(figure)
+        return list(by_title.items())
+
+
+@dataclass(frozen=True)
+class SystemReport:
+    """The report on one system."""
+
+    about: About
+    chapters: tuple[Chapter, ...]
+
+
+def describe_system(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
+    """Return the facts of a system.
+
+    Args:
+        board: the table of `BoardRow`.
+        systems: the table of `SystemRow`.
+        system: its id.
+
+    Raises:
+        UnknownReport: the board has no such system.
+    """
+    rows = board[board["system"] == system]
+    if rows.empty:
+        raise UnknownReport("there is no such system on this board")
+    documents = systems[systems["system"] == system].to_dict("records")
+    row = {str(name): value for name, value in documents[0].items()} if documents else {}
+    fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
+    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
+    if checked := summarise_spot_checks(rows):
+        stated["spot_check"] = checked
+    return About(
+        system=system,
+        title=str(rows.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
+        kind=str(rows["system_kind"].iloc[0]),
+        provenances=tuple(dict.fromkeys(rows["provenance"].astype(str))),
+        sources=tuple(dict.fromkeys(filter(None, rows["source"].astype(str)))),
+        updated=str(rows["created"].max()),
+        stated=stated,
+        links=_links(row.get("links", "{}")),
+    )
+
+
+def summarise_spot_checks(rows: pd.DataFrame) -> str:
+    """Return the verdict of a system's spot checks: `differs` where one of them does; empty where there are none."""
+    verdicts = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
+    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in verdicts), "")
+
+
+def list_places(board: pd.DataFrame, system: str) -> list[str]:
+    """Return where a system has numbers, as `benchmark/split/profile`; most numbers first, paper figures last."""
+    counts = count_rows_by_place(board[board["system"] == system])
+    return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
+
+
+class Reports:
+    """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
+
+    Args:
+        folder: the folder of runs.
+    """
+
+    def __init__(self, folder: RunsFolder) -> None:
+        self.folder = folder
+        self.shelf = ScoreCache(folder)
+        self._cache = TableCache(KEPT)
+
+    def report(self, system: str, places: Iterable[str] = ()) -> SystemReport:
+        """Return the report of a system at some places, by default at all.
+
+        Raises:
+            UnknownReport: the board has no such system.
+        """
+        board = self.folder.board()
+        description = describe_system(board, self.folder.systems(), system)
+        return SystemReport(
+            description, tuple(self.chapter(system, where) for where in places or list_places(board, system))
+        )
+
+    def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
+        """Return the chapter on a system at one place, with the figures of one slice of the items."""
+        board, items = self.folder.board(), self.folder.items()
+        chapter: Chapter = self._cache.get(
+            (board, items),
+            (system, where, slice_),
+            lambda: make_chapter(board, self.shelf, system, where, slice_),
+        )
+        return chapter
+
+
+def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
+    """Make the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
+    figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
+    here = select_rows(board, where)
+    here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
+    scores = shelf.scores(system, where)
+    people = shelf.scores(figures.reference, where) if figures.reference else None
+    columns = [figure.column for figure in figures.figures]
+    rows = here[here["system"] == system].drop_duplicates("metric")
+    called = choose_names(here)
+    return Chapter(
+        where=where,
+        benchmark=_benchmark(where),
+        standing=figures,
+        reference=called.get(figures.reference, "").removesuffix(" (human)"),
+        scores=scores,
+        people_scores=people,
+        drifts=tuple(compute_drifts(scores, figures.protocols, columns)),
+        people_drifts={drift.column.id: drift for drift in compute_drifts(people, figures.protocols, columns)}
+        if people
+        else {},
+        items=tuple(_lines(scores, figures.protocols)),
+        missing=_missing(scores, figures.protocols),
+        protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
+        papers=_papers(columns),
+    )
+
+
+def _lines(scores: BoardScores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
+    for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
+        yield ReportItem(
+            item,
+            {
+                metric: reading
+                for metric, protocol in protocols.items()
+                if (reading := scores.results.get((metric, protocol), {}).get(item.id)) is not None
+            },
+        )
+
+
+def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
+    items_by_reason: dict[tuple[str, str, str], list[Listed]] = {}
+    for metric, protocol in protocols.items():
+        for item, reading in scores.results.get((metric, protocol), {}).items():
+            if reading.reason:
+                items_by_reason.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
+    missing_items = [Missing(*why, tuple(items)) for why, items in items_by_reason.items()]
+    return tuple(sorted(missing_items, key=lambda missing: (-len(missing.items), missing.metric)))
+
+
+def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
+    papers: dict[str, None] = {}
+    for of in order_columns(columns):
+        if of.metric in catalogue.NAMES:
+            papers[catalogue.get(of.metric).paper] = None
+    return tuple(papers)
+
+
+def _benchmark(where: str) -> Benchmark | None:
+    try:
+        return benchmarks.get(where.partition("/")[0])
+    except BadInput:
+        return None
+
+
+def _links(text: Any) -> dict[str, str]:
+    """Return the addresses of a document to which a page may link."""
+    return {name: link for name, link in _json(text).items() if str(link).startswith("https://")}
+
+
+def _json(text: Any) -> dict[str, Any]:
+    try:
+        content = json.loads(str(text))
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}

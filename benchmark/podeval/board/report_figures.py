@@ -1,0 +1,380 @@
+"""Compare a system's figures with the median of the other systems and with recordings of people on the same items."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from podeval.board.columns import Column, choose_headlines, get_column, order_columns
+from podeval.board.query import choose_protocols
+from podeval.board.report_scores import PARTS, BoardScores, Reading, ScoreCache
+from podeval.board.table import Row, count_unscored, to_number
+from podeval.stats.intervals import Interval, mean_ci, paired_difference
+
+Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
+"""How one value stands to another: `higher` and `lower` where no direction is better, `in range` where both lie in the
+range that is best, `unclear` where the interval holds both, nothing where one of them is missing."""
+
+
+@dataclass(frozen=True)
+class ReferenceFigure:
+    """The comparison of a value with another, and whether an interval supports it."""
+
+    word: Word = ""
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One key of two systems over the items both were scored on.
+
+    Attributes:
+        a, b: their means.
+        difference: a minus b, with its interval.
+        to_b: how a compares with b. A key that is best in a range is judged by its distance from that range.
+    """
+
+    a: float
+    b: float
+    difference: Interval
+    to_b: ReferenceFigure
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """One key of one metric of a system, over all items or one slice of them.
+
+    Attributes:
+        column: column of the key.
+        row: the board's row.
+        median: median of the other systems under the same protocol, controls left out.
+        others: the values of those systems.
+        person: the value of the recordings of people under the same protocol.
+        beside: the system and people over common items; None where they share none.
+        to_median: how the system compares with the median; with a single other system, over common items.
+        to_person: how it compares with people.
+    """
+
+    column: Column
+    row: Row
+    median: float | None
+    others: tuple[float, ...]
+    person: float | None
+    beside: Paired | None
+    to_median: ReferenceFigure
+    to_person: ReferenceFigure
+
+    @property
+    def value(self) -> float | None:
+        """The mean over scored items."""
+        return to_number(self.row["value"])
+
+    @property
+    def scored(self) -> tuple[int, int] | None:
+        """Number of items with a score, and of all items; None for what a paper prints."""
+        scored = to_number(self.row["scored"])
+        return None if scored is None else (int(scored), int(scored) + count_unscored(self.row))
+
+
+@dataclass(frozen=True)
+class ItemGroup:
+    """The headline figures of one group of items, such as `category` and `Arts`."""
+
+    breakdown: str
+    name: str
+    figures: tuple[ReportFigure, ...]
+
+
+@dataclass(frozen=True)
+class DriftFigure:
+    """The drift of a windowed key over the recordings of a system.
+
+    Attributes:
+        column: column of the key.
+        per: unit of the slope's denominator: a minute, or a thousand tokens.
+        slope: the mean over items with its interval.
+        rising, falling: items whose own slope's interval lies above or below zero.
+        course: mean and interval in each tenth of the recordings; None where no recording has a window.
+    """
+
+    column: Column
+    per: str
+    slope: Interval
+    rising: int
+    falling: int
+    course: tuple[Interval | None, ...]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval of the mean slope leaves out zero: otherwise nothing can be said of a trend."""
+        low, high = self.slope.low, self.slope.high
+        return low is not None and high is not None and (low > 0 or high < 0)
+
+
+@dataclass(frozen=True)
+class SystemFigures:
+    """All figures of one system at one place.
+
+    Attributes:
+        system: its id.
+        where: `benchmark/split/profile`.
+        reference: the id of the recordings of people it is compared with; "" where there are none.
+        protocols: protocol id by metric.
+        figures: over all items (or the slice asked for), in the order of the board.
+        groups: by breakdown.
+        slices: every slice that has figures, as the board names it.
+    """
+
+    system: str
+    where: str
+    reference: str
+    protocols: Mapping[str, str]
+    figures: tuple[ReportFigure, ...]
+    groups: tuple[ItemGroup, ...]
+    slices: tuple[str, ...]
+
+    @property
+    def headlines(self) -> tuple[ReportFigure, ...]:
+        """One figure for each dimension."""
+        ids = {headline.id for headline in choose_headlines(figure.column for figure in self.figures)}
+        return tuple(figure for figure in self.figures if figure.column.id in ids)
+
+
+def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return the rows of a board at `benchmark/split/profile`."""
+    benchmark, _, rest = where.partition("/")
+    split, _, profile = rest.partition("/")
+    return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
+
+
+def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
+    """Count rows by benchmark, split and profile."""
+    benchmark, split, profile = (rows[name].astype(str) for name in ("benchmark", "split", "profile"))
+    return Counter(zip(benchmark, split, profile, strict=True))
+
+
+def build_figures(
+    board: pd.DataFrame,
+    system: str,
+    where: str,
+    wishes: tuple[str, ...] = (),
+    slice_: str = "",
+    shelf: ScoreCache | None = None,
+) -> SystemFigures:
+    """Compute a system's figures at one place, against the median of the others and against people.
+
+    Args:
+        board: the table of `BoardRow`.
+        system: its id.
+        where: `benchmark/split/profile`.
+        wishes: protocols a reader chose, for metrics that have several.
+        slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
+        shelf: scores by item; without it, people are compared by their mean alone.
+    """
+    here = select_rows(board, where)
+    own_rows = here[here["system"] == system]
+    protocols = choose_protocols(own_rows, wishes)
+    here = here[here["protocol"] == here["metric"].map(protocols)]
+    reference = _reference(here, system)
+    slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
+    fields = _fields(here)
+
+    def beside(other: str) -> tuple[BoardScores, BoardScores] | None:
+        return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
+
+    def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
+        rows_by_column: dict[Column, list[Row]] = {}
+        for (of_slice, metric, key, dimension), rows in fields.items():
+            of = get_column(metric, key, dimension)
+            mine = of_slice == wished and any(row["system"] == system for row in rows)
+            if mine and (only is None or of.id in only):
+                rows_by_column[of] = rows
+        return tuple(
+            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols)
+            for of in order_columns(rows_by_column)
+        )
+
+    whole = figures("")
+    headline_ids = {headline.id for headline in choose_headlines(figure.column for figure in whole)}
+    parts = [(*name.partition("="), name) for name in slices if "=" in name]
+    groups = tuple(ItemGroup(breakdown, group, figures(name, headline_ids)) for breakdown, _, group, name in parts)
+    chosen = slice_ if slice_ in slices else ""
+    return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
+
+
+def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
+    """Return how every windowed key of a system changes over its recordings.
+
+    Args:
+        scores: scores of the system.
+        protocols: protocol id by metric.
+        columns: the columns of the board; a windowed key that is none of them is listed beside its metric's.
+    """
+    by_id = {of_board.id: of_board for of_board in columns}
+    dimensions = {of_board.metric: of_board.dimension for of_board in by_id.values()}
+    by_column = {}
+    for metric, protocol in protocols.items():
+        readings = scores.results.get((metric, protocol), {})
+        for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
+            slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
+            if slopes:
+                of = by_id.get(f"{metric}.{key}") or get_column(metric, key, dimensions.get(metric, metric))
+                by_column[of] = DriftFigure(
+                    column=of,
+                    per=next(iter(slopes.values())).per,
+                    slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
+                    rising=sum(slope.low > 0 for slope in slopes.values()),
+                    falling=sum(slope.high < 0 for slope in slopes.values()),
+                    course=tuple(
+                        _mean(part, scores) if (part := _part(readings, key, number)) else None
+                        for number in range(PARTS)
+                    ),
+                )
+    return [by_column[of] for of in order_columns(by_column)]
+
+
+def format_signed(value: float, places: int) -> str:
+    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`."""
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
+
+
+def format_difference(interval: Interval, places: int) -> str:
+    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
+    text = format_signed(interval.mean, places)
+    if interval.low is None or interval.high is None:
+        return text
+    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"
+
+
+def set_against(
+    value: float | None, other: float | None, of: Column, low: float | None, high: float | None
+) -> ReferenceFigure:
+    """Compare a value with another.
+
+    Args:
+        value: value of the system.
+        other: the value to compare it with.
+        of: the column, which says what is better.
+        low: lower bound of the interval that tells them apart; None without one.
+        high: upper bound. The two are equal where `other` lies within the bounds.
+    """
+    if value is None or other is None:
+        return ReferenceFigure()
+    alike = None if low is None or high is None else low <= other <= high
+    return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
+
+
+def pair_systems(a: BoardScores, b: BoardScores, of: Column, protocol: str) -> Paired | None:
+    """Compare one key of two systems at the same place of the board; return None where they share no item."""
+    protocol_key = (of.metric, protocol)
+    mine, theirs = a.values(protocol_key, of.key), b.values(protocol_key, of.key)
+    common = sorted(mine.keys() & theirs.keys())
+    if not common:
+        return None
+    weights = tuple(scores.weights(protocol_key, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
+    weighted = any(scores.weights(protocol_key, of.key) is not None for scores in (a, b))
+    both = (weights[0], weights[1]) if weighted else None
+    clusters = b.clusters | a.clusters
+    difference = paired_difference(mine, theirs, clusters, both)
+    means = [
+        _mean_of({item: values[item] for item in common}, weight)
+        for values, weight in zip((mine, theirs), weights, strict=True)
+    ]
+    telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
+    if _has_ideal_range(of):
+        badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
+        telling = paired_difference(badness[0], badness[1], clusters, both)
+        worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
+    alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
+    return Paired(means[0], means[1], difference, _verdict(of, (means[0], means[1]), worse, alike))
+
+
+def _verdict(
+    of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
+) -> ReferenceFigure:
+    """Compare one value with another, by the one rule of every page.
+
+    Args:
+        of: the column.
+        values: the one and the other.
+        badness: the badness of both, by which the better one is found; for means over items, the mean over items.
+        alike: whether the interval that tells them apart holds both; None without one.
+    """
+    sure = alike is not None
+    if _has_ideal_range(of) and not any(badness):
+        return ReferenceFigure("in range", sure)
+    undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
+    first, second = values if undirected else badness
+    if first == second:
+        return ReferenceFigure("equal", sure)
+    if alike:
+        return ReferenceFigure("unclear", sure)
+    if undirected:
+        return ReferenceFigure("higher" if first > second else "lower", sure)
+    return ReferenceFigure("better" if first < second else "worse", sure)
+
+
+def _has_ideal_range(of: Column) -> bool:
+    return of.better == "in range" and of.ideal is not None
+
+
+def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weights[item] * value for item, value in values.items()) / sum(weights[item] for item in values)
+
+
+def _reference(rows: pd.DataFrame, system: str) -> str:
+    """Return the recordings of people with the most figures here, other than the system itself."""
+    people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
+    counts = people["system"].value_counts()
+    return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
+
+
+def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
+    """Group rows by slice, metric, key and dimension."""
+    by_field: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for row in rows.to_dict("records"):
+        by_field[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
+    return by_field
+
+
+def _figure(
+    of: Column,
+    rows: Sequence[Row],
+    system: str,
+    reference: str,
+    both: Callable[[str], tuple[BoardScores, BoardScores] | None] | None,
+    protocols: Mapping[str, str],
+) -> ReportFigure:
+    row = next(row for row in rows if row["system"] == system)
+    others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
+    valued = {str(other["system"]): value for other in others if (value := to_number(other["value"])) is not None}
+    values = list(valued.values())
+    median = statistics.median(values) if values else None
+    person = next((to_number(other["value"]) for other in others if other["system"] == reference), None)
+    value, low, high = (to_number(row[name]) for name in ("value", "low", "high"))
+
+    def against(other: str) -> Paired | None:
+        scores = both(other) if both else None
+        return pair_systems(*scores, of, protocols[of.metric]) if scores else None
+
+    beside = against(reference)
+    to_person = beside.to_b if beside else set_against(value, person, of, low, high)
+    # One other is not a median: the two are told apart as where two are compared.
+    alone = against(next(iter(valued))) if len(valued) == 1 else None
+    to_median = alone.to_b if alone else set_against(value, median, of, low, high)
+    return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)
+
+
+def _mean(values: Mapping[str, float], scores: BoardScores) -> Interval:
+    return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
+
+
+def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
+    values = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
+    return {item: value for item, value in values.items() if value is not None}

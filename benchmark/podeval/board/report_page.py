@@ -1,0 +1,325 @@
+"""A system's report as parts to read and to print: its data as words, tables and pictures, which the site shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from podeval.board.columns import Column, write_dimension_title
+from podeval.board.report import Chapter, SystemReport
+from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_difference
+from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
+from podeval.board.report_scores import Reading
+from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
+from podeval.metrics.reasons import translate_reason
+from podeval.reports.page import describe_protocol, read_report_texts, render_document, write_metric_title
+from podeval.reports.parts import (
+    Entry,
+    FactList,
+    Listing,
+    Part,
+    Protocols,
+    Report,
+    RowOfCells,
+    Sample,
+    Section,
+    Table,
+    TableCell,
+    Text,
+    make_heads,
+)
+
+WIDE, GROUPS = 7, 5
+"""Most columns of values in a printed table of items, and of groups; more go into a further one."""
+KEY_FIGURES = 4
+"""Most values in the line at the head, which a phone shows before anything is scrolled."""
+
+Texts = Mapping[str, Any]
+
+
+def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str:
+    """Render the reports of some systems as one self-contained HTML file.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+    texts = read_report_texts(language)
+    return render_document([build_report(report, texts) for report in reports], language)
+
+
+def build_report(report: SystemReport, texts: Texts, samples: Mapping[str, Sample] | None = None) -> Report:
+    """Build the report of one system.
+
+    Args:
+        report: the data of the report.
+        texts: texts of the pages `compare`, `report` and `board`, in one language.
+        samples: a recording to hear for each place, on a site that has them.
+    """
+    about, words = report.about, texts["report"]
+    chapters = [build_chapter(about.title, chapter, texts) for chapter in report.chapters]
+    places = [[one] if (one := (samples or {}).get(chapter.where)) else [] for chapter in report.chapters]
+    head: list[Part] = [Text(about.stated["description"], "words")] if about.stated.get("description") else []
+    for first in chapters[:1]:
+        head += [first["key_figures"]] if first["key_figures"].rows else []
+        head += [*first["radar"], *places[0], *first["counts"]]
+    head += [build_facts(report, words)] if chapters else [build_facts(report, words), Text(words["no_figures"])]
+    sections = []
+    for number, (chapter, parts) in enumerate(zip(report.chapters, chapters, strict=True)):
+        opening = [*parts["counts"], *places[number], *parts["radar"]] if number else []
+        record = chapter.benchmark
+        if record:
+            opening.append(Text(texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)))
+        protocols = [describe_protocol(metric, content) for metric, content in chapter.protocols.items()]
+        sections += [
+            Section(parts["title"], opening, 2),
+            Section(words["summary"], parts["summary"]),
+            Section(parts["spread"], parts["distributions"]),
+            Section(words["drift"], parts["drift"]),
+            Section(words["figures"], parts["figures"]),
+            *(Section(f"{words['by']} {title}", tables) for title, tables in parts["breakdowns"]),
+            Section(words["by_item"], parts["items"]),
+            Section(words["missing"], parts["missing"]),
+            Section(words["protocols"], [Text(words["protocols_about"]), Protocols(protocols)]),
+        ]
+    return Report(
+        id=about.system,
+        title=about.title,
+        about=f"{_name_kind(report, words)} · {about.system} · {words['made']} {datetime.now(UTC):%Y-%m-%d}",
+        sections=[*sections, Section(words["method"], _explain_method(report, words), 2)],
+        head=head,
+        kicker=words["title"],
+    )
+
+
+def build_facts(report: SystemReport, texts: Texts) -> FactList:
+    """List the facts that the system's document states, as named lines, and its links."""
+    about, names = report.about, texts["facts"]
+    stated = dict(about.stated)
+    if "open" in stated:
+        stated["open"] = texts["open"]["yes" if stated["open"] else "no"]
+    if "size_parameters" in stated:
+        stated["size_parameters"] = f"{float(stated['size_parameters']):,.0f}"
+    for name, group in (("source", "sources"), ("spot_check", "spot_checks")):
+        if name in stated:
+            stated[name] = texts[group].get(stated[name], stated[name])
+    lines = [(names[name], str(stated[name])) for name in names if name in stated]
+    lines.append((texts["provenance"], ", ".join(texts["provenances"].get(name, name) for name in about.provenances)))
+    lines += [(texts["from"], ", ".join(about.sources))] if about.sources else []
+    lines += [(texts["updated"], about.updated[:10])] if about.updated else []
+    links = [(texts["links"].get(name, name), link, True) for name, link in about.links.items()]
+    return FactList([*((name, value, False) for name, value in lines), *links])
+
+
+def build_chapter(
+    title: str, chapter: Chapter, texts: Texts, link: Callable[[str], str] | None = None
+) -> dict[str, Any]:
+    """Build the parts of a chapter by what they are about; those that it does not have are empty.
+
+    Args:
+        title: the title of the system.
+        chapter: the data of the chapter.
+        texts: texts of the pages `compare`, `report` and `board`, in one language.
+        link: returns the address of an item's page; without it, items are not linked.
+    """
+    words = texts["report"]
+    benchmark, split, profile = chapter.parts
+    record = chapter.benchmark
+    headlines = chapter.standing.headlines
+    by_dimension = [figure for _, figures in chapter.dimensions for figure in figures]
+    language = words["language"]
+    key_figures = [
+        (
+            write_dimension_title(figure.column.dimension, language),
+            f"{figure.column.header_in(language)} {format_cell(figure.row, choose_decimals([figure.value]))}",
+            False,
+        )
+        for figure in headlines
+        if figure.value is not None
+    ]
+    return {
+        "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
+        "counts": _count(chapter, words),
+        "key_figures": FactList(key_figures[:KEY_FIGURES], "key-figures screen"),
+        "summary": [_tabulate_figures(chapter, headlines, texts)] if headlines else [Text(words["no_figures"])],
+        "radar": draw_chapter_radar(title, chapter, words),
+        "spread": words["distributions" if chapter.reference else "distributions_alone"],
+        "distributions": draw_distributions(title, chapter, words),
+        "drift": describe_drift(title, chapter, words),
+        "figures": [_tabulate_figures(chapter, by_dimension, texts, grouped=True)],
+        "breakdowns": _tabulate_groups(chapter, texts),
+        "items": _tabulate_items(chapter, texts, link),
+        "missing": _tabulate_missing(chapter, texts),
+    }
+
+
+def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
+    """Describe in words how a value compares with another; empty where nothing can be said."""
+    if not against.word:
+        return ""
+    phrase = str(texts["stands"][against.word])
+    return phrase if against.sure else str(texts["unsure"]).format(phrase)
+
+
+def _name_kind(report: SystemReport, words: Texts) -> str:
+    return str(words["kinds"].get(report.about.kind, report.about.kind))
+
+
+def _explain_method(report: SystemReport, words: Texts) -> list[Part]:
+    """Say by what rules values are compared, what the metrics are of, and how to cite."""
+    papers = dict.fromkeys(paper for chapter in report.chapters for paper in chapter.papers)
+    records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
+    citations = dict.fromkeys((record.paper, record.citation) for record in records)
+    return [
+        Listing([Entry(rule) for rule in words["rules"]]),
+        *([Text(f"{words['metrics_of']} {'; '.join(papers)}.", "")] if papers else []),
+        Text(words["cite_about"], "", words["cite"]),
+        FactList([("", paper, True) for paper, _ in citations]),
+        *(Text(citation, "citation") for _, citation in citations),
+    ]
+
+
+def _count(chapter: Chapter, texts: Texts) -> list[Part]:
+    """Say in how many dimensions the system is told apart from the median and from people."""
+    figures = chapter.standing.headlines
+    sentences: list[Part] = []
+    for name, verdicts_ in (("median", [f.to_median for f in figures]), ("people", [f.to_person for f in figures])):
+        verdicts = [against.word for against in verdicts_ if against.sure and against.word]
+        if verdicts:
+            numbers = {word: verdicts.count(word) for word in ("better", "worse", "unclear")}
+            numbers["unclear"] += verdicts.count("equal") + verdicts.count("in range")
+            reference = chapter.reference if name == "people" else ""
+            name = "other" if name == "median" and chapter.others == 1 else name
+            sentence = texts["counts"][name].format(**numbers, all=len(verdicts), reference=reference)
+            sentences.append(Text(sentence, ""))
+    return sentences
+
+
+def _tabulate_figures(
+    chapter: Chapter, figures: Sequence[ReportFigure], texts: Texts, *, grouped: bool = False
+) -> Table:
+    """Make a table of figures; grouped by dimension, the reason for missing items is given once for each metric."""
+    words, compare, language = texts["report"], texts["compare"], texts["report"]["language"]
+    causes = texts["board"]["causes"]
+    names = ["metric" if grouped else "dimension", "value"]
+    if chapter.others:
+        names += ["other" if chapter.others == 1 else "median", "to_median"]
+    if chapter.reference:
+        names += ["people", "difference", "to_people"]
+    heads = make_heads(words, [*names, "scored"], ("value", "other", "median", "people", "difference", "scored"))
+    rows, dimension, explained = [], "", set()
+    for figure in figures:
+        title = write_dimension_title(figure.column.dimension, language)
+        if grouped and title != dimension:
+            rows.append(RowOfCells([title], "group"))
+            dimension = title
+        metric = figure.column.header_in(language)
+        places = choose_decimals([figure.value, figure.median, figure.person])
+        cells: list[str | TableCell] = [
+            metric if grouped else TableCell(title, metric),
+            format_cell(figure.row, places),
+        ]
+        if chapter.others:
+            cells.append(format_value(figure.median, None, None, places))
+            cells.append(describe_comparison(figure.to_median, compare))
+        if chapter.reference:
+            cells.append(format_value(figure.person, None, None, places))
+            cells.append(format_difference(figure.beside.difference, places) if figure.beside else "")
+            cells.append(describe_comparison(figure.to_person, compare))
+        cells.append("/".join(map(str, figure.scored)) if figure.scored else MISSING)
+        rows.append(RowOfCells(cells))
+        reasons = describe_reasons([figure.row], causes)
+        if grouped and reasons and figure.column.metric not in explained:
+            rows.append(RowOfCells([reasons], "why"))
+        explained.add(figure.column.metric)
+    return Table(heads[0].text, heads, rows, "figures")
+
+
+def _tabulate_groups(chapter: Chapter, texts: Texts) -> list[tuple[str, list[Part]]]:
+    """Make tables for each breakdown: a row for each group, a column for each headline."""
+    record, board = chapter.benchmark, texts["board"]
+    titles = {part.name: part.title for part in record.breakdowns} if record else {}
+    titles |= board["breakdowns"]
+    valued = {f.column.id for group in chapter.standing.groups for f in group.figures if f.value is not None}
+    columns = [figure.column for figure in chapter.standing.headlines if figure.column.id in valued]
+    by_breakdown: dict[str, list[tuple[str, list[str]]]] = {}
+    for group in chapter.standing.groups:
+        by_id = {figure.column.id: figure for figure in group.figures}
+        cells = [_describe_group(by_id.get(column.id), texts["compare"]) for column in columns]
+        by_breakdown.setdefault(group.breakdown, []).append((name_group(group.name, board), cells))
+    return [
+        (titles.get(name, name), _split(titles.get(name, name), columns, rows, texts, GROUPS))
+        for name, rows in by_breakdown.items()
+    ]
+
+
+def name_group(name: str, board: Texts) -> str:
+    """Return what a group of items is called."""
+    return str(board["groups"].get(name, name.replace("_", " ")))
+
+
+def _split(
+    title: str, columns: Sequence[Column], rows: Sequence[tuple[str | TableCell, list[str]]], texts: Texts, most: int
+) -> list[Part]:
+    """Make tables of at most so many columns of values, so that none is wider than the page."""
+    tables: list[Part] = []
+    for first in range(0, len(columns), most):
+        heads = [column.header_in(texts["report"]["language"]) for column in columns[first : first + most]]
+        some = [RowOfCells([name, *cells[first : first + most]]) for name, cells in rows]
+        label = f"{title}: {', '.join(heads)}"
+        tables.append(
+            Table(label, [TableCell(title), *(TableCell(head, css="number") for head in heads)], some, "items")
+        )
+    return tables
+
+
+def _describe_group(figure: ReportFigure | None, words: Texts) -> str:
+    if figure is None:
+        return MISSING
+    places = choose_decimals([figure.value, figure.median])
+    low, high = to_number(figure.row["low"]), to_number(figure.row["high"])
+    phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
+    return format_value(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
+
+
+def _tabulate_items(chapter: Chapter, texts: Texts, link: Callable[[str], str] | None) -> list[Part]:
+    """Make tables of all items with their values of each headline, a few columns in each table."""
+    columns, places = [], {}
+    for of in (figure.column for figure in chapter.standing.headlines):
+        values = [line.readings[of.metric].values.get(of.key) for line in chapter.items if of.metric in line.readings]
+        if any(value is not None for value in values):
+            columns.append(of)
+            places[of.id] = choose_decimals(values)
+    rows: list[tuple[str | TableCell, list[str]]] = []
+    for line in chapter.items:
+        category = name_group(line.item.category, texts["board"]) if line.item.category else ""
+        cells = [_value(line.readings.get(of.metric), of, places[of.id], texts["report"]) for of in columns]
+        rows.append((TableCell(line.item.title, category, link(line.item.id) if link else ""), cells))
+    return _split(texts["report"]["item"], columns, rows, texts, WIDE)
+
+
+def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> str:
+    if reading is None:
+        return MISSING
+    if reading.reason:
+        return str(texts["unscored"])
+    return format_value(reading.values.get(of.key), None, None, places)
+
+
+def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
+    """Say what was not scored and why, and in how many items."""
+    words = texts["report"]
+    if not chapter.missing:
+        return [Text(words["nothing_missing"])]
+    heads = make_heads(words, ("metric", "count", "cause", "reason"), ("count",))
+    rows = []
+    for missing in chapter.missing:
+        items = ", ".join(item.title for item in missing.items[:6])
+        items += words["more"].format(len(missing.items) - 6) if len(missing.items) > 6 else ""
+        reason = TableCell(translate_reason(missing.reason, texts["board"]["causes"]), items)
+        rows.append(
+            RowOfCells(
+                [write_metric_title(missing.metric), str(len(missing.items)), words["causes"][missing.cause], reason]
+            )
+        )
+    return [Text(words["missing_about"]), Table(words["missing"], heads, rows)]

@@ -1,0 +1,148 @@
+"""Figures that others print of systems on benchmarks that are not ours: as printed, each with its source, never ranked.
+
+A figure has the metric of ours that it corresponds to, where there is one, and nothing of its protocol is ours: other
+material, other models. So it stands in a table of its own below a board and in none of the board's columns. What a
+source prints as "-" has no figure; rows of means over systems are left out.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from podeval.board.columns import ARROWS, get_column
+from podeval.metrics import catalogue
+from podeval.text.yaml_text import read_yaml_file
+
+FIGURES = Path(__file__).with_suffix(".csv")
+SOURCES = Path(__file__).with_suffix(".yaml")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FigureSource(_Record):
+    """Where figures are printed: by whom, when, in which table, at which address, and by what protocol of its own."""
+
+    id: str
+    name: str
+    by: str
+    date: str
+    """Of the version that was read, or, of a paper, of its submission."""
+    table: str
+    address: str
+    read_at: str = ""
+    """The text it was read in, where that is not `address` itself."""
+    beside: tuple[str, ...]
+    """Our benchmarks of the same kind of speech."""
+    protocol: Mapping[str, str]
+    """What the source says of its material, models and units, by language of the site."""
+
+
+class ElsewhereFigure(_Record):
+    """One printed figure. `value` and `spread` keep the printed characters, for one is printed as "below 1%"."""
+
+    source: str
+    system: str
+    group: str
+    """The part of the source's material, as it calls it; empty where there is one."""
+    printed: str
+    """The measure as printed."""
+    module: str
+    """Our metric of the same quantity, or `reliability` for figures over seeds; empty where there is none."""
+    key: str
+    """The key of that metric; empty where the source does not say which."""
+    value: str
+    spread: str
+    better: Literal["higher", "lower"]
+    note: str
+
+
+class PrintedColumn(_Record):
+    """A measure of a source on a part of its material."""
+
+    group: str
+    printed: str
+    better: Literal["higher", "lower"]
+    module: str
+    key: str
+
+    @property
+    def header(self) -> str:
+        """The measure as printed, with the part and an arrow to the better end."""
+        return " · ".join(part for part in (self.group, self.printed) if part) + ARROWS[self.better]
+
+    def title_of_ours(self, language: str) -> str:
+        """Return the name of our metric of the same quantity in a language of the site; empty where there is none."""
+        if self.key:
+            return get_column(self.module, self.key, "").title_in(language)
+        return catalogue.get(self.module).title if self.module else ""
+
+
+class PrintedTable(_Record):
+    """The figures of one source: a row a system, in the order of the print."""
+
+    source: FigureSource
+    columns: tuple[PrintedColumn, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """Systems with the text of each cell, empty where nothing is printed."""
+    notes: tuple[str, ...]
+
+
+@cache
+def read_sources() -> tuple[FigureSource, ...]:
+    """Read all sources, in their order."""
+    records: dict[str, dict[str, Any]] = read_yaml_file(SOURCES, trusted=True)
+    return tuple(FigureSource(id=name, **record | {"date": str(record["date"])}) for name, record in records.items())
+
+
+@cache
+def read_figures() -> tuple[ElsewhereFigure, ...]:
+    """Read all figures, in the order of the print."""
+    with FIGURES.open(encoding="utf-8", newline="") as file:
+        return tuple(ElsewhereFigure.model_validate(row) for row in csv.DictReader(file))
+
+
+def list_tables_beside(benchmark: str) -> list[PrintedTable]:
+    """Return the tables that stand below the boards of one of our benchmarks."""
+    return [_table(source) for source in read_sources() if benchmark in source.beside]
+
+
+def list_rows() -> Iterator[dict[str, str]]:
+    """Yield every figure with its source and the source's protocol in English, as one flat row."""
+    sources = {source.id: source for source in read_sources()}
+    for figure in read_figures():
+        source = sources[figure.source]
+        yield figure.model_dump() | {
+            "source": source.name,
+            "by": source.by,
+            "date": source.date,
+            "table": source.table,
+            "address": source.address,
+            "read_at": source.read_at,
+            "protocol": source.protocol["en"],
+        }
+
+
+def _table(source: FigureSource) -> PrintedTable:
+    figures = [figure for figure in read_figures() if figure.source == source.id]
+    shared = PrintedColumn.model_fields
+    columns = [PrintedColumn(**{name: getattr(figure, name) for name in shared}) for figure in figures]
+    cells = {
+        (figure.system, printed_column): f"{figure.value} ± {figure.spread}" if figure.spread else figure.value
+        for figure, printed_column in zip(figures, columns, strict=True)
+    }
+    order = tuple(dict.fromkeys(columns))
+    return PrintedTable(
+        source=source,
+        columns=order,
+        rows=tuple(
+            (system, tuple(cells.get((system, printed_column), "") for printed_column in order))
+            for system in dict.fromkeys(figure.system for figure in figures)
+        ),
+        notes=tuple(dict.fromkeys(f"{figure.printed}: {figure.note}" for figure in figures if figure.note)),
+    )

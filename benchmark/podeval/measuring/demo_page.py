@@ -1,0 +1,47 @@
+"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
+
+from typing import Any
+
+import gradio as gr
+
+from podeval.errors import PodevalError
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import MetricInputs
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import INPUTS
+from podeval.metrics.description import choose_own_profile
+from podeval.metrics.judge_use import JudgeConfig
+
+
+def page(name: str) -> gr.Interface:
+    """Build the page of a metric: fields for its inputs, and its result as JSON."""
+    metric = catalogue.get(name)
+    profile = choose_own_profile(metric)
+    fields = {name: _field(name) for name in metric.inputs}
+    judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
+
+    def score(*entered: Any) -> dict[str, Any]:
+        # Refuse empty fields, then measure.
+        entries, judge = entered[: len(fields)], entered[len(fields) :]
+        if empty := [INPUTS[name] for name, item in zip(fields, entries, strict=True) if not item]:
+            raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")
+        try:
+            inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
+            bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
+            result = compute(metric, [inputs], input_names=tuple(inputs), profile=profile, bench=bench)
+        except PodevalError as error:
+            raise gr.Error(str(error)) from error
+        result["items"] = [{k: v for k, v in item.items() if k != "timeline"} for item in result["items"]]
+        return result
+
+    return gr.Interface(
+        score, [*fields.values(), *judges], gr.JSON(label="Result"), title=metric.title, description=metric.about
+    )
+
+
+def _field(name: str) -> gr.components.Component:
+    """Return the component in which an input is entered."""
+    label = INPUTS[name][0].upper() + INPUTS[name][1:]
+    if name in ("recording", "reference_voices"):
+        return gr.Audio(type="filepath", label=label)
+    return gr.Textbox(lines=8 if name in ("text", "passage", "script", "dialogue") else 4, label=label)

@@ -1,0 +1,216 @@
+"""Every metric of podeval as a module of the `evaluate` library.
+
+A thin face: only strings travel through the library: paths, scripts as JSON, and an empty one for what is missing. What
+is not a string is written to a float WAV file before that, so that samples beyond ±1 arrive as they are. Of several
+processes each writes to a folder of its own that all can read, and process 0 deletes these folders. A module's file on
+the Hub is two lines:
+
+    from podeval.measuring.evaluate_module import module
+    Sptd = module("sptd")
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import uuid
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import evaluate
+
+import datasets
+from podeval.errors import BadInput
+from podeval.measuring.compute import compute
+from podeval.measuring.inputs import convert_to_text, read_inputs_from_lists
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.description import list_arguments
+from podeval.metrics.judge_use import JudgeConfig
+from podeval.recording.samples import OBJECT_KEYS, list_rows, read_audio, read_samples
+
+_SPOOL = "podeval-spool-"
+_UNENCODABLE = re.compile("[\ud800-\udfff]")
+
+CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
+
+
+def module(name: str) -> type[evaluate.Metric]:
+    """Return the `evaluate` module of a metric.
+
+    Raises:
+        BadInput: there is no such metric.
+    """
+    return type(name.title().replace("_", ""), (_Module,), {"metric": catalogue.get(name), "__module__": __name__})
+
+
+class _Module(evaluate.Metric):  # type: ignore[misc]
+    """The base class of all modules; `module` sets `metric`."""
+
+    metric: Metric
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._spool: Path | None = None
+        self._delete_spool: weakref.finalize[Any, Any] | None = None
+        super().__init__(*args, **kwargs)
+
+    def _info(self) -> evaluate.MetricInfo:
+        features = {"predictions": datasets.Value("string")}
+        if self.metric.reference:
+            features["references"] = datasets.Value("string")
+        return evaluate.MetricInfo(
+            description=self.metric.documentation,
+            citation=CITATION,
+            inputs_description=describe_inputs(self.metric),
+            features=datasets.Features(features),
+            reference_urls=["https://huggingface.co/podeval"],
+        )
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add items; audio in any form that `podeval.recording.samples.read_audio` takes; None for a missing one.
+
+        Raises:
+            BadInput: the items are not a list, references are needed and not given or of no use, or audio comes in a
+                form without a rate.
+        """
+        batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
+        if self.metric.reference:
+            if references is None:
+                raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
+            batch["references"] = [self._reference(item) for item in _require_list("references", references)]
+        elif references is not None:
+            raise BadInput(f"{self.metric.name} has no use for references; leave them out")
+        super().add_batch(**batch, **kwargs)
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one item, whose reference may be missing; `evaluate.combine` passes it under the plural names."""
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
+        references = None if reference is None and not self.metric.reference else [reference]
+        self.add_batch(predictions=[prediction], references=references, **kwargs)
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+        """Score the items that were added or that are given here; the module's card lists the other arguments."""
+        # `evaluate.combine` gives each of its metrics the references of all.
+        combined = isinstance(sys._getframe(1).f_locals.get("self"), evaluate.CombinedEvaluations)
+        references = None if combined and not self.metric.reference else references
+        if predictions is not None or references is not None:
+            self.add_batch(predictions=predictions, references=references)
+        result: dict[str, Any] | None = super().compute(**kwargs)
+        if self._delete_spool and self.process_id:
+            # Process 0 reads the files after this, and deletes them.
+            self._delete_spool.detach()
+            self._spool = self._delete_spool = None
+        return result
+
+    def _compute(
+        self, *, predictions: list[str], references: list[str] | None = None, **options: Any
+    ) -> dict[str, Any]:
+        try:
+            return self._score(predictions, references, **options)
+        finally:
+            names = "\n".join([*predictions, *(references or ())])
+            for folder in self._find_spool_home().glob(f"{_SPOOL}*"):
+                if folder.name in names:
+                    shutil.rmtree(folder, ignore_errors=True)
+            if self._delete_spool:
+                self._delete_spool()
+            self._spool = self._delete_spool = None
+
+    def _score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str] | None = None,
+        *,
+        scripts: Sequence[Any] | None = None,
+        readings: Sequence[Any] | None = None,
+        groups: Sequence[str] | None = None,
+        timelines: bool = False,
+        profile: str = "embedded",
+        allow_upsampling: bool = False,
+        judge: str = "",
+        records: str = "",
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        items = read_inputs_from_lists(
+            self.metric,
+            predictions,
+            references,
+            scripts,
+            readings,
+            profile=profile,
+            allow_upsampling=allow_upsampling,
+        )
+        further = {"script": scripts, "readings": readings}
+        input_names = (*self.metric.inputs, *(name for name, values in further.items() if values is not None))
+        if (judge or records) and not self.metric.asks:
+            raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
+        bench = JudgeConfig(judge, records or None)
+        return compute(
+            self.metric,
+            items,
+            input_names=input_names,
+            parameters=parameters,
+            profile=profile,
+            groups=groups,
+            bench=bench,
+            timelines=timelines,
+        )
+
+    def _as_string(self, item: Any) -> str:
+        first = self.metric.inputs[0]
+        return self._as_path(item) if first == "recording" else convert_to_text(item, first)
+
+    def _reference(self, item: Any) -> str:
+        if self.metric.reference != "reference_voices":
+            return convert_to_text(item, self.metric.reference or "")
+        if isinstance(item, Mapping) and OBJECT_KEYS.isdisjoint(item):
+            return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
+        return self._as_path(item)
+
+    def _as_path(self, item: Any) -> str:
+        """Return the path of a recording; what is none yet, or has a name that is no text, gets one."""
+        audio = read_audio(item)
+        if audio is None:
+            return ""
+        if isinstance(audio, Path) and not _UNENCODABLE.search(str(audio)):
+            return str(item) if isinstance(item, str) else str(audio)
+        path = self._open_spool() / f"{uuid.uuid4().hex}.wav"
+        if isinstance(audio, Path):
+            path.symlink_to(audio.absolute())
+        elif isinstance(audio, bytes):
+            path.write_bytes(audio)
+        elif not audio[0].size:
+            path.touch()
+        else:
+            import soundfile
+
+            samples, rate, _ = read_samples(*audio)
+            soundfile.write(path, samples, rate, subtype="FLOAT")
+        return str(path)
+
+    def _open_spool(self) -> Path:
+        if self._spool is None:
+            self._spool = Path(tempfile.mkdtemp(prefix=_SPOOL, dir=self._find_spool_home()))
+            self._delete_spool = weakref.finalize(self, shutil.rmtree, self._spool, ignore_errors=True)
+        return self._spool
+
+    def _find_spool_home(self) -> Path:
+        """Return the folder of spools; of several processes it is the one that they share by the library's rules."""
+        return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
+
+
+def describe_inputs(metric: Metric) -> str:
+    """Return the description of the arguments of a module's `compute`, taken from its declaration."""
+    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in list_arguments(metric))
+
+
+def _require_list(name: str, items: Any) -> Any:
+    """Return the items; refuse a single item in place of a list."""
+    if items is None or isinstance(items, str | bytes | Path | Mapping):
+        raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
+    return list_rows(items)

@@ -1,0 +1,342 @@
+"""The scores of recordings as data: of one, and of many with their means."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput
+from podeval.measuring.defects import Defect
+from podeval.measuring.standing import Tone, Word, choose_tone, choose_word, format_reach
+from podeval.metrics import catalogue
+from podeval.metrics.aggregate import aggregate
+from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_notes
+from podeval.text.short_names import shorten_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from podeval.measuring.sources import AudioSource
+    from podeval.metrics.declaration import Key, Metric
+    from podeval.stats.intervals import Interval
+    from podeval.text.script import Script
+
+MOST_COLUMNS = 7
+"""Values that a table of many recordings shows; all are in `to_pandas()`."""
+
+
+@dataclass(frozen=True)
+class RecordingFacts:
+    """What a recording is.
+
+    Attributes:
+        seconds: it lasts.
+        rate: Hz, as stored.
+        channels: as stored.
+        notes: what was not read of the file or is silent in it, a sentence each.
+    """
+
+    seconds: float
+    rate: int
+    channels: int
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self), "notes": list(self.notes)}
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> RecordingFacts:
+        """Read facts that `to_json` wrote."""
+        return cls(**{**data, "notes": tuple(data["notes"])})
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
+
+    A value that is not ranked (`unranked` says why) is neither good nor bad news.
+    """
+
+    metric: Metric
+    key: Key
+    value: float | None
+    unranked: str = ""
+
+    def word(self, profile: str) -> Word:
+        """Whether the value is low, usual or high; empty if nobody knows, or if it is not ranked."""
+        return "" if self.unranked else choose_word(self.key, self.value, profile)
+
+    def tone(self, profile: str) -> Tone:
+        """Whether that is good news."""
+        return "" if self.unranked else choose_tone(self.key, self.value, profile)
+
+    @property
+    def name(self) -> str:
+        """`metric.key`, by which the value is asked for."""
+        return f"{self.metric.name}.{self.key.name}"
+
+    @property
+    def short_name(self) -> str:
+        """The same, and the metric's name alone where its key is called so too."""
+        return self.metric.name if self.metric.name == self.key.name else self.name
+
+
+@dataclass(frozen=True)
+class RecordingResults:
+    """The scores of one recording as data.
+
+    Attributes:
+        name: of the recording.
+        results: by metric a score, or why there is none.
+        left_out: by metric why it was not tried.
+        advice: what would get more, with the metrics that it gets.
+        defects: where the recording is not as it should be.
+        protocols: by metric how its values came about.
+        profile: whose models were used.
+        facts: how long the recording is, its rate and channels.
+        requested: the metrics that were asked for by name; empty for all.
+        script: the words that were given.
+
+    """
+
+    name: str
+    results: Mapping[str, Result]
+    left_out: Mapping[str, str]
+    advice: Mapping[str, tuple[str, ...]]
+    defects: tuple[Defect, ...]
+    protocols: Mapping[str, Mapping[str, Any]]
+    profile: str
+    facts: RecordingFacts
+    requested: tuple[str, ...] = ()
+    script: Script | None = field(default=None, repr=False)
+    source: AudioSource | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every value by `metric.key`, those left out that a metric does not have for this recording."""
+        return {row.name: row.value for row in self.rows if row.value is not None}
+
+    @property
+    def unscored(self) -> dict[str, dict[str, str]]:
+        """By metric `unscored` (the reason) and `cause` (`system` or `ours`), of those that were tried."""
+        return {name: one.to_json() for name, one in self.results.items() if isinstance(one, Unscored)}
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Those of the unscored that count as a failure, with the reason.
+
+        None of them does that only says something of other recordings (of music, of several speakers), unless it was
+        asked for by name.
+        """
+        return {
+            name: result.reason
+            for name, result in self.results.items()
+            if isinstance(result, Unscored)
+            and (name in self.requested or result.cause == "ours" or not catalogue.get(name).only_for)
+        }
+
+    @property
+    def notes(self) -> dict[str, list[str]]:
+        """By metric, and for the `file` and the `text`, the sentences that a reader of the values must know."""
+        notes = {"file": list(self.facts.notes), "text": list(self.script.notes) if self.script else []}
+        scored = {name: describe_notes(one) for name, one in self.results.items() if isinstance(one, Score)}
+        return {name: sentences for name, sentences in (notes | scored).items() if sentences}
+
+    @property
+    def timelines(self) -> dict[str, Timeline]:
+        """By metric its values over time, of the metrics that have windows."""
+        scored = ((name, one) for name, one in self.results.items() if isinstance(one, Score))
+        return {name: one.timeline for name, one in scored if one.timeline is not None}
+
+    @property
+    def shown_rows(self) -> list[ScoreRow]:
+        """Those of `rows` that have a value."""
+        return [row for row in self.rows if row.value is not None]
+
+    @property
+    def rows(self) -> list[ScoreRow]:
+        """Every value with its metric and key, in the order of the board."""
+        rows = []
+        for name, result in self.results.items():
+            if isinstance(result, Score):
+                metric = catalogue.get(name)
+                keys = {key.name: key for key in metric.keys}
+                rows += [
+                    ScoreRow(metric, keys[key], value, result.unranked.get(key, ""))
+                    for key, value in result.values.items()
+                    if key in keys
+                ]
+        return rows
+
+    def __getitem__(self, name: str) -> float:
+        """Return a value by `metric.key`, or a metric's headline by the metric's name.
+
+        Raises:
+            KeyError: there is no such value; says which there are, or why it is unscored.
+        """
+        values = self.values
+        if name in values:
+            return values[name]
+        metric, _, key = name.partition(".")
+        result = self.results.get(metric)
+        if isinstance(result, Unscored):
+            raise KeyError(f"{metric} is unscored: {result.reason}")
+        if isinstance(result, Score) and not key:
+            return values[f"{metric}.{next(iter(result.values))}"]
+        if metric in self.left_out:
+            raise KeyError(f"{metric} was not scored: it {self.left_out[metric]}")
+        raise KeyError(f"there is no score {name!r}; choose from {', '.join(values) or 'none'}")
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the values."""
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        """Count the values."""
+        return len(self.values)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data, as `podeval score --json` prints it.
+
+        `duration` is the length of the sound that was heard in seconds, null if there was none.
+        """
+        return {
+            "file": self.name,
+            "duration": round(self.facts.seconds, 3) or None,
+            "scores": {name: dict(one.values) for name, one in self.results.items() if isinstance(one, Score)},
+            "unscored": self.unscored,
+            "notes": self.notes,
+            "defects": [defect.to_json() for defect in self.defects],
+            "protocols": dict(self.protocols),
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a table with one row a value.
+
+        Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
+        and file_note (of the file and the text); both are empty for most values.
+        """
+        import pandas as pd
+
+        columns = (
+            *("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol", "note"),
+            "file_note",
+        )
+        notes = {name: "; ".join(sentences) for name, sentences in self.notes.items()}
+        file_note = "; ".join(filter(None, (notes.get("file"), notes.get("text"))))
+        rows = []
+        for row in self.rows:
+            people, systems = format_reach(row.key, self.profile)
+            word = row.word(self.profile)
+            protocol = self.protocols[row.metric.name]["id"]
+            key, metric = row.key, row.metric.name
+            of_key = (self.name, metric, key.name, row.value, key.unit, key.better)
+            rows.append((*of_key, people, systems, word, protocol, notes.get(metric, ""), file_note))
+        return pd.DataFrame(rows, columns=list(columns))
+
+
+@dataclass(frozen=True)
+class ResultsTable:
+    """The scores of many recordings as data.
+
+    Attributes:
+        scores: of those that could be read, in their order.
+        errors: by name why a recording could not be read.
+    """
+
+    scores: tuple[RecordingResults, ...]
+    errors: Mapping[str, str]
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """By `metric.key` the mean over the recordings that have the value, with its 95 % interval."""
+        intervals = {}
+        for name in dict.fromkeys(name for scores in self.scores for name in scores.results):
+            results: list[Result] = [scores.results[name] for scores in self.scores if name in scores.results]
+            for key, interval in aggregate(catalogue.get(name), results).intervals.items():
+                if interval is not None:
+                    intervals[f"{name}.{key}"] = interval
+        return intervals
+
+    @cached_property
+    def headlines(self) -> list[ScoreRow]:
+        """The values a table has room for: each metric's first key that is a number somewhere."""
+        rows: dict[str, ScoreRow] = {}
+        for scores in self.scores:
+            for row in scores.rows:
+                if row.value is not None and row.key.better != "informative":
+                    rows.setdefault(row.metric.name, row)
+        order = {name: number for number, name in enumerate(catalogue.NAMES)}
+        return sorted(rows.values(), key=lambda row: order[row.metric.name])[:MOST_COLUMNS]
+
+    @cached_property
+    def short_names(self) -> list[str]:
+        """The recordings by the shortest names that tell them apart."""
+        return shorten_names([scores.name for scores in self.scores])
+
+    @property
+    def failures(self) -> dict[tuple[str, str], int]:
+        """In how many recordings a metric has no score, by the metric and the reason."""
+        counts: dict[tuple[str, str], int] = {}
+        for scores in self.scores:
+            for name, reason in scores.failed.items():
+                counts[name, reason] = counts.get((name, reason), 0) + 1
+        return counts
+
+    @property
+    def hidden_values(self) -> int:
+        """How many values a table has no room for."""
+        return max(0, len(self.intervals) - len(self.headlines))
+
+    @property
+    def notes(self) -> list[str]:
+        """What was not scored and what is noted, in how many recordings, and which values are left out."""
+        total, hidden = len(self.scores), self.hidden_values
+        lines = [
+            f"Not scored in {count} of {total}: {name}: {reason}" for (name, reason), count in self.failures.items()
+        ]
+        noted = Counter(
+            (name, sentence) for scores in self.scores for name, of in scores.notes.items() for sentence in of
+        )
+        lines += [f"In {count} of {total}: {name}: {sentence}" for (name, sentence), count in noted.items()]
+        return [*lines, *([f"{hidden} more values: --out scores.csv, --json, or to_pandas()"] if hidden > 0 else [])]
+
+    def __getitem__(self, name: str | int) -> Any:
+        """Return the interval of a value by `metric.key`, or the scores of a recording by its number or name.
+
+        Raises:
+            KeyError: there is no such value or recording.
+        """
+        if isinstance(name, int):
+            return self.scores[name]
+        if name in self.intervals:
+            return self.intervals[name]
+        for scores, short in zip(self.scores, self.short_names, strict=True):
+            if name in (scores.name, short):
+                return scores
+        raise KeyError(f"there is no value or recording {name!r}; values are {', '.join(self.intervals) or 'none'}")
+
+    def __iter__(self) -> Iterator[RecordingResults]:
+        """Go through the recordings."""
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        """Count the recordings that could be read."""
+        return len(self.scores)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return plain data: an object a recording."""
+        return [scores.to_json() for scores in self.scores]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a table with one row a recording and a value, as `Scores.to_pandas` has them."""
+        import pandas as pd
+
+        frames = [scores.to_pandas() for scores in self.scores]
+        if not frames:
+            raise BadInput("none of the recordings could be read, so there is no table")
+        return pd.concat(frames, ignore_index=True)

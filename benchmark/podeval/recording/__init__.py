@@ -1,0 +1,24 @@
+"""Recordings, each decoded once, with derived facts that are computed once and stored on disk."""
+
+from podeval.recording.recording import Recording
+
+__all__ = [
+    "Recording",
+    "cache",
+    "defects",
+    "diarised_transcript",
+    "overlapping_turns",
+    "playback",
+    "predicted_windows",
+    "recording",
+    "reference_voices",
+    "samples",
+    "second_look",
+    "speaker_turns",
+    "speaker_voices",
+    "speech_track",
+    "speech_windows",
+    "spoken_script",
+    "text_embeddings",
+    "voices_by_word",
+]

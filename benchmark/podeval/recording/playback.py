@@ -1,0 +1,341 @@
+"""Copies of recordings for playback, which reveal nothing but their sound, and their peaks, within a size limit.
+
+A copy is FLAC at 48 kHz with two channels and 16 bits, without tags, whatever its source was: a listener who inspects
+the bytes finds no name, no encoder of the system, no telling rate or number of channels, and no length but that
+of the passage. Two copies that are compared can be brought to one loudness: the target, or less if one of
+them would exceed -1 dBTP, so that neither is clipped and both are equal.
+"""
+
+import contextlib
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.decode import decode, hash_file
+from podeval.audio.resample import resample
+from podeval.audio.streamed import pad_flac, write_opus
+from podeval.errors import BadInput, CannotScore, PodevalError
+from podeval.recording.cache import Cache, open_default_cache
+
+RATE = 48_000
+"""Sample rate of every copy, Hz."""
+
+PEAKS = 600
+"""Number of peaks of a copy, for a waveform display."""
+
+CEILING = -1.0
+"""Maximum true peak after a gain, dBTP (EBU R 128)."""
+
+ROOM = 8 * 2**30
+"""Maximum bytes of copies that are kept; the least recently used are deleted first."""
+
+_STEP = 0.5
+"""Step, in LU, of the levels for pairs that cannot be as loud as the target."""
+
+_BLOCK = 2**18
+_SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
+_PRUNE_EVERY = 20
+_LOCKS = 64
+_MOST_LEVELS = 100_000
+_SHORT = 600.0
+"""Length in seconds up to which a passage is read without decoding what lies before it."""
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A passage of a recording, in seconds; an end of None means the recording's end.
+
+    `content` is the SHA-256 of the file, if known.
+    """
+
+    source: Path
+    start: float = 0.0
+    end: float | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Integrated loudness (LUFS, None if it cannot be measured) and true peak (dBTP) of a copy."""
+
+    loudness: float | None
+    true_peak: float
+
+
+class Changed(BadInput):
+    """The recording's file no longer has the hash that was asked for."""
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(f"{source} is another recording than the one that was taken in")
+        self.source = source
+
+
+class Playback:
+    """Copies in a folder; usable by any number of threads and processes.
+
+    Args:
+        folder: the folder of the copies; safe to delete at any time.
+        room: maximum size in bytes.
+    """
+
+    def __init__(self, folder: Path, room: int = ROOM) -> None:
+        self._cache = Cache(folder, room)
+        self._written = 0
+        self._levels: dict[str, Level] = {}
+        self._hashes: dict[tuple[int, ...], str] = {}
+        """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
+        # Creating a copy keeps a core busy; existing copies do not wait for it.
+        self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+
+    @classmethod
+    def default(cls) -> "Playback":
+        """Return the copies in this user's cache."""
+        return cls(open_default_cache().folder.parent / "playback")
+
+    def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
+        """Return the file of a passage's copy, creating it if necessary.
+
+        Args:
+            stretch: the recording and the passage.
+            gain: dB.
+            seconds: length of a copy for listeners who must not identify its source: silence is appended up to this
+                length, and dither is added throughout, so that neither length nor bytes equal those of a copy played
+                under its name.
+
+        Raises:
+            BadInput: there is no such recording or passage.
+            Changed: the recording's file is a different one now; existing copies remain playable.
+            PodevalError: there is no room for the copy.
+        """
+        hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
+        key = self._make_key(stretch, "copy", gain=round(gain, 2), **hidden)
+        path = self._path(key, "flac")
+        with self._lock_for(key):
+            if not (path.is_file() and self._path(key, "json").is_file()):
+                with self._making:
+                    self._require_unchanged(stretch)
+                    samples, chance = decode_standard(stretch), None
+                    if seconds is not None:
+                        samples, chance = _fit_to_length(samples, seconds), np.random.default_rng(int(key[-16:], 16))
+                    self._write(path, self._path(key, "json"), samples, gain, chance)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return path
+
+    def pad(self, copy: Path, size: int) -> Path:
+        """Return the file of a copy with so many bytes, creating it if necessary.
+
+        Args:
+            copy: a file that `copy` returned.
+            size: at least 4 bytes more than the copy has.
+        """
+        return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
+
+    def compress(self, copy: Path) -> Path:
+        """Return the file of a copy as Opus, creating it if necessary; its size follows from its length alone."""
+        return self._derive(copy, "opus", lambda path: write_opus(copy, path))
+
+    def _derive(self, copy: Path, ending: str, write: Callable[[Path], object]) -> Path:
+        """Return a file made of a copy, beside it; it is deleted with the copies of its recording."""
+        path = copy.with_suffix(f".{ending}")
+        with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
+            if not path.is_file():
+                partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+                try:
+                    with self._making:
+                        write(partial)
+                    partial.replace(path)
+                except OSError as error:
+                    raise PodevalError(
+                        f"the copy of a recording cannot be written ({error}); is the disk full?"
+                    ) from error
+                finally:
+                    with contextlib.suppress(OSError):
+                        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return path
+
+    def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
+        """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if it has fewer samples."""
+        path = self.copy(stretch, gain, seconds).with_suffix(".json")
+        heights: list[float] = json.loads(path.read_text(encoding="utf-8"))
+        return heights
+
+    def level(self, stretch: Stretch) -> Level:
+        """Measure the level of a passage's copy without gain.
+
+        Raises:
+            BadInput: there is no such recording or passage.
+            Changed: the recording's file is a different one now.
+        """
+        key = self._make_key(stretch, "level")
+        # From memory, from disk, or measured and stored in both.
+        if in_memory := self._levels.get(key):
+            return in_memory
+        path = self._path(key, "json")
+        with self._lock_for(key):
+            try:
+                level = Level(*json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError):
+                with self._making:
+                    self._require_unchanged(stretch)
+                    level = measure_level(decode_standard(stretch))
+                with contextlib.suppress(OSError):
+                    _put(path, json.dumps([level.loudness, level.true_peak]))
+        if len(self._levels) >= _MOST_LEVELS:
+            self._levels.clear()
+        self._levels[key] = level
+        return level
+
+    def delete_copies(self, contents: Iterable[str]) -> int:
+        """Delete every copy made of the files with these SHA-256; return how many files were deleted."""
+        return self._cache.delete_about(contents)
+
+    def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
+        content = stretch.content or hash_file(stretch.source)
+        end = None if stretch.end is None else round(stretch.end, 4)
+        return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
+
+    def _require_unchanged(self, stretch: Stretch) -> None:
+        """Refuse to store a different sound under the hash of the original file."""
+        if not stretch.content:
+            return
+        file_state: tuple[int, ...] = ()
+        with contextlib.suppress(OSError):
+            is_now = stretch.source.stat()
+            file_state = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
+        content = self._hashes.get(file_state)
+        if content is None:
+            content = hash_file(stretch.source)
+            if len(self._hashes) >= _MOST_LEVELS:
+                self._hashes.clear()
+            self._hashes[file_state] = content
+        if content != stretch.content:
+            raise Changed(stretch.source)
+
+    def _path(self, key: str, ending: str) -> Path:
+        return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
+
+    def _lock_for(self, key: str) -> threading.Lock:
+        """Return a lock so that one thread makes a copy while others wait for it (and, rarely, for another copy)."""
+        return self._locks[int(key[:8], 16) % _LOCKS]
+
+    def _write(
+        self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
+    ) -> None:
+        import soundfile
+
+        heights = measure_peaks(samples)
+        # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
+        factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
+        partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
+                for start in range(0, len(samples), _BLOCK):
+                    block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
+                    if chance is not None:
+                        # Triangular dither of one 16-bit step, the same in both channels: equal channels stay equal.
+                        block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
+                    file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
+            _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
+            partial.replace(path)
+        except (OSError, soundfile.SoundFileError) as error:
+            raise PodevalError(
+                f"the copy of a recording cannot be written below {self._cache.folder} ({error}); is the disk full?"
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+        self._written += 1
+        if self._written % _PRUNE_EVERY == 1:
+            self._cache.prune()
+
+
+def decode_standard(stretch: Stretch) -> Samples:
+    """Decode a passage to 48 kHz and two channels, `(frames, 2)` float32; more channels are averaged into both.
+
+    Raises:
+        BadInput: there is no such recording, or the passage lies outside it.
+    """
+    samples, rate = _read(stretch)
+    if not len(samples):
+        raise BadInput(f"{stretch.source} has no sound from {stretch.start:.2f} s on")
+    if samples.shape[1] > 2:
+        samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
+    resampled = resample(samples, rate, RATE)
+    return np.broadcast_to(resampled, (len(resampled), 2)) if resampled.shape[1] == 1 else resampled
+
+
+def _fit_to_length(samples: Samples, seconds: float) -> Samples:
+    """Pad the samples with silence, or cut them, to exactly this length."""
+    frames = round(seconds * RATE)
+    return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
+
+
+def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
+    """Return the peak magnitude of each of `count` equal parts of `(frames, channels)` samples."""
+    bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
+    up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
+    highest: list[float] = np.maximum(up, -down).max(axis=1).tolist()
+    return highest
+
+
+def measure_level(samples: Samples) -> Level:
+    """Measure the level of `(frames, 2)` samples at 48 kHz."""
+    from podeval.audio import loudness
+
+    try:
+        measured = loudness.measure(samples, RATE, "stereo")
+    except CannotScore:
+        return Level(None, 0.0)
+    return Level(measured.integrated, measured.true_peak)
+
+
+def match_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
+    """Return the gains in dB that bring two passages to one loudness; zero if one of them has no loudness.
+
+    Args:
+        a: level of the first.
+        b: level of the second.
+        target: LUFS; lowered if one of them would exceed `CEILING`.
+    """
+    if a.loudness is None or b.loudness is None:
+        return 0.0, 0.0
+    most = min(side.loudness + CEILING - side.true_peak for side in (a, b) if side.loudness is not None)
+    # In steps if a peak sets the limit; otherwise every pair would need its own copies.
+    common = target if target <= most else math.floor(most / _STEP) * _STEP
+    return common - a.loudness, common - b.loudness
+
+
+def _read(stretch: Stretch) -> tuple[Samples, int]:
+    import soundfile
+
+    if stretch.end is not None and stretch.end - stretch.start <= _SHORT:
+        with contextlib.suppress(soundfile.SoundFileError), soundfile.SoundFile(stretch.source) as file:
+            if file.format in _SEEKABLE:
+                first, last = round(stretch.start * file.samplerate), round(stretch.end * file.samplerate)
+                file.seek(min(first, file.frames))
+                samples = file.read(max(0, last - first), dtype="float32", always_2d=True)
+                return np.nan_to_num(samples, posinf=1.0, neginf=-1.0), int(file.samplerate)
+    decoded = decode(stretch.source)
+    last = decoded.frames if stretch.end is None else round(stretch.end * decoded.rate)
+    return decoded.samples[round(stretch.start * decoded.rate) : last], decoded.rate
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{os.getpid()}-{threading.get_ident()}-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

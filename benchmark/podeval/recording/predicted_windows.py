@@ -1,0 +1,195 @@
+"""What predictors of listeners' opinions hear of a recording: one rule for all of them.
+
+They are trained on utterances, and rate silence and a constant offset, which no listener hears, as bad speech. So a
+constant offset is removed (`Recording.mono`, for all models), digital silence at the ends is left out, and so is what
+comes before the first speech and after the last if it is longer than a second, and windows with more than 60 % of
+silence or music alone. Music under speech counts as what it is. Variants that reproduce public code hear everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.faults import find_sound
+from podeval.audio.windows import Span, count_seconds_inside
+from podeval.models import registry
+from podeval.models.interfaces import Samples, WindowScorer
+from podeval.recording.recording import MODEL_RATE, Recording
+from podeval.recording.speech_windows import find_sounding
+
+LONGEST_END, KEPT_END = 1.0, 0.5
+"""Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
+
+FULLEST = 0.5
+"""Where no window holds enough speech, as in one channel of a conversation, those with at least this share of what the
+fullest has are heard."""
+
+Source = Literal["mix", "stem"]
+"""What is rated: the recording as it is, or its speech stem, whether there is music or not."""
+
+
+@dataclass(frozen=True)
+class SpokenPart:
+    """The part of a recording that is rated: samples, where they begin in seconds, and what tells them from others."""
+
+    samples: Samples
+    begin: float
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PredictedWindows:
+    """What a predictor says of a recording's windows.
+
+    `starts` are in seconds, shape (windows,); `scores` have the shape that the model gives, windows first; `left_out`
+    counts windows with hardly any speech, of which nothing was asked.
+    """
+
+    starts: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    seconds: float
+    left_out: int
+
+
+def choose_tracks(recording: Recording, source: Source) -> tuple[Recording, Recording, dict[str, Any]]:
+    """Return what is rated, the speech stem that is rated next to it, and notes on both.
+
+    Without music there is nothing to separate, and both are the recording.
+
+    Raises:
+        CannotScore: there is music and no speech.
+        ModelMissing: the music detector, or if something is separated the separator, is not installed.
+    """
+    if source == "stem":
+        stem = recording.speech_stem()
+        return stem, stem, stem.notes
+    stem = recording.speech_track("auto")
+    if stem is recording:
+        return recording, recording, {}
+    separator = registry.get_card("separator", recording.profile).identity
+    return recording, stem, {"stem": {**stem.notes, "separator": separator["id"]}}
+
+
+FEWEST_ZEROS = 0.02
+"""Seconds of zeros at an end from which they count as silence that was added."""
+
+
+def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
+    """Return a recording from its first to its last speech, without a constant offset; all of it where nobody speaks.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    samples, speech = track.mono(rate), track.speech()
+    first, last = _find_ends(track, rate) if speech else (0, len(samples))
+    if speech and speech[0].start - first / rate > LONGEST_END:
+        first = round((speech[0].start - KEPT_END) * rate)
+    if speech and last / rate - speech[-1].end > LONGEST_END:
+        last = round((speech[-1].end + KEPT_END) * rate)
+    centred = samples is not track.mono(rate, offset=True)
+    changed = centred or (first, last) != (0, len(samples))
+    options = {"span": [first, last], "centred": centred} if changed else {}
+    return SpokenPart(samples[first:last], first / rate, options)
+
+
+def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
+    """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    samples, (begin, end) = track.mono(rate), _find_ends(track, rate)
+    first, last = find_sound(samples[begin:end], rate)
+    end = begin + last if 0 < last < end - begin - LONGEST_END * rate else end
+    begin += first if first > LONGEST_END * rate else 0
+    return samples[begin:end], begin
+
+
+def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
+    """Return where sound begins and ends between zeros, which are zeros at the recording's own rate only.
+
+    Fewer zeros than `FEWEST_ZEROS` are part of the sound: what nobody padded is heard from its first sample.
+    """
+    sound = track.mono(track.rate) != 0
+    before, after = (
+        zeros if zeros >= FEWEST_ZEROS * track.rate else 0 for zeros in (sound.argmax(), sound[::-1].argmax())
+    )
+    return round(before * rate / track.rate), round((len(sound) - after) * rate / track.rate)
+
+
+def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:
+    """Return the numbers of the windows that hold enough speech; where none does, of the fullest (`FULLEST`)."""
+    clips = [(Span(start, min(start + seconds, track.duration)),) for start in starts]
+    sounding, spoken = find_sounding(clips, track.speech()), count_seconds_inside(clips, track.speech())
+    return np.flatnonzero(sounding if sounding.any() else spoken >= FULLEST * spoken.max())
+
+
+def start_windows(frames: int, size: int, *, most: int | None = None, stride: int | None = None) -> list[int]:
+    """Return the first sample of windows side by side; the last one ends with the recording, and so may overlap.
+
+    Where there would be more than `most`, so many are spread evenly from beginning to end; with `stride` windows begin
+    so many samples apart.
+    """
+    last = max(0, frames - size)
+    starts = [*range(0, last, stride or size), last]
+    return starts if most is None or len(starts) <= most else [int(s) for s in np.linspace(0, last, most)]
+
+
+def score_clips(model: WindowScorer, clips: Sequence[Samples]) -> NDArray[np.float32]:
+    """Ask a model that takes windows at its own rate."""
+    return model.score(clips)
+
+
+def predict_windows(
+    track: Recording,
+    job: str,
+    seconds: float,
+    rate: int,
+    ask: Callable[[Any, list[Samples]], NDArray[Any]],
+    list_starts: Callable[[int, int], list[int]] = start_windows,
+    *,
+    everything: bool = False,
+) -> PredictedWindows:
+    """Have a model rate windows of `seconds` that hold speech.
+
+    A recording that is shorter is one window. Windows with more than 60 % of silence are pauses, of which listeners
+    have no opinion; they are left out, unless all are such: then the fullest are heard.
+
+    Args:
+        track: speech.
+        job: the job of the model.
+        seconds: length of a window.
+        rate: sample rate of the windows.
+        ask: takes the model and the windows and returns its scores, windows first.
+        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
+        everything: whether silence, offset and all are heard, as public code does.
+
+    Raises:
+        CannotScore: the recording's rate is too low, or its channels cancel each other.
+    """
+    part = SpokenPart(track.mono(rate, offset=True), 0.0, {}) if everything else cut_to_speech(track, rate)
+    samples, size = part.samples, round(seconds * rate)
+    starts = list_starts(len(samples), size)
+    moments = part.begin + np.array(starts, dtype=np.float64) / rate
+    chosen = np.arange(len(starts)) if everything else choose_windows(track, moments.tolist(), seconds)
+    windows = [samples[starts[number] : starts[number] + size] for number in chosen]
+    scores = track.array_from(
+        job,
+        lambda model: ask(model, windows),
+        window=size,
+        rate=rate,
+        starts=hashlib.sha256(repr([starts[number] for number in chosen]).encode()).hexdigest(),
+        **part.options,
+    )
+    return PredictedWindows(
+        starts=moments[chosen],
+        scores=np.asarray(scores, dtype=np.float64),
+        seconds=min(size, len(samples)) / rate,
+        left_out=len(starts) - len(chosen),
+    )

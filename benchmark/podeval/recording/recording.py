@@ -1,0 +1,398 @@
+"""`Recording`: one audio file as decoded samples, and everything that measurements derive from it, each computed once.
+
+Facts come from the models of one profile. They are computed when first asked for, then kept in memory for the life of
+the object and on disk by content hash, model identity and parameters. Channels and rate are kept; what a model
+needs (mono, 16 kHz) is derived from them once per rate.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from podeval.audio.decode import decode, hash_file
+from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.windows import Clip, Span
+from podeval.errors import CannotScore
+from podeval.models import registry
+from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
+from podeval.recording.cache import Cache, DerivedFacts, derive_content, dump_array, load_array, open_default_cache
+
+if TYPE_CHECKING:
+    from podeval.audio.prosody import VoiceContour
+    from podeval.recording.speaker_voices import SpeakerVoice
+    from podeval.recording.speech_track import Stems
+    from podeval.text.script import Script
+
+T = TypeVar("T")
+
+MODEL_RATE = 16_000
+"""Sample rate of every speech model of the embedded profile, Hz."""
+
+_BLOCK = 1 << 20
+_LOUDEST = 32.0
+"""Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
+
+_SPANS = TypeAdapter(tuple[Span, ...])
+
+
+class Recording:
+    """One audio file; create it with `open`, `from_bytes` or `from_samples`."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        rate: int,
+        content: str,
+        *,
+        name: str = "recording",
+        layout: str | None = None,
+        profile: str = "embedded",
+        cache: Cache | None = None,
+        allow_upsampling: bool = False,
+        notes: dict[str, Any] | None = None,
+    ) -> None:
+        self.samples = samples
+        self.rate = rate
+        self.content = content
+        self.name = name
+        self.layout = layout
+        self.profile = profile
+        self.allow_upsampling = allow_upsampling
+        # What scores on this recording have to mention; empty for a file as it is.
+        self.notes = notes or {}
+        self.decoder_note = ""
+        self.cache = cache or open_default_cache()
+        self._facts = DerivedFacts()
+        self._transcripts: dict[str | None, Transcript] = {}
+
+    @classmethod
+    def open(cls, path: str | Path, **options: Any) -> "Recording":
+        """Decode a file, once.
+
+        Raises:
+            BadAudio: the file cannot be read as audio; the message says why and what to do.
+        """
+        decoded = decode(Path(path))
+        content = hash_file(Path(path))
+        opened = cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
+        opened.decoder_note = decoded.note or ""
+        return opened
+
+    @classmethod
+    def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
+        """Decode the bytes of an audio file."""
+        from podeval.recording.samples import keep_in_file
+
+        with keep_in_file(data) as path:
+            return cls.open(path, **options)
+
+    @classmethod
+    def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":
+        """Create a recording from samples of shape (frames,) or (frames, channels).
+
+        Floats have full scale ±1, and values beyond it are kept. Integers are scaled from the full range of their type;
+        unsigned ones are centred on its middle, as in 8-bit WAV.
+
+        Raises:
+            BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
+            BadInput: the rate is not positive.
+        """
+        from podeval.recording.samples import read_samples
+
+        array, rate, content = read_samples(samples, rate)
+        return cls(array, rate, content, **options)
+
+    @property
+    def channels(self) -> int:
+        """Number of channels, as in the file."""
+        return int(self.samples.shape[1])
+
+    @property
+    def duration(self) -> float:
+        """Duration in seconds."""
+        return len(self.samples) / self.rate
+
+    @cached_property
+    def defect(self) -> str | None:
+        """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
+        reach = 0.0
+        for start in range(0, len(self.samples), _BLOCK):
+            block = self.samples[start : start + _BLOCK]
+            if not np.isfinite(block).all():
+                return "holds samples that are not numbers (NaN or infinity); export it again"
+            reach = max(reach, float(np.abs(block).max()))
+        if reach > _LOUDEST:
+            return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
+        return None if reach else "is digital silence from beginning to end; check how it was exported"
+
+    @cached_property
+    def file_notes(self) -> tuple[str, ...]:
+        """What a reader of any score must know of the file: parts that are not read, silence at the ends."""
+        from podeval.audio.faults import describe_silent_ends
+
+        silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
+        return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
+
+    @cached_property
+    def cancelled(self) -> float:
+        """For which share of the recording something sounds in its channels that cancels in their mean."""
+        from podeval.recording.samples import measure_cancelled
+
+        return measure_cancelled(self.samples, self.rate)
+
+    def require_sound(self, shortest: float = 0.0) -> None:
+        """Refuse a recording that no metric can score.
+
+        Raises:
+            CannotScore: the recording is defective, or shorter than `shortest` seconds.
+        """
+        if self.defect:
+            raise CannotScore(f"the recording {self.defect}")
+        if self.duration < shortest:
+            raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
+
+    def mono(self, rate: int = MODEL_RATE, *, offset: bool = False) -> Samples:
+        """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
+
+        A constant offset, which nobody hears, is removed at the recording's own rate, where digital silence becomes
+        silence again; with `offset` it is left in, as by public code.
+
+        Raises:
+            CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
+        """
+        self.require_rate(rate)
+        from podeval.audio.faults import remove_offset
+        from podeval.recording.samples import mix_channels
+
+        mix = self._compute_once("mix", lambda: mix_channels(self.samples))
+        channels = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
+        return self._compute_once(f"mono {rate} {channels is mix}", lambda: resample(channels, self.rate, rate))
+
+    def require_rate(self, rate: int) -> None:
+        """Refuse a recording that lacks frequencies which a model at `rate` relies on.
+
+        Raises:
+            CannotScore: the recording's rate is lower, and upsampling is not allowed.
+        """
+        if self.rate < rate and not self.allow_upsampling:
+            raise CannotScore(
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what was not recorded cannot be "
+                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it anyway)"
+            )
+
+    def speech(self) -> tuple[Span, ...]:
+        """Return the spans of speech."""
+        return self._derive_fact("voice_activity", _SPANS, lambda model: model.speech(self.mono()))
+
+    def music(self) -> tuple[Span, ...]:
+        """Return the spans of music, under speech or alone."""
+        return self._derive_fact("music_detector", _SPANS, lambda model: model.music(self.mono()))
+
+    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
+        """Create a recording derived from this one.
+
+        Args:
+            samples: shape (frames, channels).
+            rate: sample rate, Hz.
+            step: what was done, part of the new content key.
+            by: what it was done with, part of the key.
+            notes: what scores on it have to mention.
+        """
+        return type(self)(
+            samples,
+            rate,
+            derive_content(self.content, step, by),
+            name=self.name,
+            layout=self.layout,
+            profile=self.profile,
+            cache=self.cache,
+            allow_upsampling=self.allow_upsampling,
+            notes=notes,
+        )
+
+    def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
+        """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
+
+        Raises:
+            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
+            ModelMissing: the music detector, or if there is music the separator, is not installed.
+        """
+        from podeval.recording.speech_track import has_music
+
+        return self if source == "mix" or not has_music(self) else self.speech_stem()
+
+    def through(self, rate: int) -> "Recording":
+        """Return this recording as if it had been stored at `rate`, Hz; computed once.
+
+        Raises:
+            CannotScore: its rate is below that of the speech models, as for `mono`.
+        """
+        self.require_rate(MODEL_RATE)
+        if rate == self.rate:
+            return self
+        from podeval.recording.speech_track import resample_through
+
+        return self._compute_once(f"through {rate}", lambda: resample_through(self, rate))
+
+    def speech_stem(self) -> "Recording":
+        """Return the speech without music as a separate recording; raises as `speech_track` does."""
+        from podeval.recording.speech_track import separate_speech_stem
+
+        return self._compute_once("speech stem", lambda: separate_speech_stem(self))
+
+    def stems(self) -> "Stems":
+        """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
+
+        A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
+        in the mix stays empty in both stems. Code that measures the stems themselves requires the rate first.
+
+        Raises:
+            CannotScore: the recording has more than two channels.
+            ModelMissing: the profile has no separator, or it is not installed.
+        """
+        from podeval.recording.speech_track import separate_stems
+
+        return self._compute_once("stems", lambda: separate_stems(self))
+
+    def transcript(self, language: str | None = None) -> Transcript:
+        """Return the transcript with word times; with `language` None in the one that the transcriber detects.
+
+        What was transcribed in a language is not transcribed again because that language is detected, or the reverse.
+        """
+        # One at a time: who asks for another language waits to see whether it is the same.
+        with self._facts.lock("transcripts"):
+            same = self._find_transcript(language)
+            if same is None:
+                same = self._derive_fact(
+                    "transcriber",
+                    TypeAdapter(Transcript),
+                    lambda model: model.transcribe(self.mono(), language),
+                    language=language,
+                )
+                self._transcripts[language] = same
+            return same
+
+    def _find_transcript(self, language: str | None) -> Transcript | None:
+        """Return the transcript in a language where there is one already, whether it was asked for or detected."""
+        if language in self._transcripts or not self._transcripts:
+            return self._transcripts.get(language)
+        if language is not None:
+            detected = self._transcripts.get(None)
+            return detected if detected and detected.language == language else None
+        detected_language = self._derive_fact(
+            "transcriber", TypeAdapter(str), lambda model: model.detect_language(self.mono()), question="language"
+        )
+        return self._transcripts.get(detected_language)
+
+    def prosody(self) -> "VoiceContour":
+        """Return pitch and level over time, cached in memory and on disk.
+
+        Raises:
+            ModelMissing: librosa is not installed.
+        """
+        from podeval.recording.cache import load_or_measure_prosody
+
+        key = self.content, self.rate < MODEL_RATE
+        return self._compute_once("prosody", lambda: load_or_measure_prosody(self.cache, *key, self.mono))
+
+    def listen_again(
+        self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
+    ) -> tuple[Word, ...]:
+        """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
+        bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
+        if not bounds:
+            return ()
+        from podeval.recording.speech_track import transcribe_stretches
+
+        def ask(model: Transcriber) -> tuple[Word, ...]:
+            return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
+
+        spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        return self._derive_fact(job, TypeAdapter(tuple[Word, ...]), ask, language=language, again=spans_digest)
+
+    def diarization(self) -> tuple[SpeakerTurn, ...]:
+        """Return who speaks when, judged by similarity of voices alone."""
+        form = TypeAdapter(tuple[SpeakerTurn, ...])
+        return self._derive_fact("diarizer", form, lambda model: model.diarize(self.mono()))
+
+    def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+        """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.
+
+        Raises:
+            CannotScore: too few of the script's words are heard to know who speaks when.
+        """
+        if script is None:
+            return self.diarization()
+        from podeval.text.alignment import locate_speaker_turns
+
+        words = [(word.text, word.start, word.end) for word in self.transcript(language).words]
+        aligned = locate_speaker_turns(script, words, self.duration)
+        if not aligned.trusted:
+            raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+        return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
+
+    def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
+        """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
+        from podeval.recording.speaker_voices import JoinedClips
+
+        samples = self.mono()
+        bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
+        digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+        return self.array_from("speaker_encoder", lambda model: model.embed(JoinedClips(samples, bounds)), clips=digest)
+
+    def voices(self, turns: Sequence[SpeakerTurn]) -> "tuple[SpeakerVoice, ...]":
+        """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
+
+        A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
+        """
+        from podeval.recording.speaker_voices import find_voices
+
+        return find_voices(turns, self.duration, self.embeddings)
+
+    def _compute_once(self, name: str, make: Callable[[], T]) -> T:
+        return self._facts.compute_once(name, make)
+
+    def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
+        """Return a fact derived by a model: from memory, from disk, or computed and stored in both."""
+        return self._read_or_compute(job, form.validate_json, form.dump_json, ask, parameters)
+
+    def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
+        """Return the output of a job's model for this recording as an array, cached in memory and on disk.
+
+        Args:
+            job: the job whose model is loaded if the result is not cached.
+            ask: takes the model and returns the array.
+            parameters: everything besides the recording and the model that can change the result.
+        """
+        return self._read_or_compute(job, load_array, dump_array, ask, parameters)
+
+    def _read_or_compute(
+        self,
+        job: str,
+        read: Callable[[bytes], T],
+        write: Callable[[T], bytes],
+        ask: Callable[[Any], T],
+        parameters: dict[str, Any],
+    ) -> T:
+        identity = registry.get_card(job, self.profile).identity
+        upsampled = self.allow_upsampling and self.rate < MODEL_RATE
+        key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
+
+        def make() -> T:
+            if (payload := self.cache.get(key)) is not None:
+                # The entry is whole but in another version's format, so it is computed anew.
+                with contextlib.suppress(ValueError, EOFError):
+                    return read(payload)
+            with registry.use(job, self.profile) as model:
+                value = ask(model)
+            self.cache.put(key, write(value))
+            return value
+
+        return self._compute_once(key, make)

@@ -1,0 +1,110 @@
+"""Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput, CannotScore
+from podeval.models.interfaces import SpeakerTurn
+from podeval.recording.recording import Recording
+from podeval.recording.samples import OBJECT_KEYS, read_audio
+from podeval.recording.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
+from podeval.recording.speech_windows import select_spoken_voices
+
+ONLY = ""
+"""The name of a voice that was given without a name."""
+
+
+class ReferenceVoices(Mapping[str, Recording]):
+    """Recordings by speaker; a single one may be unnamed and apply to any speaker."""
+
+    def __init__(self, recordings: Mapping[str, Recording]) -> None:
+        if not recordings:
+            raise BadInput("no reference voice is given; name a recording of the voice, or one for each speaker")
+        self._recordings = dict(recordings)
+
+    @classmethod
+    def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
+        """Read voices from a recording, or from recordings by speaker: a mapping, JSON text, or a `.json` file of it.
+
+        Args:
+            source: the recordings, each in any form that `read_audio` takes; paths in a file are relative to it.
+            options: options of `Recording.open`.
+
+        Raises:
+            BadInput: the source has none of these forms, or a file cannot be read.
+        """
+        if isinstance(source, Mapping) and OBJECT_KEYS.isdisjoint(source):
+            return cls({str(name): cls._open_voice(name, voice, options) for name, voice in source.items()})
+        text = str(source) if isinstance(source, str | Path) else ""
+        if text.lstrip().startswith("{"):
+            return cls.read(_parse_paths(text, "the reference voices"), **options)
+        if text.lower().endswith(".json"):
+            try:
+                paths = _parse_paths(Path(text).read_text(encoding="utf-8"), text)
+            except (OSError, UnicodeDecodeError) as error:
+                raise BadInput(f"{text} cannot be read ({error})") from None
+            return cls.read({name: str(Path(text).parent / str(path)) for name, path in paths.items()}, **options)
+        return cls({ONLY: cls._open_voice(ONLY, source, options)})
+
+    @staticmethod
+    def _open_voice(name: Any, voice: Any, options: Mapping[str, Any]) -> Recording:
+        audio = read_audio(voice)
+        if audio is None:
+            raise BadInput(f"the reference voice of {name} is missing; give a recording, or leave the speaker out")
+        if isinstance(audio, tuple):
+            return Recording.from_samples(*audio, **options)
+        return Recording.open(audio, **options) if isinstance(audio, Path) else Recording.from_bytes(audio, **options)
+
+    @cached_property
+    def embeddings(self) -> dict[str, NDArray[np.float32]]:
+        """Return each voice's mean embedding over the windows of its recording that hold enough speech.
+
+        Raises:
+            CannotScore: a reference recording is silent, too short or holds no speech.
+        """
+        return {name: self._embed(name, recording) for name, recording in self._recordings.items()}
+
+    @staticmethod
+    def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
+        of = f"the reference voice of {name}" if name else "the reference voice"
+        # Refuse, by name, a recording from which no voice can be taken.
+        try:
+            recording.require_sound()
+        except CannotScore as refusal:
+            raise CannotScore(f"{of} cannot be used: {refusal}") from None
+        if recording.duration < SHORTEST_VOICE:
+            raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
+        if not recording.speech():
+            raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+        # The whole recording is one speaker's turn.
+        voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
+        if not voices:
+            raise CannotScore(
+                f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it holds enough speech (at least 40 %)"
+            )
+        return voices[0].embedding
+
+    def __getitem__(self, name: str) -> Recording:
+        return self._recordings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._recordings)
+
+    def __len__(self) -> int:
+        return len(self._recordings)
+
+
+def _parse_paths(text: str, name: str) -> dict[str, Any]:
+    try:
+        paths = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
+    if not isinstance(paths, dict):
+        raise BadInput(f"{name} must hold a recording by speaker, such as {{'HOST': 'host.wav'}}")
+    return paths

@@ -1,0 +1,236 @@
+"""Which voice says each word of a dialogue, told by the voices alone.
+
+The words that are heard are taken in stretches of about 2 s that no turn of the script and no longer pause divides;
+each has an embedding. As many voices as the script has speakers are sought among them: spherical k-means from the
+script's own division and from the stretches that are least alike, whichever fits better. Voices whose centres are
+nearly equal are one, so that a system with one voice for all is not taken for two. Voices go to speakers by their
+reference recordings, where there are some, else so that most words are said by whom the script names.
+
+A stretch counts for another voice only if it is nearer to it by a margin; one under 0.6 s says nothing of a voice.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.windows import Span
+from podeval.recording.recording import Recording
+from podeval.text.script_alignment import ScriptAlignment
+
+STRETCH = 2.0
+"""Seconds of speech after which a stretch ends at the next word."""
+
+LISTENED = 1.6
+"""Seconds of the middle of a stretch that are listened to: more tells hardly more and costs as much more."""
+
+PAUSE = 0.35
+"""Seconds of pause at which a stretch ends that is long enough."""
+
+SHORTEST, SURE = 0.6, 1.0
+"""Seconds of a stretch from which it has a voice, and from which it helps to find the voices."""
+
+MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
+"""By how much nearer another voice must be, for stretches of `SURE` seconds and for shorter ones."""
+
+SAME_VOICE = 0.75
+"""Cosine of two centres from which on they are one voice."""
+
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class VoicedStretch:
+    """Words in a row of one turn.
+
+    Attributes:
+        first: the first of the heard words.
+        last: the word after the last.
+        start: seconds.
+        end: seconds.
+        turn: of the script, in which most of them stand.
+        meant: who should say them.
+        heard: in whose voice they are said; None where nobody has it, or it is too short to tell.
+    """
+
+    first: int
+    last: int
+    start: float
+    end: float
+    turn: int
+    meant: str
+    heard: str | None = None
+    decided: bool = False
+
+
+@dataclass(frozen=True)
+class VoicedWords:
+    """The stretches of a recording with their voices.
+
+    Attributes:
+        stretches: in order of time.
+        voices: how many different voices are heard, at most one a speaker.
+        likeness: of every speaker with a reference the cosine of its voice with it.
+    """
+
+    stretches: tuple[VoicedStretch, ...]
+    voices: int
+    likeness: Mapping[str, float]
+
+
+def find_voices(
+    recording: Recording, alignment: ScriptAlignment, references: Mapping[str, NDArray[np.float32]]
+) -> VoicedWords:
+    """Find who says each word.
+
+    Args:
+        recording: speech, 16 kHz.
+        alignment: the alignment of its script.
+        references: embeddings of the voices that speakers should have, by the script's names; may be empty.
+    """
+    stretches = cut_stretches(alignment)
+    long_enough = [each for each in stretches if each.end - each.start >= SHORTEST]
+    if not long_enough:
+        return VoicedWords(tuple(stretches), 0, {})
+    clips = [(_middle_of(each, recording.duration),) for each in long_enough]
+    vectors = _normalise(recording.embeddings(clips).astype(np.float64))
+    speakers = list(dict.fromkeys(each.meant for each in long_enough))
+    weights = np.array([min(each.end - each.start, STRETCH) for each in long_enough])
+    meant = np.array([speakers.index(each.meant) for each in long_enough])
+    sure = weights >= min(SURE, float(weights.max()))
+    centres = _merge_alike(_find_centres(vectors[sure], weights[sure], meant[sure], len(speakers)))
+    nearest = (vectors @ centres.T).argmax(axis=1)
+    names, likeness = _name_voices(centres, nearest, weights, meant, speakers, references)
+    decided = iter(
+        _decide(each, cosines, names) for each, cosines in zip(long_enough, vectors @ centres.T, strict=True)
+    )
+    placed = tuple(next(decided) if each.end - each.start >= SHORTEST else each for each in stretches)
+    return VoicedWords(placed, len(centres), likeness)
+
+
+def cut_stretches(alignment: ScriptAlignment) -> list[VoicedStretch]:
+    """Cut what is heard into stretches of a turn; words that the script lacks go with those before them."""
+    spoken, turns = alignment.heard, _turns_of_words(alignment)
+    stretches: list[VoicedStretch] = []
+    first = 0
+    for at in range(1, len(spoken) + 1):
+        if at < len(spoken) and turns[at] == turns[first]:
+            length = spoken[at - 1].end - spoken[first].start
+            paused = spoken[at].start - spoken[at - 1].end >= PAUSE and length >= SURE
+            if length < STRETCH and not paused:
+                continue
+        turn = turns[first]
+        speaker = alignment.script.turns[turn].speaker
+        stretches.append(VoicedStretch(first, at, float(spoken[first].start), float(spoken[at - 1].end), turn, speaker))
+        first = at
+    return stretches
+
+
+def _turns_of_words(alignment: ScriptAlignment) -> list[int]:
+    """Of every heard word the turn it stands in, or that of the word before it."""
+    turns: list[int] = []
+    for partner in alignment.partners:
+        turns.append(alignment.written[partner].turn if partner is not None else turns[-1] if turns else 0)
+    return turns
+
+
+def _middle_of(stretch: VoicedStretch, duration: float) -> Span:
+    end = min(stretch.end, duration)
+    spare = max(0.0, end - stretch.start - LISTENED) / 2
+    return Span(stretch.start + spare, end - spare)
+
+
+def _normalise(vectors: Vectors) -> Vectors:
+    normalised: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    return normalised
+
+
+def _find_centres(vectors: Vectors, weights: Vectors, meant: NDArray[np.int64], count: int) -> Vectors:
+    """Find the centres of `count` voices, or of fewer where there are fewer stretches; shape (voices, dimensions)."""
+    count = min(count, len(vectors))
+    by_script = [_mean_of(vectors, weights, meant == number) for number in range(meant.max() + 1)]
+    starts = [np.stack([centre for centre in by_script if centre is not None])]
+    apart = [int((vectors @ _normalise(weights @ vectors)).argmin())]
+    while len(apart) < count:
+        apart.append(int((vectors @ vectors[apart].T).max(axis=1).argmin()))
+    starts.append(vectors[apart])
+    fitted = [_fit_centres(vectors, weights, start) for start in starts]
+    return max(fitted, key=lambda centres: float(weights @ (vectors @ centres.T).max(axis=1)))
+
+
+def _fit_centres(vectors: Vectors, weights: Vectors, centres: Vectors) -> Vectors:
+    for _ in range(30):
+        nearest = (vectors @ centres.T).argmax(axis=1)
+        means = [_mean_of(vectors, weights, nearest == number) for number in range(len(centres))]
+        moved = np.stack([old if new is None else new for old, new in zip(centres, means, strict=True)])
+        if np.allclose(moved, centres):
+            break
+        centres = moved
+    return centres
+
+
+def _mean_of(vectors: Vectors, weights: Vectors, among: NDArray[np.bool_]) -> Vectors | None:
+    return _normalise(weights[among] @ vectors[among]) if among.any() else None
+
+
+def _merge_alike(centres: Vectors) -> Vectors:
+    """Join the two most alike as long as they are one voice."""
+    while len(centres) > 1:
+        likeness = centres @ centres.T - 2 * np.eye(len(centres))
+        one, other = np.unravel_index(int(likeness.argmax()), likeness.shape)
+        if likeness[one, other] < SAME_VOICE:
+            break
+        joined = _normalise(centres[one] + centres[other])
+        centres = np.vstack([np.delete(centres, [one, other], axis=0), joined])
+    return centres
+
+
+def _name_voices(
+    centres: Vectors,
+    nearest: NDArray[np.int64],
+    weights: Vectors,
+    meant: NDArray[np.int64],
+    speakers: Sequence[str],
+    references: Mapping[str, NDArray[np.float32]],
+) -> tuple[dict[int, str], dict[str, float]]:
+    """Give every voice the speaker it belongs to, and every speaker with a reference its likeness to it."""
+    from scipy.optimize import linear_sum_assignment
+
+    shared = np.zeros((len(centres), len(speakers)))
+    np.add.at(shared, (nearest, meant), weights)
+    cosines = np.zeros_like(shared)
+    for column, speaker in enumerate(speakers):
+        if speaker in references:
+            cosines[:, column] = centres @ _normalise(references[speaker].astype(np.float64))
+    complete = all(speaker in references for speaker in speakers)
+    rows, columns = linear_sum_assignment(cosines if complete else shared, maximize=True)
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    likeness = {
+        speakers[column]: float(cosines[row, column]) for row, column in pairs if speakers[column] in references
+    }
+    return {row: speakers[column] for row, column in pairs}, likeness
+
+
+def _decide(stretch: VoicedStretch, cosines: Vectors, names: Mapping[int, str]) -> VoicedStretch:
+    """Say in whose voice a stretch is; in that of whom the script names unless another is nearer by the margin."""
+    margin = MARGIN if stretch.end - stretch.start >= SURE else MARGIN_OF_SHORT
+    own = next((voice for voice, speaker in names.items() if speaker == stretch.meant), None)
+    best = int(cosines.argmax())
+    voice = own if own is not None and cosines[best] - cosines[own] < margin else best
+    return VoicedStretch(
+        *(stretch.first, stretch.last, stretch.start, stretch.end, stretch.turn, stretch.meant),
+        heard=names.get(voice),
+        decided=True,
+    )
+
+
+def count_words_by(stretches: Sequence[VoicedStretch], alignment: ScriptAlignment) -> Counter[tuple[str, str | None]]:
+    """Count the script's words that are heard, by who should say them and in whose voice they are said."""
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for stretch in stretches:
+        if stretch.decided:
+            partners = alignment.partners[stretch.first : stretch.last]
+            counts.update((alignment.speaker_of(at), stretch.heard) for at in partners if at is not None)
+    return counts

@@ -1,0 +1,72 @@
+"""Reports are made of run folders as `podeval run` leaves them, which stay as they are."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from podeval import benchmarks
+from podeval.board.report_runs import report_runs
+from podeval.cli import app
+from podeval.errors import BadInput
+from tests.board.measured_run import write_run
+
+ITEMS = benchmarks.get("real_pod").items("demo")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("on-disk") / "runs"
+    write_run(runs, "robot", "model", 3.0)
+    write_run(runs, "person", "human", 3.5)
+    return runs
+
+
+def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in runs.rglob("*")}
+    (found,) = report_runs([runs / "real_pod" / "demo" / "robot"])
+    assert {path: path.stat().st_mtime_ns for path in runs.rglob("*")} == before, "the runs are left as they are"
+    (chapter,) = found.chapters
+    assert (found.about.title, chapter.where, chapter.reference) == ("Robot", "real_pod/demo/embedded", "Person")
+    ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
+    assert ovrl.beside is not None
+    assert ovrl.beside.difference.mean == pytest.approx(-0.5)
+    assert (ovrl.to_person.word, ovrl.median) == ("worse", ovrl.person)
+    drift = next(drift for drift in chapter.drifts if drift.column.id == "dnsmos.ovrl")
+    assert drift.slope.mean == pytest.approx(-0.3), "0.005 a second"
+    assert drift.falling == len(ITEMS)
+    wer = next(missing for missing in chapter.missing if missing.metric == "wer")
+    assert (wer.reason, wer.cause, len(wer.items)) == ("nothing to hear", "system", len(ITEMS))
+
+
+def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path: Path) -> None:
+    folders = [str(runs / "real_pod" / "demo" / system) for system in ("robot", "person")]
+    done = CliRunner().invoke(app, ["report", "system", *folders, "--out", str(tmp_path / "both.html")])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert text.count('<article class="report"') == 2
+    assert "<h1>Robot</h1>" in text
+    assert "<h1>Person</h1>" in text
+
+
+@pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "contains no run"), ("nowhere", "contains no run")])
+def test_what_is_no_run_is_refused_with_a_sentence(runs: Path, place: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        report_runs([runs / place])
+
+
+def test_a_run_elsewhere_or_not_measured_so_is_refused(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="has not been measured under the profile reference"):
+        report_runs([runs / "real_pod" / "demo" / "robot"], "reference")
+    moved = tmp_path / "a" / "b" / "c"
+    moved.mkdir(parents=True)
+    (moved / "run.json").write_bytes((runs / "real_pod" / "demo" / "robot" / "run.json").read_bytes())
+    with pytest.raises(BadInput, match="belongs in a folder real_pod/demo/robot"):
+        report_runs([moved])
+
+
+def test_a_language_that_is_not_there_is_refused(runs: Path, tmp_path: Path) -> None:
+    folder = str(runs / "real_pod" / "demo" / "robot")
+    done = CliRunner().invoke(app, ["report", "system", folder, "--language", "tlh", "--out", str(tmp_path / "x.html")])
+    assert isinstance(done.exception, BadInput)
+    assert not (tmp_path / "x.html").exists()

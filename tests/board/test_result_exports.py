@@ -1,0 +1,164 @@
+"""Results leave in forms that others read, and their own readers take them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from podeval import benchmarks
+from podeval.board import every_eval_ever, results_dataset
+from podeval.cli import app
+from podeval.errors import BadInput
+from podeval.metrics.score import Score
+from podeval.runs.run_folder import RunFolder
+from tests.board.measured_run import write_run
+
+ITEMS = benchmarks.get("real_pod").items("demo")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("exports") / "runs"
+    write_run(runs, "robot", "model", 3.0)
+    write_run(runs, "person", "human", 3.5)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def robot(runs: Path) -> RunFolder:
+    return RunFolder(runs, "real_pod", "demo", "robot")
+
+
+@pytest.fixture(scope="module")
+def record(robot: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> every_eval_ever.ExportedRecord:
+    (one,) = every_eval_ever.write_records(robot, tmp_path_factory.mktemp("eee"))
+    return one
+
+
+def test_every_eval_ever_takes_the_records_with_its_own_validator(
+    record: every_eval_ever.ExportedRecord, reference_packages: Path
+) -> None:
+    if not (reference_packages / "every_eval_ever").is_dir():
+        pytest.skip("every-eval-ever is not among the reference packages; `make reference-packages` gets it")
+    program = (
+        f"import sys; sys.path.append({str(reference_packages)!r})\n"
+        "from every_eval_ever.validate import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    files = [str(record.path), str(record.samples), "--format", "json"]
+    done = subprocess.run([sys.executable, "-c", program, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    reports = json.loads(done.stdout)
+    assert [(report["valid"], report["warnings"]) for report in reports] == [(True, []), (True, [])]
+    assert {report["file_type"] for report in reports} == {"aggregate", "instance"}
+
+
+def test_a_record_says_what_the_run_says(robot: RunFolder, record: every_eval_ever.ExportedRecord) -> None:
+    content = json.loads(record.path.read_text(encoding="utf-8"))
+    (summary,) = robot.summaries()
+    row = next(row for row in summary.metrics if row.metric == "dnsmos" and not row.slice)
+    result = next(
+        result
+        for result in content["evaluation_results"]
+        if result["metric_config"]["metric_id"] == "podeval.dnsmos.ovrl"
+        and not result["score_details"]["details"]["slice"]
+    )
+    value = row.keys["ovrl"]
+    assert value is not None
+    assert result["score_details"]["score"] == value.mean
+    assert result["score_details"]["uncertainty"]["confidence_interval"]["lower"] == value.low
+    assert result["metric_config"]["additional_details"]["protocol"] == row.protocol
+    assert result["metric_config"]["lower_is_better"] is False
+    assert "podeval.wer.wer" not in {r["metric_config"]["metric_id"] for r in content["evaluation_results"]}, "unscored"
+
+
+def test_each_measured_item_has_a_line_and_an_unscored_one_has_none(
+    robot: RunFolder, record: every_eval_ever.ExportedRecord
+) -> None:
+    assert record.samples is not None
+    lines = [json.loads(line) for line in record.samples.read_text(encoding="utf-8").splitlines()]
+    overall = {
+        line["sample_id"]: line["evaluation"]["score"] for line in lines if "/ovrl" in line["evaluation_result_id"]
+    }
+    results = robot.results("embedded")
+    (summary,) = robot.summaries()
+    protocol = next(row.protocol for row in summary.metrics if row.metric == "dnsmos")
+    scores = {item.id: results[item.id, protocol] for item in ITEMS}
+    assert overall == {id: score.values["ovrl"] for id, score in scores.items() if isinstance(score, Score)}
+    assert len(lines) == record.rows == 3 * len(ITEMS)
+
+
+def test_a_second_export_writes_the_same_files(
+    robot: RunFolder, record: every_eval_ever.ExportedRecord, tmp_path: Path
+) -> None:
+    (again,) = every_eval_ever.write_records(robot, tmp_path)
+    assert again.path.read_bytes() == record.path.read_bytes()
+    assert again.path.name == record.path.name
+
+
+def test_recordings_of_people_are_no_model(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="recordings of people"):
+        every_eval_ever.write_records(RunFolder(runs, "real_pod", "demo", "person"), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    out = tmp_path / "results"
+    rows = results_dataset.write_dataset(runs, out)
+    loaded = {
+        config: load_dataset(str(out), config, split=results_dataset.SPLIT, cache_dir=str(tmp_path / "cache"))
+        for config in results_dataset.CONFIGS
+    }
+    assert {config: len(table) for config, table in loaded.items()} == rows
+    ids = set(loaded["protocols"]["id"])
+    assert set(loaded["results"]["protocol"]) == ids
+    (protocol,) = (row for row in loaded["protocols"] if row["metric"] == "dnsmos" and row["version"])
+    assert json.loads(protocol["content"])["id"] == protocol["id"]
+    assert rows["items"] > 0
+    assert results_dataset.write_dataset(runs, out) == rows, "an earlier export is replaced"
+    file = pq.ParquetFile(out / "results" / results_dataset.FILE)
+    assert file.metadata.row_group(0).column(0).has_offset_index
+
+
+@pytest.mark.long
+def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, tmp_path: Path) -> None:
+    def run(*options: str) -> str:
+        done = CliRunner().invoke(app, ["report", "export", *options])
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.output
+
+    cited = run(str(robot.path), "--form", "bibtex")
+    assert cited.count("\n@") == 2
+    assert "dnsmos@" in cited
+    assert str(tmp_path) in run("--form", "dataset", "--runs", str(runs), "--out", str(tmp_path / "all"))
+    assert "results" in run(str(robot.path), "--out", str(tmp_path / "eee"))
+    (entry, *_) = yaml.safe_load(run(str(robot.path), "--form", "eval-results"))
+    index = yaml.safe_load(run(str(robot.path), "--form", "model-index"))["model-index"]
+    assert entry["dataset"]["id"] == index[0]["results"][0]["dataset"]["type"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--form", "xml"], "there is no form 'xml'"),
+        ([], "give the folder of a run"),
+        (["--form", "dataset", "--runs", "nowhere"], "no runs in nowhere"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_with_a_sentence(options: list[str], sentence: str) -> None:
+    done = CliRunner().invoke(app, ["report", "export", *options])
+    assert isinstance(done.exception, BadInput)
+    assert sentence in str(done.exception)
+
+
+def test_a_folder_with_something_else_in_it_is_not_written_into(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"notes\.txt"):
+        results_dataset.write_dataset(runs, tmp_path)

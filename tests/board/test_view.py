@@ -1,0 +1,90 @@
+"""A view shows one profile, one slice and one protocol per metric, and its address restores it."""
+
+from urllib.parse import parse_qsl
+
+import pandas as pd
+import pytest
+
+from podeval.board.view import OVERVIEW, BoardView, resolve_view
+from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
+
+
+def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_dimension(board: pd.DataFrame) -> None:
+    settled = resolve_view(BoardView(), board)
+    assert settled.view.board == "real_pod/voice"
+    assert settled.view.profile == "embedded"
+    assert settled.view.dimension == OVERVIEW
+    dimensions = [column.dimension for column in settled.columns]
+    assert dimensions == list(dict.fromkeys(dimensions))
+    assert {"wer.wer", "dnsmos.ovrl"} <= {column.id for column in settled.columns}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        BoardView(),
+        BoardView(profile="paper"),
+        BoardView(protocols=(UPSTREAM,)),
+        BoardView(slice="category=Arts"),
+        BoardView(board="nothing"),
+    ],
+)
+def test_rows_are_never_of_two_profiles_protocols_or_slices(board: pd.DataFrame, wish: BoardView) -> None:
+    rows = resolve_view(wish, board).rows
+    assert len(rows)
+    assert rows["profile"].nunique() == 1
+    assert rows["slice"].nunique() == 1
+    assert rows[["benchmark", "split"]].drop_duplicates().shape[0] == 1
+    assert (rows.groupby("metric")["protocol"].nunique() == 1).all()
+
+
+def test_figures_of_a_whole_benchmark_are_called_after_no_split(board: pd.DataFrame) -> None:
+    """As papers report them: their rows name no split, and stand on the boards of all splits."""
+    board = board.assign(split=board["split"].where(board["profile"] != "paper", ""))
+    music = board[board["profile"] == "embedded"].assign(split="music")
+    both = pd.concat([board, music], ignore_index=True)
+    printed = resolve_view(BoardView(board="real_pod/music", profile="paper"), both)
+    assert printed.title == "real_pod"
+    assert [name for name in printed.choices.boards if name[0].startswith("real_pod")] == [
+        ("real_pod", "real_pod/music")
+    ]
+    assert resolve_view(BoardView(board="real_pod/music", profile="embedded"), both).title == "real_pod · music"
+
+
+def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd.DataFrame) -> None:
+    assert resolve_view(BoardView(protocols=(UPSTREAM,)), board).protocols["dnsmos"] == UPSTREAM
+    both = resolve_view(BoardView(protocols=(UPSTREAM, PROTOCOLS["dnsmos"])), board)
+    assert both.protocols["dnsmos"] == PROTOCOLS["dnsmos"]
+    offered = [value for _, value in both.choices.protocols]
+    assert sorted(offered) == sorted([UPSTREAM, PROTOCOLS["dnsmos"]]), "only metrics with several protocols ask"
+
+
+def test_the_metrics_default_parameters_are_the_default_protocol(board: pd.DataFrame) -> None:
+    assert resolve_view(BoardView(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
+
+
+def test_address_restores_the_view(board: pd.DataFrame) -> None:
+    wish = BoardView(
+        profile="embedded",
+        dimension="speech.quality",
+        slice="category=Arts",
+        controls=False,
+        columns=("dnsmos.ovrl", "dnsmos.bak"),
+        protocols=(UPSTREAM,),
+        sort="dnsmos.bak",
+        plot="radar",
+    )
+    view = resolve_view(wish, board).view
+    again = resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view
+    assert again == view
+    assert view.columns == wish.columns
+    assert view.protocols == (UPSTREAM,)
+
+
+def test_an_invented_address_falls_to_what_exists(board: pd.DataFrame) -> None:
+    query = {"board": "<script>", "profile": "x", "dimension": "y", "slice": "z", "sort": "q", "columns": "a,b"}
+    assert resolve_view(BoardView.from_query(query), board).view == resolve_view(BoardView(), board).view
+
+
+def test_controls_can_be_hidden(board: pd.DataFrame) -> None:
+    assert "control" not in set(resolve_view(BoardView(controls=False), board).rows["system_kind"])

@@ -1,0 +1,310 @@
+"""`podeval.score`, `podeval.measure` and `podeval.list_metrics`: one recording or many, in any form."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+import podeval
+from podeval.errors import BadInput
+from podeval.measuring import engine, sources
+from podeval.measuring.request import plan_metrics, read_request
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score, Timeline, Unscored
+
+RATE = 16_000
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def test_a_second_call_opens_nothing_and_gives_the_same(voice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = podeval.score(voice, metrics="loudness,reverb_consistency")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the recording was opened again")
+
+    monkeypatch.setattr("podeval.recording.recording.decode", refuse)
+    second = podeval.score(voice, metrics="loudness,reverb_consistency")
+    assert second.values == first.values
+    assert second.facts == first.facts
+    assert second.timelines["loudness"] == first.timelines["loudness"]
+
+
+def test_a_score_that_was_stopped_goes_on_where_it_was(voice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    real = engine.score_item
+
+    def stop_at_the_second(metric: Any, *rest: Any) -> Any:
+        tried.append(metric.name)
+        if tried.count("loudness") == 1 and metric.name != "loudness":
+            raise KeyboardInterrupt
+        return real(metric, *rest)
+
+    monkeypatch.setattr(engine, "score_item", stop_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        podeval.score(voice, metrics=["loudness", "reverb_consistency"])
+    monkeypatch.setattr(engine, "score_item", lambda metric, *rest: tried.append(metric.name) or real(metric, *rest))
+    podeval.score(voice, metrics=["loudness", "reverb_consistency"])
+    assert tried == ["loudness", "reverb_consistency", "reverb_consistency"]
+
+
+def test_a_recording_is_scored_in_any_form(voice: Path, speech_like: Any) -> None:
+    forms = [
+        str(voice),
+        voice,
+        voice.read_bytes(),
+        (speech_like, RATE),
+        {"array": speech_like, "sampling_rate": RATE},
+        {"bytes": voice.read_bytes(), "path": None},
+        {"audio": {"path": str(voice)}},
+        {"array": np.stack([speech_like, speech_like]), "sampling_rate": RATE},
+    ]
+    values = [podeval.score(form, metrics="loudness")["loudness.true_peak"] for form in forms]
+    assert values == pytest.approx([values[0]] * len(forms), abs=1e-3)
+
+
+@dataclass
+class AudioSamples:
+    """As torchcodec documents it: `data` of shape (channels, frames), between -1 and 1."""
+
+    data: Any
+    pts_seconds: float
+    duration_seconds: float
+    sample_rate: int
+
+
+class AudioDecoder:
+    """What `datasets` gives for a decoded row, by torchcodec's documentation; the real one was tried by hand."""
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+
+    def get_all_samples(self) -> AudioSamples:
+        import torch
+
+        return AudioSamples(torch.from_numpy(self._samples), 0.0, self._samples.shape[1] / RATE, RATE)
+
+
+def test_every_form_of_a_datasets_audio_column_has_the_values_of_the_file(tmp_path: Path, speech_like: Any) -> None:
+    path = tmp_path / "both.wav"
+    both = np.stack([speech_like, 0.3 * speech_like])
+    soundfile.write(path, both.T, RATE, subtype="FLOAT")
+    forms = [
+        {"path": str(path), "bytes": None},
+        {"path": "gone.wav", "bytes": path.read_bytes()},
+        {"path": None, "array": both, "sampling_rate": RATE},
+        AudioDecoder(both),
+    ]
+    expected = podeval.score(path, metrics="loudness").values
+    for form in forms:
+        in_rows = podeval.score([{"audio": form, "text": "words"}] * 2, metrics="loudness")
+        scored = [podeval.score(form, metrics="loudness"), podeval.score({"audio": form}, metrics="loudness"), *in_rows]
+        assert len(scored) == 4
+        for one in scored:
+            assert one.values == pytest.approx(expected, abs=1e-5)
+            assert one.facts.channels == 2
+
+
+def test_an_audio_column_of_datasets_is_scored_row_by_row(voice: Path) -> None:
+    import datasets
+
+    rows = datasets.Dataset.from_dict({"audio": [str(voice)] * 2}).cast_column("audio", datasets.Audio(decode=False))
+    table = podeval.score(rows["audio"], metrics="loudness")
+    assert len(table) == 2
+    assert podeval.score(rows[0], metrics="loudness").values == table[0].values
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("nowhere.wav", "does not exist: check the path"),
+        (0.1, "audio is a path, the bytes of a file"),
+        ({"array": np.zeros(9)}, "needs its `sampling_rate`"),
+        ([], "nothing to score in an empty list"),
+        (np.zeros(16_000), r"samples without their rate .*give \(samples, rate\)"),
+        ([0.0, 0.5], r"samples without their rate .*give \(samples, rate\)"),
+        (b"", "the recording is empty"),
+        (b"no audio", "^the recording "),
+        ({}, "an audio object needs"),
+    ],
+    ids=[
+        *("missing", "no rate", "no rate in a row", "empty list", "array", "numbers", "no bytes", "text in bytes"),
+        "empty row",
+    ],
+)
+def test_what_is_no_recording_is_refused_with_a_sentence(source: Any, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        podeval.score(source, metrics="loudness")
+
+
+def test_a_file_that_cannot_be_read_is_an_error_and_not_unscored(two_voices: Path) -> None:
+    (two_voices / "broken.wav").write_text("These are words, not a recording. " * 20)
+    table = podeval.score(two_voices, metrics="loudness")
+    assert [scores.name for scores in table] == [str(two_voices / name) for name in ("one.wav", "two.wav")]
+    assert list(table.errors) == [str(two_voices / "broken.wav")]
+    assert "is a text file, not audio" in str(table)
+
+
+def test_many_recordings_have_means_with_intervals(two_voices: Path) -> None:
+    table = podeval.score(two_voices, metrics="loudness")
+    values = [scores["loudness.integrated"] for scores in table]
+    interval = table["loudness.integrated"]
+    assert interval.mean == pytest.approx(np.mean(values))
+    assert interval.low < min(values) < max(values) < interval.high
+    assert len(table.to_pandas()) == sum(len(scores) for scores in table)
+    assert table["one.wav"].name.endswith("one.wav")
+    text = str(table)
+    assert "mean of 2" in text
+    assert "one.wav" in text
+    assert str(two_voices) not in text
+    assert "mean of 2" in table._repr_html_()
+
+
+def test_the_table_says_value_unit_arrow_reach_and_word(voice: Path) -> None:
+    text = str(podeval.score(voice, metrics="loudness"))
+    line = next(line for line in text.splitlines() if line.startswith("loudness.integrated "))
+    assert "LUFS ↔" in line
+    assert "−22.4 – −19.1" in line
+    assert line.split()[-1] in ("low", "usual", "high")
+    assert "voice.wav · 6.0 s · 16 kHz · mono · profile embedded" in text
+
+
+def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> None:
+    plan = plan_metrics(read_request())
+    assert plan.advice["--text FILE"] == ("wer", "speaker_attribution", "content_errors")
+    assert plan.advice["--reference [SPEAKER=]FILE"] == ("sim", "wsim", "timbre_similarity")
+    assert "sound_fidelity" in plan.advice["--profile reference"]
+    assert {"rtf", "mushra", "arena"}.isdisjoint(plan.left_out)
+    named = {metric.name for metric in plan.metrics}
+    assert {"dnsmos", "sptd", "loudness"} <= named
+    with_text = {metric.name for metric in plan_metrics(read_request(text="Some words.")).metrics}
+    assert with_text - named == {
+        *("wer", "distinct_n", "mattr", "info_dens", "semantic_div"),
+        *("content_errors", "speaker_attribution"),
+    }
+    with pytest.raises(BadInput, match=r"wer needs the words: --text FILE"):
+        podeval.score(voice, metrics="wer")
+
+
+@pytest.mark.parametrize("text", ["word " * 100, "词语" * 60, "words\0 and more", "."])
+def test_words_that_are_no_name_of_a_file_are_words(text: str) -> None:
+    script = read_request(text=text).script
+    assert script
+    assert script.text.startswith(text[:5])
+
+
+def test_words_without_speakers_do_not_say_who_speaks() -> None:
+    sptd = catalogue.get("sptd")
+    assert read_request(text="Only words.").names_for(sptd) == ("recording",)
+    script = [{"speaker": "A", "text": "Hello."}, {"speaker": "B", "text": "Hi."}]
+    assert read_request(text=script).names_for(sptd) == ("recording", "script")
+
+
+def test_the_number_of_speakers_reaches_the_metrics_that_have_use_for_it() -> None:
+    assert read_request(speakers=3).chosen_for(catalogue.get("sptd"))["speakers"] == 3
+    with pytest.raises(BadInput, match="at least 1, not 0"):
+        read_request(speakers=0)
+
+
+def test_results_of_other_words_are_not_mixed_up(voice: Path) -> None:
+    first = podeval.score(voice, text="one two three one", metrics=["loudness", "mattr"])
+    second = podeval.score(voice, text="one two three four", metrics=["loudness", "mattr"])
+    assert (first["mattr"], second["mattr"]) == (0.75, 1.0)
+
+
+def test_a_metric_for_other_recordings_is_no_failure_unless_it_was_asked_for(voice: Path) -> None:
+    scores = podeval.score(voice, metrics="loudness")
+    results = {**scores.results, "smr": Unscored("no music", "system"), "dnsmos": Unscored("too short", "system")}
+    fields = {name: getattr(scores, name) for name in scores.__dataclass_fields__} | {"results": results}
+    assert podeval.Scores(**fields | {"requested": ()}).failed == {"dnsmos": "too short"}
+    assert podeval.Scores(**fields | {"requested": ("smr",)}).failed == {"smr": "no music", "dnsmos": "too short"}
+
+
+def test_silence_is_unscored_with_its_cause(silence: Path) -> None:
+    scores = podeval.score(silence, metrics=["loudness"])
+    assert scores.values == {}
+    assert scores.unscored["loudness"]["cause"] == "system"
+    with pytest.raises(KeyError, match="digital silence"):
+        scores["loudness"]
+
+
+def test_scores_as_json_have_the_shape_of_the_command_line(voice: Path) -> None:
+    data = json.loads(json.dumps(podeval.score(voice, metrics="loudness").to_json()))
+    assert list(data) == ["file", "duration", "scores", "unscored", "notes", "defects", "protocols"]
+    assert data["duration"] == round(soundfile.info(voice).duration, 3)
+    assert set(data["scores"]["loudness"]) == {key.name for key in catalogue.get("loudness").keys}
+    assert data["protocols"]["loudness"]["id"].startswith("loudness@")
+
+
+def test_values_are_asked_for_by_name(voice: Path) -> None:
+    scores = podeval.score(voice, metrics="loudness")
+    assert scores["loudness"] == scores["loudness.integrated"] == scores.values["loudness.integrated"]
+    assert list(scores) == list(scores.values)
+    with pytest.raises(KeyError, match=r"choose from loudness\.integrated"):
+        scores["loudnes"]
+    frame = scores.to_pandas()
+    assert list(frame["key"]) == [key.name for key in catalogue.get("loudness").keys]
+
+
+def test_a_plot_has_one_picture_a_value(voice: Path, tmp_path: Path) -> None:
+    scores = podeval.score(voice, metrics="loudness")
+    plot = scores.plot("loudness.integrated")
+    assert list(plot.pictures) == ["loudness.integrated"]
+    assert plot.save(tmp_path / "plot.svg").read_text(encoding="utf-8").count("<polyline") >= 1
+    assert "over time" in scores._repr_html_().lower()
+    with pytest.raises(BadInput, match="metrics that have: loudness"):
+        scores.plot("wer")
+
+
+def test_measuring_gives_one_metric(voice: Path) -> None:
+    assert podeval.measure("mattr", "one two two")["mattr"] == pytest.approx(2 / 3)
+    assert set(podeval.measure("loudness", voice).results) == {"loudness"}
+    with pytest.raises(BadInput, match="variant must be one of standard, podeval"):
+        podeval.measure("loudness", voice, variant="other")
+    with pytest.raises(BadInput, match="asks a judge"):
+        podeval.measure("expressive_richness", voice)
+    with pytest.raises(BadInput, match="did you mean 'dnsmos'"):
+        podeval.measure("dnmos", voice)
+
+
+def test_the_list_of_metrics_has_all_of_them() -> None:
+    listing = podeval.list_metrics()
+    assert [entry.name for entry in listing] == list(catalogue.NAMES)
+    assert "dnsmos" in str(listing)
+    assert "<td>dnsmos</td>" in listing._repr_html_()
+
+
+def test_every_metric_says_what_people_or_systems_reach_and_by_whom() -> None:
+    for metric in catalogue.load_all_metrics():
+        for key in metric.keys:
+            ranked = key.better != "informative"
+            assert not ranked or bool(key.reach) != bool(key.unreached), (
+                f"{metric.name}.{key.name}: no values, no reason"
+            )
+            assert not key.unreached or len(key.unreached) > 20
+            if key.reach:
+                assert len(key.reach.source) > 20
+                assert key.reach.people or key.reach.systems
+                low, high = key.reach.usual
+                bounds = key.bounds
+                assert low <= high
+                assert bounds[0] is None or bounds[0] <= low
+                assert bounds[1] is None or high <= bounds[1]
+
+
+def test_a_timeline_of_words_has_no_seconds() -> None:
+    scores = podeval.measure("mattr", " ".join(f"word{number % 150}" for number in range(400)))
+    result = scores.results["mattr"]
+    assert isinstance(result, Score)
+    assert isinstance(result.timeline, Timeline)
+    assert "tokens" in scores.plot("mattr").pictures["mattr.mattr"]
+
+
+def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("words")
+    with pytest.raises(BadInput, match="holds no recordings"):
+        sources.list_recordings(tmp_path)
