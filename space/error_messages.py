@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from podeval.errors import CodedSentence
-from podeval.sentences import parse_sentence
 from podeval.submissions.rules import RULES
+from podeval.texts import parse_sentence
 
 _LONGEST_NESTED = 600
 _OF_STATES = ("state", "before", "after")

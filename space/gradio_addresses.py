@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 PREFIXES = {"en": "", "zh": "/zh"}
 """Where the app of a language stands."""

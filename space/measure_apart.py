@@ -31,8 +31,8 @@ from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.isolated import LINES, REPORT, ScoreJob
 from podeval.models import weights
-from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
+from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
 

@@ -25,7 +25,7 @@ from podeval.errors import BadInput, PodevalError
 from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 RATE = "60/minute"
 MOST_ROWS = 5_000

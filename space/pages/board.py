@@ -21,8 +21,8 @@ from podeval.board import reported_elsewhere, table
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, ResolvedView, resolve_view
 from podeval.errors import BadInput
-from podeval.sentences import write_sentence
 from podeval.text.table_files import make_csv_safe
+from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
 

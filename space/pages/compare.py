@@ -22,11 +22,10 @@ from podeval.board.compare_sound import Recordings
 from podeval.board.report_figures import format_difference, format_signed
 from podeval.board.report_scores import Reading, ScoreCache
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
-from podeval.metrics.reasons import translate_reason
 from podeval.plots.intervals import draw_pairs
 from podeval.plots.svg import Frame
 from podeval.recording.playback import Playback
-from podeval.sentences import write_sentence
+from podeval.texts import translate_reason, write_sentence
 
 AT_ONCE = 12
 """Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""

@@ -16,8 +16,8 @@ from podeval.errors import BadInput
 from podeval.listening import session_results, webmushra
 from podeval.listening.completion import Completion
 from podeval.listening.results import ListeningResults, draw_listeners, summarise
-from podeval.sentences import write_sentence
 from podeval.text.table_files import make_csv_safe
+from podeval.texts import write_sentence
 
 
 class ListenerStanding(BaseModel):

@@ -26,10 +26,10 @@ from podeval import __version__
 from podeval.arena.ranking import Rankings
 from podeval.board.queries import Answer, Questions
 from podeval.errors import BadInput, PodevalError
-from podeval.sentences import write_sentence
 from podeval.submissions.author_kit import draft_document
 from podeval.submissions.gate import Gate
 from podeval.submissions.service import Submitter
+from podeval.texts import write_sentence
 
 CHECK_RATE = "20/minute"
 """Checks of one person or address, of those signed in and others alike."""

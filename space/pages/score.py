@@ -16,7 +16,7 @@ from website import Site
 from podeval.arena import ArenaRefused, refusal
 from podeval.benchmarks.records import locate_data
 from podeval.errors import CodedSentence
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 EXAMPLES = ("reader", "readers", "faults")
 """The examples; what each is, is said in the texts of the tab."""

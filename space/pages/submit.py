@@ -21,7 +21,6 @@ from podeval.board.build import build
 from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hf_jobs import HfJobs
-from podeval.sentences import write_sentence
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
 from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
@@ -42,6 +41,7 @@ from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED, OPEN
 from podeval.systems.submission import Submission, build_json_schema
 from podeval.systems.submission_reading import BadDocument, parse_form
+from podeval.texts import write_sentence
 
 RATE = "60/minute"
 MOST_ROWS = 5_000

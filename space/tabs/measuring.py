@@ -17,9 +17,9 @@ from podeval.measuring.standing import choose_word, format_reach
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, format_range
-from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
 from podeval.text.message_catalogue import FIRST
+from podeval.texts import translate_reason
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
 """Heads of the table of values, by their names in the texts."""

@@ -15,7 +15,6 @@ from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get
 
 from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.files import DiskFull
-from podeval.sentences import write_sentence
 from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import (
     RunEntry,
@@ -25,6 +24,7 @@ from podeval.submissions.benchmark_entries import (
 )
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Upload, Uploads
+from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
 

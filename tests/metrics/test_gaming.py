@@ -12,13 +12,13 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue, voice_match
 from podeval.metrics.pace import REPEATED, measure_repeated
 from podeval.metrics.predicted_opinion import CANCELLED
-from podeval.metrics.reasons import SENTENCES
 from podeval.metrics.score import Score, Unscored
 from podeval.metrics.timbre_consistency import count_repeated
 from podeval.recording import Recording
 from podeval.text.content_differences import find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import align_script
+from podeval.texts import REASONS
 
 RATE = 16_000
 
@@ -277,7 +277,7 @@ def test_noise_that_cancels_in_the_mean_of_the_channels_is_in_no_rank_and_stereo
     assert dnsmos[0].values == dnsmos[1].values, "the trick works"
     assert not dnsmos[0].unranked
     assert set(dnsmos[1].unranked) == {"ovrl", "sig", "bak", "p808"}
-    assert SENTENCES["not-ranked-cancelled"] == CANCELLED
+    assert REASONS["not-ranked-cancelled"] == CANCELLED
 
 
 def test_a_whistle_above_8_khz_is_not_heard_and_the_card_says_so() -> None:
@@ -301,7 +301,7 @@ def test_a_loop_has_the_most_even_pace_and_is_in_no_rank() -> None:
     assert measure_repeated(4 * tale) == 1
     assert measure_repeated([*said_once, *tale, *tale]) == pytest.approx(2 / 6)
     assert measure_repeated([]) == 0
-    assert SENTENCES["not-ranked-repeated"] == REPEATED
+    assert REASONS["not-ranked-repeated"] == REPEATED
 
 
 def test_gaps_drawn_by_chance_are_nearer_to_people_than_even_ones_and_the_card_says_so() -> None:

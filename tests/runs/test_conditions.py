@@ -15,7 +15,6 @@ from podeval import benchmarks
 from podeval.board import build as building
 from podeval.metrics import catalogue, declaration
 from podeval.metrics.declaration import Key
-from podeval.metrics.reasons import SENTENCES
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.conditions import CONDITIONS, JOINED, list_conditions, list_task_conditions, mark_joined_timing
@@ -30,6 +29,7 @@ from podeval.systems.python_file import open_python
 from podeval.systems.servers.connection import ServerConnection
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Speech
+from podeval.texts import REASONS
 
 REAL_POD = benchmarks.get("real_pod")
 TIMED = {
@@ -142,7 +142,7 @@ def test_values_of_pauses_that_podeval_set_are_shown_and_not_ranked() -> None:
     assert mark_joined_timing(plan(), output(strategy="whole"), results) == results
     supplied = plan(provenance="outputs supplied")
     assert mark_joined_timing(supplied, output(strategy="turns"), results) == results, "its owner set them"
-    assert SENTENCES["not-ranked-joined"] == JOINED
+    assert REASONS["not-ranked-joined"] == JOINED
 
 
 # Runs, from what is made to what the board says.

@@ -66,9 +66,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory, filled: str) -> str:
     """The id of a submission that the site shows, refused for a reason that its page says."""
-    from podeval.sentences import write_sentence
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
+    from podeval.texts import write_sentence
     from tests.space.test_database_away import DOCUMENT
 
     with Database(next(tmp_path_factory.getbasetemp().glob("axe*/runs/podeval.db"))) as database:

@@ -10,8 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from podeval.errors import CodedSentence
-from podeval.sentences import LONGEST, SENTENCES, parse_sentence, write_sentence
 from podeval.text.message_catalogue import read_texts
+from podeval.texts import LONGEST, SENTENCES, parse_sentence, write_sentence
 
 pytestmark = pytest.mark.space
 

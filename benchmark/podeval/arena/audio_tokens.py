@@ -15,10 +15,10 @@ from sqlalchemy.orm import aliased
 from podeval.arena import refusal
 from podeval.arena.excerpt_choice import EXCERPTS
 from podeval.arena.refusal import ArenaRefused
-from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle
+from podeval.texts import write_sentence
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
 """Seconds for which a lookup is cached, and the number of cached lookups."""

@@ -12,7 +12,7 @@ from podeval.arena.refusal import ArenaRefused
 from podeval.arena.service import Arena
 from podeval.errors import PodevalError
 from podeval.recording.playback import Changed, Playback, Stretch, match_gains
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 Found = TypeVar("Found")
 

@@ -18,9 +18,9 @@ from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, 
 from podeval.arena.ratings import list_open_dimensions, rate_quickly
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.sentences import write_sentence
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.texts import write_sentence
 
 _SEED_BITS = 53
 """Bits of a battle's seed, which JSON can hold exactly."""

@@ -16,8 +16,8 @@ from podeval.arena.audio_tokens import AudioTokens, compute_played_seconds
 from podeval.arena.matchmaking import read_spans, time_open
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.sentences import write_sentence
 from podeval.store.tables import ArenaItem, Battle, Erasure, Vote
+from podeval.texts import write_sentence
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
-from podeval.sentences import write_sentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
+from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 

@@ -16,8 +16,8 @@ from podeval.arena.excerpt_choice import Span, compute_heard_share, count_heard_
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.sentences import write_sentence
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.texts import write_sentence
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000

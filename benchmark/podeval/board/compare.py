@@ -23,7 +23,7 @@ from podeval.board.report_figures import (
 from podeval.board.report_scores import BoardScores, Reading, ScoreCache
 from podeval.board.table import Row, choose_names, to_number
 from podeval.errors import BadInput
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 
 class UnknownSystem(BadInput):

@@ -12,7 +12,7 @@ from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 MOST = 200
 """Most rows of an answer."""

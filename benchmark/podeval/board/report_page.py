@@ -12,7 +12,6 @@ from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_d
 from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
 from podeval.board.report_scores import Reading
 from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
-from podeval.metrics.reasons import translate_reason
 from podeval.reports.page import describe_protocol, read_report_texts, render_document, write_metric_title
 from podeval.reports.parts import (
     Entry,
@@ -29,6 +28,7 @@ from podeval.reports.parts import (
     Text,
     make_heads,
 )
+from podeval.texts import translate_reason
 
 WIDE, GROUPS = 7, 5
 """Most columns of values in a printed table of items, and of groups; more go into a further one."""

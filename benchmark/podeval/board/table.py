@@ -19,8 +19,8 @@ from podeval.board.query import PROVENANCES, Key, Sheet, name_systems
 from podeval.board.system_info import Facts
 from podeval.board.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
-from podeval.metrics.reasons import CAUSES, translate_reason
 from podeval.runs.board_tables import EVIDENT, NOT_RANKED
+from podeval.texts import CAUSES, translate_reason
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"

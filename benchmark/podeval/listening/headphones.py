@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from podeval.errors import BadInput
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 PAGE = "headphones"
 """Id of the check's page; no item has it."""

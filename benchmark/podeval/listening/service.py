@@ -41,12 +41,12 @@ from podeval.listening.sessions import (
     show_check,
     validate_played,
 )
-from podeval.sentences import write_sentence
 from podeval.store import operator_settings
 from podeval.store.database import Database
 from podeval.store.pseudonyms import find_pseudonym, make_pseudonym, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
+from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 

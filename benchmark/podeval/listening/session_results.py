@@ -13,11 +13,11 @@ from podeval.errors import BadInput
 from podeval.listening.completion import Completion
 from podeval.listening.designs import PAIRED, Design, read_design
 from podeval.listening.headphones import count_right
-from podeval.sentences import write_sentence
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
+from podeval.texts import write_sentence
 
 ATTENTION = "attention"
 """The rule under which a missed attention check is flagged."""

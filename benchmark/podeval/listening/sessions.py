@@ -17,8 +17,8 @@ from podeval.listening.completion import Completion
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import Page, find_stimulus
 from podeval.listening.session_results import ATTENTION, HEADPHONES
-from podeval.sentences import write_sentence
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
+from podeval.texts import write_sentence
 
 
 @dataclass(frozen=True)

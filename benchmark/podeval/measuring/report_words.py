@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.measuring.plots import PlotTexts
 from podeval.measuring.standing import format_number, format_span
-from podeval.metrics.reasons import translate_reason
 from podeval.metrics.units import translate_unit
 from podeval.reports.page import LANGUAGES, read_report_texts
+from podeval.texts import translate_reason
 from podeval.version import __version__
 
 if TYPE_CHECKING:

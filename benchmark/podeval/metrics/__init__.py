@@ -19,7 +19,6 @@ __all__ = [
     "prompts",
     "protocol",
     "reach",
-    "reasons",
     "rubric",
     "rubric_writing",
     "score",

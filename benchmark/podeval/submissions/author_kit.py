@@ -18,9 +18,9 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub import repo_info
 from podeval.hub.repo_info import RepoFacts
-from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.submission import LANGUAGE, REPO, Task
+from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Session
 
 from podeval.benchmarks.benchmark import Item
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
 from podeval.submissions.rules import Refusal, SubmissionRefused
+from podeval.texts import write_sentence
 
 LEAST_WORDS = 40
 """Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
-from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import TASKS, list_entries
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
@@ -26,6 +25,7 @@ from podeval.systems.submission import (
     PinnedRepo,
     Submission,
 )
+from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

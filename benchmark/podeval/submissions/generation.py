@@ -13,7 +13,6 @@ from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import RunFolder
-from podeval.sentences import write_sentence
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
 from podeval.submissions.collect_outputs import Intake
@@ -29,6 +28,7 @@ from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, get_preset
 from podeval.text.redaction import redact_line
+from podeval.texts import write_sentence
 
 TICK = 0.2
 """Seconds between two checks for new outputs."""

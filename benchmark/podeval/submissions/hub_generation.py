@@ -22,7 +22,6 @@ from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
-from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
 from podeval.submissions.collect_outputs import Intake, is_name
@@ -33,6 +32,7 @@ from podeval.submissions.states import OursFailed
 from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
 from podeval.systems.adapters.job import Generated, Job
 from podeval.text.redaction import redact, redact_line
+from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import JobInfo

@@ -14,12 +14,12 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
-from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import list_entries
 from podeval.systems.submission import Model, Submission
+from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import JobInfo

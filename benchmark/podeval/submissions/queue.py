@@ -14,7 +14,6 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
-from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
 from podeval.submissions.rules import Policy, refuse_duplicate, refuse_too_many
@@ -30,6 +29,7 @@ from podeval.submissions.states import (
     order_submissions,
     read_last_position,
 )
+from podeval.texts import write_sentence
 
 Row = TypeVar("Row")
 Clock = Callable[[], datetime]

@@ -21,7 +21,7 @@ from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.audio.formats.duration import read_container_and_seconds
 from podeval.audio.transcode import Bounds
 from podeval.errors import BadAudio, BadInput
-from podeval.sentences import write_sentence
+from podeval.texts import write_sentence
 
 REPORT, RECORDINGS = "unpacked.json", "recordings"
 

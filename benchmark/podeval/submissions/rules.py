@@ -10,10 +10,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.sentences import write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.states import OPEN
+from podeval.texts import write_sentence
 
 RULES = {
     "document": "the document is valid and describes something that can be run",
@@ -57,7 +57,7 @@ class Refusal:
 
 
 def write_refusal(rule: str, code: str, /, **values: object) -> Refusal:
-    """Return the refusal by a rule that says a sentence (`sentences.SENTENCES`) with its values."""
+    """Return the refusal by a rule that says a sentence (`texts.SENTENCES`) with its values."""
     return Refusal(rule, write_sentence(code, **values))
 
 

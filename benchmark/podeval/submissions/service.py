@@ -17,7 +17,6 @@ from podeval.files import lock_folder
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.models import registry
 from podeval.runs.run_folder import SUPERSEDED, RunFolder
-from podeval.sentences import write_sentence
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
@@ -26,6 +25,7 @@ from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
+from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

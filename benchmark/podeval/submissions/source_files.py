@@ -18,13 +18,13 @@ from typing import Any, Protocol
 from podeval.errors import BadInput
 from podeval.files import write_json
 from podeval.runs.run_folder import UPLOADS
-from podeval.sentences import write_sentence
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.states import MachineFault
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 from podeval.systems.submission import Human, Model, Outputs, Submission
+from podeval.texts import write_sentence
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000

@@ -13,8 +13,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
-from podeval.sentences import write_sentence
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
+from podeval.texts import write_sentence
 
 NEXT: dict[str, tuple[str, ...]] = {
     "": ("received",),

@@ -17,7 +17,6 @@ from podeval.metrics.judge_use import JudgeConfig
 from podeval.runs.executor import Executor
 from podeval.runs.run import RunRequest, measure_run, run_system
 from podeval.runs.run_folder import RunFolder, RunPlan
-from podeval.sentences import write_sentence
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import sandbox
@@ -33,6 +32,7 @@ from podeval.submissions.source_files import is_upload
 from podeval.submissions.states import MachineFault
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
+from podeval.texts import write_sentence
 
 
 class Heartbeat:

@@ -22,7 +22,6 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, sync_folder, write_json
 from podeval.runs.run_folder import UPLOADS
-from podeval.sentences import parse_sentence, write_sentence
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip, sandbox
@@ -31,6 +30,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import OPEN
+from podeval.texts import parse_sentence, write_sentence
 
 WAITING = timedelta(days=1)
 """Time for which an upload is kept that is not submitted."""

@@ -20,7 +20,6 @@ from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import RunFolder
-from podeval.sentences import write_sentence
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.cleanup import clear
@@ -37,6 +36,7 @@ from podeval.submissions.states import OPEN, MachineFault, OursFailed
 from podeval.submissions.submission_runs import Fetch, Heartbeat, SubmissionRuns, keep_alive
 from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission
+from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.submissions")
 

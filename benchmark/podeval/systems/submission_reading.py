@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from podeval.errors import BadInput, CodedSentence
-from podeval.sentences import parse_sentence, write_sentence
 from podeval.systems.submission import BLOCKS, PATTERNS_IN_WORDS, RESULTS_FILE, ReportedFigure, Submission
 from podeval.text.yaml_text import PLAIN_LOADER, find_mark, read_yaml
+from podeval.texts import parse_sentence, write_sentence
 
 MAX_BYTES = 256 * 1024
 MOST_PROBLEMS = 50
