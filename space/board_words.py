@@ -12,7 +12,7 @@ from podeval.board.explanations import explain
 from podeval.board.system_info import NOT_STATED
 from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.errors import BadInput
-from podeval.metrics.units import translate_unit
+from podeval.text.message_catalogue import translate
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def explain_column(column: Column, words: Words) -> ExplainedHead:
             names["better"],
             better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
         ),
-        (names["range"], declared.range and f"{declared.range} {translate_unit(column.unit, words.language)}".strip()),
+        (names["range"], declared.range and f"{declared.range} {translate(column.unit, words.language)}".strip()),
         (names["people"], declared.people),
         (names["systems"], declared.systems),
         (names["source"], declared.source or declared.unreached),

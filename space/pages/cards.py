@@ -13,7 +13,7 @@ from podeval.board.columns import get_column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.text.message_catalogue import FIRST
+from podeval.text.message_catalogue import FIRST, translate
 
 
 def build_router(site: Site) -> APIRouter:
@@ -55,7 +55,7 @@ def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]
     return {
         "name": metric.name,
         "title": _title(metric, words),
-        "about": metric.purpose_in(words.language),
+        "about": translate(metric.purpose, words.language),
         "paper": metric.paper,
         "version": metric.version,
         "keys": [explain_column(of, words) for of in columns],

@@ -17,8 +17,7 @@ from podeval.measuring.standing import choose_word, format_reach
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, format_range
-from podeval.metrics.units import translate_unit
-from podeval.text.message_catalogue import FIRST
+from podeval.text.message_catalogue import FIRST, translate
 from podeval.texts import translate_reason
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
@@ -78,7 +77,7 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
             name_metric(metric, language),
             key.name,
             _text(item.get(key.name)),
-            translate_unit(key.unit, language),
+            translate(key.unit, language),
             _stand(key, item.get(key.name), words["words_beside"]),
             *format_reach(key),
             format_range(key),

@@ -24,7 +24,7 @@ from podeval.measuring.recording_results import ScoreRow
 from podeval.measuring.report_words import ReportWords
 from podeval.measuring.standing import find_usual, format_number, format_reach
 from podeval.metrics.description import VISITOR_INPUTS
-from podeval.metrics.units import translate_unit
+from podeval.text.message_catalogue import translate
 from podeval.texts import translate_reason
 from tabs.measuring import (
     MARKS,
@@ -196,9 +196,9 @@ def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
     return {
         "title": name_metric(row.metric, language),
         "key": "" if row.metric.name == row.key.name else row.key.name,
-        "about": row.key.about_in(language) or row.metric.purpose_in(language),
+        "about": translate(row.key.about or row.metric.purpose, language),
         "value": format_number(row.value),
-        "unit": translate_unit(row.key.unit, language),
+        "unit": translate(row.key.unit, language),
         "better": row.key.better,
         "people": people,
         "systems": systems,

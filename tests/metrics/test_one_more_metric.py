@@ -26,8 +26,7 @@ from podeval.text.script import Script
     title="Questions",
     version="1.0",
     dimension="script.liveliness",
-    dimension_zh="生动",
-    keys=(Key("questions", "higher", "", (0, 1), about="turns that ask", zh="提问"),),
+    keys=(Key("questions", "higher", "", (0, 1), about="turns that ask"),),
     paper="none",
 )
 def questions(script: Script, *, mark: str = "?") -> Score:
@@ -78,8 +77,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record.write_text(
         text.replace(LINE, f'{LINE}\nMetricUse(name="questions", keys=("questions",)),'), encoding="utf-8"
     )
-    # Cards tell what papers print of a metric, which is kept beside the package.
-    (folder.parent / "submissions").symlink_to(CHECKOUT / "submissions")
+    # Cards tell what papers print of a metric, and pages what it is called in Chinese: both are beside the package.
+    for source in ("submissions", "space"):
+        (folder.parent / source).symlink_to(CHECKOUT / source)
     return folder
 
 
@@ -92,7 +92,7 @@ def test_it_is_in_the_catalogue_on_its_card_and_on_the_board_in_both_languages(e
     assert "| `mark` | `?` | what a question ends in |" in seen["card"]
     assert 'evaluate.load("podeval/questions")' in seen["example"]
     assert seen["english"] == [["questions.questions", "Questions ↑"], ["wer.wer", "WER ↓"]]
-    assert seen["chinese"] == [["脚本 · 生动", "提问 ↑"], ["语音 · 准确性", "词错误率 ↓"]]
+    assert seen["chinese"] == [["脚本 · liveliness", "Questions ↑"], ["语音 · 准确性", "词错误率 ↓"]]
 
 
 @pytest.mark.long

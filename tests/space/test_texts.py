@@ -10,6 +10,7 @@ SPACE = Path(__file__).parents[2] / "space"
 OF_THE_ENGINE = (
     *(
         "arena/names/",
+        "metrics/",
         "arena/questions/",
         "arena/refused/",
         "board/causes/sentences/",

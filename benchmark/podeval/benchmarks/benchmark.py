@@ -163,8 +163,6 @@ class Composite(FactSheet):
     track: Name
     columns: tuple[str, ...] = Field(min_length=2)
     about: Sentence
-    zh: str = ""
-    about_zh: str = ""
 
 
 class Aggregation(FactSheet):

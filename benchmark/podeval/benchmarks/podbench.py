@@ -106,8 +106,6 @@ BENCHMARK = Benchmark(
             track="write",
             columns=("instruction_following.instruction_following", "script_quality.script_quality"),
             about="half what was asked for, half how good it is",
-            zh="PodBench 总分",
-            about_zh="指令遵循与脚本质量各占一半",
         ),
     ),
     anchors=PinnedFile(

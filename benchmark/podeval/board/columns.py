@@ -17,8 +17,8 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.metrics.units import translate_unit
 from podeval.runs import composite_scores, reliability
+from podeval.text.message_catalogue import translate
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """Mark in a header for the direction that is better."""
@@ -38,8 +38,6 @@ class Column:
     order: tuple[int, int]
     """Place of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
-    zh: str = ""
-    """The title in Chinese, where it differs."""
 
     @property
     def id(self) -> str:
@@ -53,14 +51,16 @@ class Column:
 
     def title_in(self, language: str) -> str:
         """Return the name in a language of the site."""
-        return self.zh if language == "zh" and self.zh else self.title
+        if self.metric == reliability.NAME and (figure := reliability.declare(self.key, language)):
+            return figure.title
+        return translate(self.title, language)
 
     def header_in(self, language: str) -> str:
         """Return name and direction in a language of the site, with the unit where there is one."""
         title = self.title_in(language)
         # A unit that the title says already is not said twice.
         in_title = f" {self.unit} ".lower() in f" {self.title} ".lower()
-        unit = f" ({translate_unit(self.unit, language)})" if self.unit and not in_title else ""
+        unit = f" ({translate(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
 
     def badness(self, value: float) -> float:
@@ -99,12 +99,9 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
     if declared and key in keys:
         facts = keys[key]
-        rest = key.removeprefix(f"{metric}_").replace("_", " ")
-        title = facts.title or (declared.title if key == metric or len(keys) == 1 else f"{declared.title} {rest}")
+        title = declared.title_of(facts)
         order = (position, list(keys).index(key))
-        return Column(
-            metric, key, dimension, title, facts.better, facts.unit, facts.ideal, order, facts.bounds, facts.zh
-        )
+        return Column(metric, key, dimension, title, facts.better, facts.unit, facts.ideal, order, facts.bounds)
     title = key if key.startswith(metric) else f"{declared.title if declared else metric} {key}"
     better: Better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
@@ -114,7 +111,7 @@ def _reliability_column(name: str, dimension: str) -> Column:
     """The column of a figure over seeds; the share of catastrophic outputs comes first."""
     key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
-    facts = (key.better, key.unit, key.ideal, order, key.bounds, key.zh)
+    facts = (key.better, key.unit, key.ideal, order, key.bounds)
     return Column(reliability.NAME, name, dimension, key.title, *facts)
 
 
@@ -142,18 +139,12 @@ def rank_dimension(dimension: str) -> tuple[int, str]:
 
 def write_dimension_title(dimension: str, language: str = "en") -> str:
     """Return the title of a dimension: `Speech · timbre difference` for `speech.timbre_difference`."""
-    if language == "zh":
-        if dimension in DIMENSION_GROUPS:
-            return DIMENSION_GROUPS[dimension].zh
-        if dimension in (reliability.NAME, reliability.DIMENSION):
-            return " · ".join(reliability.DIMENSION_ZH[: 1 + dimension.count(".")])
-        if composite := composite_scores.find_dimension(dimension):
-            return composite.zh
-        for metric in catalogue.load_all_metrics():
-            if metric.dimension == dimension and metric.dimension_zh:
-                return f"{metric.group.zh} · {metric.dimension_zh}"
     group, _, name = dimension.replace("_", " ").partition(".")
-    return f"{group.capitalize()} · {name}" if name else group.capitalize()
+    title = f"{group.capitalize()} · {name}" if name else group.capitalize()
+    translated = translate(title, language)
+    if name and translated == title:
+        return f"{translate(group.capitalize(), language)} · {translate(name, language)}"
+    return translated
 
 
 def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:

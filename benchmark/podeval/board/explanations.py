@@ -13,8 +13,8 @@ from podeval.measuring.standing import format_number, format_span
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key
 from podeval.metrics.description import format_range
-from podeval.metrics.reach import say
 from podeval.runs import composite_scores, reliability
+from podeval.text.message_catalogue import translate
 
 
 @dataclass(frozen=True)
@@ -50,27 +50,27 @@ class Explanation:
 
 def explain(of: Column, language: str = "en") -> Explanation:
     """Return what is known of a column, in a language of the site."""
-    key, metric = find_declared_key(of), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
+    key, metric = find_declared_key(of, language), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
     reach = key.reach if key else None
     return Explanation(
         metric=metric.name if metric else "",
         metric_title=metric.title if metric else "",
-        about=_as_sentence(key.about_in(language) if key else "", language),
-        of_metric=_as_sentence(metric.purpose_in(language), language) if metric else "",
+        about=_as_sentence(translate(key.about, language) if key else "", language),
+        of_metric=_as_sentence(translate(metric.purpose, language), language) if metric else "",
         better=of.better,
         range=format_range(key, language) if key else "",
         ideal=_ideal_text(key) if key and key.ideal else "",
         people=format_span(reach.people) if reach else "",
         systems=format_span(reach.systems) if reach else "",
-        source=say(reach.source, language) if reach else "",
-        unreached=say(key.unreached, language) if key else "",
+        source=translate(reach.source, language) if reach else "",
+        unreached=translate(key.unreached, language) if key else "",
     )
 
 
-def find_declared_key(of: Column) -> Key | None:
-    """Return the declaration of a column's key; None of a figure that only some paper has."""
+def find_declared_key(of: Column, language: str = "en") -> Key | None:
+    """Return the declaration of a column's key, over seeds in a language of the site; None if only a paper has it."""
     if of.metric == reliability.NAME:
-        return reliability.declare(of.key)
+        return reliability.declare(of.key, language)
     if of.metric in catalogue.NAMES:
         return next((key for key in catalogue.get(of.metric).keys if key.name == of.key), None)
     for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):

@@ -13,7 +13,6 @@ from podeval.measuring.plots import plot_results
 from podeval.measuring.report_words import ReportWords, format_clock
 from podeval.measuring.standing import choose_tone, format_number, format_reach
 from podeval.measuring.transcripts import read_turns
-from podeval.metrics.reach import say
 from podeval.reports.page import describe_protocol, make_breakable, render_document, write_page
 from podeval.reports.parts import (
     Entry,
@@ -30,6 +29,7 @@ from podeval.reports.parts import (
     Transcription,
     make_heads,
 )
+from podeval.text.message_catalogue import translate
 
 if TYPE_CHECKING:
     from podeval.measuring.recording_results import RecordingResults, ResultsTable
@@ -76,7 +76,7 @@ def tabulate_values(scores: RecordingResults, words: ReportWords) -> Table:
         title, key = words.name(row), make_breakable(row.short_name)
         name = TableCell(title or key, code=key if title else "")
         tone = TableCell(str(words["stands"][word]) if word else "", css=row.tone(scores.profile))
-        about = TableCell((row.key.about_in(words.language) or row.metric.purpose_in(words.language)).replace("`", ""))
+        about = TableCell(translate(row.key.about or row.metric.purpose, words.language).replace("`", ""))
         value = TableCell(format_number(row.value), css="quiet" if row.unranked else "")
         people = people or words.ideal(row)
         rows.append(RowOfCells([name, value, words.unit(row), people, systems, tone, about]))
@@ -174,7 +174,7 @@ def _list_sources(scores: RecordingResults, words: ReportWords) -> list[Entry]:
     """List where the values of people and systems are from."""
     keys = [row.key for row in scores.rows if format_reach(row.key, scores.profile) != ("", "")]
     sources = [key.reach.source for key in keys if key.reach]
-    return [Entry(say(source, words.language).replace("`", "")) for source in dict.fromkeys(sources)]
+    return [Entry(translate(source, words.language).replace("`", "")) for source in dict.fromkeys(sources)]
 
 
 def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.measuring.plots import PlotTexts
 from podeval.measuring.standing import format_number, format_span
-from podeval.metrics.units import translate_unit
 from podeval.reports.page import LANGUAGES, read_report_texts
+from podeval.text.message_catalogue import translate
 from podeval.texts import translate_reason
 from podeval.version import __version__
 
@@ -65,11 +65,13 @@ class ReportWords:
     def unit(self, row: ScoreRow) -> str:
         """Unit and direction of a value."""
         unit = row.key.unit
-        return row.key.unit_text.replace(unit, translate_unit(unit, self.language), 1) if unit else row.key.unit_text
+        return row.key.unit_text.replace(unit, translate(unit, self.language), 1) if unit else row.key.unit_text
 
     def name(self, row: ScoreRow) -> str:
         """What a value is called, where that says more than its name."""
-        return row.key.zh if self.language == "zh" else ""
+        title = row.metric.title_of(row.key)
+        said = translate(title, self.language)
+        return "" if said == title else said
 
     def ideal(self, row: ScoreRow) -> str:
         """What is best, where a key is best in a range."""

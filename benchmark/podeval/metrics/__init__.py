@@ -23,5 +23,4 @@ __all__ = [
     "rubric_writing",
     "score",
     "spoken_dialogue",
-    "units",
 ]

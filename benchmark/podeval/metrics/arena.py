@@ -26,8 +26,6 @@ from podeval.stats.elo import Elo, elo
     title="Arena",
     version="1.2",
     dimension="human.preference",
-    about_zh="由全部盲听对战推算出的系统评分，采用 Elo 标尺。",
-    dimension_zh="偏好",
     keys=(
         Key(
             "rating",
@@ -35,8 +33,6 @@ from podeval.stats.elo import Elo, elo
             "Elo points",
             unreached=PLACE,
             about="Bradley–Terry strength; the mean over all systems is 1000",
-            about_zh="Bradley–Terry 强度，全部系统的平均值为 1000",
-            zh="竞技场评分",
         ),
         Key(
             "rating_low",
@@ -44,8 +40,6 @@ from podeval.stats.elo import Elo, elo
             "Elo points",
             unreached=PLACE,
             about="lower end of the 95 % interval of the rating, clustered by voter",
-            about_zh="95% 置信区间的下限，按投票者聚类",
-            zh="竞技场评分下限",
         ),
         Key(
             "rating_high",
@@ -53,8 +47,6 @@ from podeval.stats.elo import Elo, elo
             "Elo points",
             unreached=PLACE,
             about="upper end of the 95 % interval of the rating",
-            about_zh="95% 置信区间的上限",
-            zh="竞技场评分上限",
         ),
         Key(
             "rank_best",
@@ -63,8 +55,6 @@ from podeval.stats.elo import Elo, elo
             (1, None),
             unreached=PLACE,
             about="best rank compatible with the votes",
-            about_zh="投票结果所允许的最高名次",
-            zh="最高名次",
         ),
         Key(
             "rank_worst",
@@ -73,18 +63,20 @@ from podeval.stats.elo import Elo, elo
             (1, None),
             unreached=PLACE,
             about="worst rank compatible with the votes",
-            about_zh="投票结果所允许的最低名次",
-            zh="最低名次",
         ),
-        Key("wins", "informative", "", (0, None), about="battles won", about_zh="获胜的对战数", zh="胜场"),
+        Key(
+            "wins",
+            "informative",
+            "",
+            (0, None),
+            about="battles won",
+        ),
         Key(
             "battles",
             "informative",
             "",
             (0, None),
             about='battles fought, including ties and "both bad"',
-            about_zh="全部对战数，包括平局和两者皆差",
-            zh="对战数",
         ),
     ),
     paper="MTalk-Bench",

@@ -48,8 +48,6 @@ NO_MUSIC = -60.0
     title="CASP",
     version="1.0",
     dimension="audio.harmony",
-    about_zh="音乐和音效与语音是否协调。",
-    dimension_zh="语音与音乐和谐",
     keys=(
         Key(
             "casp",
@@ -57,7 +55,6 @@ NO_MUSIC = -60.0
             "cosine",
             (-1, 1),
             about="how well speech and its accompaniment fit together",
-            about_zh="语音与其背景声音的协调程度",
             reach=Reach(
                 PODEVAL_HARMONY,
                 people=(0.16, 0.16),

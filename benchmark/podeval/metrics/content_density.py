@@ -173,8 +173,6 @@ def _quote(parts: list[str]) -> str:
     title="Content density",
     version="1.2",
     dimension="dialogue.efficiency",
-    about_zh="对话系统所说的话中有多少是必要的。",
-    dimension_zh="效率",
     keys=(
         Key(
             "content_density",
@@ -183,8 +181,6 @@ def _quote(parts: list[str]) -> str:
             (0, 100),
             reach=Reach(MTALK, people=(69.6, 81.3), systems=(29.3, 98.8)),
             about="share of words in essential clauses",
-            about_zh="必要分句中的词所占比例",
-            zh="内容密度",
         ),
     ),
     paper="MTalk-Bench",

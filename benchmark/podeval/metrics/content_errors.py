@@ -56,8 +56,6 @@ _UNIT = "per 1000 words"
     title="Content errors",
     version="1.3",
     dimension="speech.completeness",
-    about_zh="脚本内容有哪些被漏读、重复或凭空添加，出现在哪里。",
-    dimension_zh="完整性",
     keys=(
         Key(
             "errors_per_1000",
@@ -67,8 +65,6 @@ _UNIT = "per 1000 words"
             title="Content errors",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words omitted, repeated or inserted",
-            about_zh="漏读、重复和多读的词",
-            zh="内容错误",
         ),
         Key(
             "omitted",
@@ -78,8 +74,6 @@ _UNIT = "per 1000 words"
             title="Words left out",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words of the script that are not said",
-            about_zh="脚本中有而没有读出的词",
-            zh="漏读",
         ),
         Key(
             "repeated",
@@ -89,8 +83,6 @@ _UNIT = "per 1000 words"
             title="Words repeated",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words said more often than in the script",
-            about_zh="比脚本多读一遍的词",
-            zh="重复",
         ),
         Key(
             "inserted",
@@ -100,8 +92,6 @@ _UNIT = "per 1000 words"
             title="Words added",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="words that the script does not have",
-            about_zh="脚本中没有的词",
-            zh="多读",
         ),
         Key(
             "longest_run",
@@ -111,8 +101,6 @@ _UNIT = "per 1000 words"
             title="Longest faulty stretch",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="longest stretch that differs from the script",
-            about_zh="与脚本不符的最长一段",
-            zh="最长错段",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),

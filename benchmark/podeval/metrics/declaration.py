@@ -59,10 +59,6 @@ class Key:
     about: str = ""
     title: str = ""
     """What the column is called, where the metric's title with the key's name would not do."""
-    zh: str = ""
-    """What the column is called in Chinese, where the English title is not used there too."""
-    about_zh: str = ""
-    """`about` in Chinese."""
     reach: Reach | None = None
     """What people and good systems reach; None where nothing comparable is known."""
     ranked: bool = True
@@ -73,10 +69,6 @@ class Key:
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
     only_for: str = ""
     """What an item must have for the key to exist; if this is empty, None is a gap."""
-
-    def about_in(self, language: str) -> str:
-        """Return what the value is, in a language of the site."""
-        return self.about_zh if language == "zh" and self.about_zh else self.about
 
     @property
     def unit_text(self) -> str:
@@ -136,9 +128,6 @@ class Metric:
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
-    dimension_zh: str = ""
-    about_zh: str = ""
-    """What it measures, in a Chinese sentence."""
     only_for: str = ""
     """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
     caution: str = ""
@@ -157,6 +146,12 @@ class Metric:
         """The dimension group to which its dimension belongs."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
+    def title_of(self, key: Key) -> str:
+        """Return what the column of a key is called."""
+        if key.title or key.name == self.name or len(self.keys) == 1:
+            return key.title or self.title
+        return f"{self.title} {key.name.removeprefix(f'{self.name}_').replace('_', ' ')}"
+
     @property
     def misreading(self) -> str:
         """What must not be concluded from its values, as a sentence; empty for a metric from elsewhere."""
@@ -169,10 +164,9 @@ class Metric:
         """The first paragraph of the metric's file."""
         return self.documentation.partition("\n\n")[0].replace("\n", " ")
 
-    def purpose_in(self, language: str) -> str:
-        """Return what it measures in a language of the site, without its name before it."""
-        if language == "zh" and self.about_zh:
-            return self.about_zh
+    @property
+    def purpose(self) -> str:
+        """What it measures, without its name before it."""
         return self.about.partition(": ")[2] or self.about
 
     @property
@@ -309,8 +303,6 @@ def metric(
     paper: str,
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
-    dimension_zh: str = "",
-    about_zh: str = "",
     only_for: str = "",
     caution: str = "",
     needs_speakers: bool = False,
@@ -329,8 +321,6 @@ def metric(
         paper: the paper that it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
         asks: what it asks of a judge, if it asks one.
-        dimension_zh: the column's name in Chinese; given by one of the metrics that share a dimension.
-        about_zh: what it measures, in a Chinese sentence.
         only_for: what a recording must have for the metric to say anything; one without it is unscored, and no failure.
         caution: what raises the value without being better, or what it must not be read as, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
@@ -366,8 +356,6 @@ def metric(
                 if p.kind is p.KEYWORD_ONLY
             ),
             asks=asks,
-            dimension_zh=dimension_zh,
-            about_zh=about_zh,
             only_for=only_for,
             caution=caution,
             needs_speakers=needs_speakers,

@@ -120,15 +120,6 @@ _ABOUT = {
     "informativeness": "offers something to learn",
     "speaker_difference": "how much the speakers' views differ, excluding the host",
 }
-_ZH = {
-    "overall": ("对话评审", "对整体单独作出的评价"),
-    "coherence": ("对话评审：连贯性", "前后发言衔接自然"),
-    "engagingness": ("对话评审：吸引力", "让人愿意继续听下去"),
-    "diversity": ("对话评审：多样性", "用词和观点丰富多样"),
-    "informativeness": ("对话评审：信息量", "能让听众学到东西"),
-    "speaker_difference": ("对话评审：观点差异", "除主持人外，各说话人的观点有所不同"),
-}
-"""Name and sentence of each key in Chinese."""
 
 
 @metric(
@@ -136,10 +127,15 @@ _ZH = {
     title="Dialogue judge",
     version="1.0",
     dimension="script.judged",
-    about_zh="从质量上看，裁判模型更偏好这份脚本还是参考脚本。",
-    dimension_zh="评审",
     keys=tuple(
-        Key(key, "higher", "", (-3, 3), unreached=ZERO, about=_ABOUT[key], zh=_ZH[key][0], about_zh=_ZH[key][1])
+        Key(
+            key,
+            "higher",
+            "",
+            (-3, 3),
+            unreached=ZERO,
+            about=_ABOUT[key],
+        )
         for key in KEYS
     ),
     paper="PodEval",

@@ -44,7 +44,6 @@ FEWEST_SILENCES = 4
     title="Dialogue naturalness",
     version="1.0",
     dimension="speech.rhythm",
-    about_zh="短对话的节奏和语调与真人对话有多接近。",
     keys=(
         # No direction: on the clips at hand it does not order systems as listeners do.
         Key(
@@ -53,8 +52,6 @@ FEWEST_SILENCES = 4
             "",
             (0, 1),
             about="closeness of rhythm and melody to those of people",
-            about_zh="节奏和语调与真人的接近程度",
-            zh="对话自然度",
             timing=True,
         ),
         Key(
@@ -63,8 +60,6 @@ FEWEST_SILENCES = 4
             "",
             (0, 1),
             about="how close the median gap is to that of people",
-            about_zh="间隔中位数与真人的接近程度",
-            zh="对话自然度：间隔",
             timing=True,
         ),
         Key(
@@ -73,8 +68,6 @@ FEWEST_SILENCES = 4
             "",
             (0, 1),
             about="amount of overlap, as a share of that of people",
-            about_zh="语音重叠的多少，与真人相比",
-            zh="对话自然度：重叠",
             timing=True,
         ),
         Key(
@@ -84,8 +77,6 @@ FEWEST_SILENCES = 4
             (0, 1),
             only_for="a dialogue with enough silences to compare",
             about="variation of silences, as a share of that of people",
-            about_zh="静音长短的不均匀程度，与真人相比",
-            zh="对话自然度：停顿",
             timing=True,
         ),
         Key(
@@ -94,8 +85,6 @@ FEWEST_SILENCES = 4
             "",
             (0, 1),
             about="speakers' pitch ranges, as a share of those of people",
-            about_zh="说话人音高范围的大小，与真人相比",
-            zh="对话自然度：语调",
         ),
     ),
     needs=(*speech_track.NEEDS, *NEEDS),

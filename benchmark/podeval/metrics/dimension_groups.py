@@ -5,25 +5,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DimensionGroup:
-    """A chapter of the board: its name in English and Chinese, and the emoji of its metrics' Spaces."""
+    """A chapter of the board: its name, and the emoji of its metrics' Spaces."""
 
     name: str
-    zh: str
     emoji: str
 
 
 DIMENSION_GROUPS = {
     group.name: group
     for group in (
-        DimensionGroup("script", "脚本", "📝"),
-        DimensionGroup("speech", "语音", "🗣️"),
-        DimensionGroup("acoustics", "声学", "🎙️"),
-        DimensionGroup("semantics", "语义", "🎼"),
-        DimensionGroup("expressiveness", "表现力", "🎭"),
-        DimensionGroup("audio", "音频", "🎚️"),
-        DimensionGroup("dialogue", "对话", "💬"),
-        DimensionGroup("human", "真人", "👂"),
-        DimensionGroup("efficiency", "效率", "⏱️"),
+        DimensionGroup("script", "📝"),
+        DimensionGroup("speech", "🗣️"),
+        DimensionGroup("acoustics", "🎙️"),
+        DimensionGroup("semantics", "🎼"),
+        DimensionGroup("expressiveness", "🎭"),
+        DimensionGroup("audio", "🎚️"),
+        DimensionGroup("dialogue", "💬"),
+        DimensionGroup("human", "👂"),
+        DimensionGroup("efficiency", "⏱️"),
     )
 }
 """All groups by name, in the order of the board."""

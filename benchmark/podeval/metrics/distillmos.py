@@ -63,8 +63,6 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
     title="DistillMOS",
     version="1.5",
     dimension="speech.naturalness",
-    about_zh="语音在听众听来有多自然、多干净。",
-    dimension_zh="自然度",
     keys=(
         Key(
             "distillmos",
@@ -72,7 +70,6 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="naturalness and quality of the speech",
-            about_zh="语音的自然度和质量",
             reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded"),
         ),
         Key(
@@ -81,8 +78,6 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="the same for the speech once music is separated from it",
-            about_zh="分离音乐之后语音的得分",
-            zh="DistillMOS（分离后的语音）",
         ),
     ),
     needs=(*speech_track.NEEDS, "naturalness"),

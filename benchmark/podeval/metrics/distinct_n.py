@@ -38,8 +38,6 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
     title="Distinct-n",
     version="1.2",
     dimension="script.lexical_diversity",
-    about_zh="文本用词组合有多丰富：相邻词对重复越少，数值越高。",
-    dimension_zh="词汇多样性",
     keys=(
         Key(
             "distinct_2",
@@ -47,7 +45,6 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
             "",
             (0, 1),
             about="distinct word pairs divided by all word pairs (`distinct_3` for n = 3)",
-            about_zh="不重复的相邻词对占全部词对的比例（n = 3 时键名为 distinct_3）",
             reach=Reach(PODEVAL_TEXTS, people=(0.92, 0.92), systems=(0.91, 0.97)),
         ),
     ),

@@ -51,8 +51,6 @@ _OVRL = 3
     title="DNSMOS",
     version="1.3",
     dimension="speech.quality",
-    about_zh="预测听众会给语音质量打多少分。",
-    dimension_zh="质量",
     keys=(
         Key(
             "ovrl",
@@ -61,7 +59,6 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS OVRL",
             about="overall quality (P.835)",
-            about_zh="整体质量（P.835）",
             reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded"),
         ),
         Key(
@@ -71,7 +68,6 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS SIG",
             about="quality of the speech (P.835)",
-            about_zh="语音本身的质量（P.835）",
             reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded"),
         ),
         Key(
@@ -81,7 +77,6 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS BAK",
             about="absence of background noise (P.835)",
-            about_zh="背景干净、没有噪声的程度（P.835）",
             reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded"),
         ),
         Key(
@@ -91,7 +86,6 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS P.808",
             about="overall quality (P.808)",
-            about_zh="整体质量（P.808）",
             reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded"),
         ),
         Key(
@@ -100,8 +94,6 @@ _OVRL = 3
             "MOS",
             (1, 5),
             about="overall quality of the speech once music is separated from it",
-            about_zh="分离音乐之后语音的整体质量",
-            zh="DNSMOS OVRL（分离后的语音）",
         ),
     ),
     needs=(*speech_track.NEEDS, "speech_quality"),

@@ -89,8 +89,6 @@ RATE = 16_000
     title="Expressive hierarchy",
     version="1.0",
     dimension="expressiveness.hierarchy",
-    about_zh="长篇演绎是否有起伏和推进，由裁判模型听完整段后判断。",
-    dimension_zh="层次",
     keys=(
         Key(
             "expressive_hierarchy",
@@ -98,8 +96,6 @@ RATE = 16_000
             "",
             (1, 5),
             about="one rating of the whole recording",
-            about_zh="对整段录音评一次分",
-            zh="表现层次",
             reach=Reach(LFS_JUDGED, people=(3.94, 4.17), systems=(2.67, 3.76)),
         ),
     ),

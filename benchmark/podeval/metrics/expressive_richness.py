@@ -88,8 +88,6 @@ STRETCH, SHORTEST = 10.0, 3.0
     title="Expressive richness",
     version="1.0",
     dimension="expressiveness.richness",
-    about_zh="语音中的情感、角色和讲述有多丰富，由能听音频的裁判模型判断。",
-    dimension_zh="丰富性",
     keys=(
         Key(
             "expressive_richness",
@@ -97,8 +95,6 @@ STRETCH, SHORTEST = 10.0, 3.0
             "",
             (1, 5),
             about="mean over segments of 10 s",
-            about_zh="各个 10 秒片段得分的平均值",
-            zh="表现丰富性",
             reach=Reach(LFS_JUDGED, people=(4.35, 4.42), systems=(3.03, 3.51)),
         ),
     ),

@@ -30,8 +30,6 @@ from podeval.text.tokens import stop_words
     title="Information density",
     version="1.3",
     dimension="script.information_density",
-    about_zh="文本中每个实词平均携带多少比特信息。",
-    dimension_zh="信息密度",
     keys=(
         Key(
             "info_dens",
@@ -40,8 +38,6 @@ from podeval.text.tokens import stop_words
             (0, None),
             unreached=LENGTH,
             about="entropy of the content words; grows with length",
-            about_zh="实词分布的熵，文本越长数值越大",
-            zh="信息密度",
         ),
         Key(
             "info_dens_norm",
@@ -50,8 +46,6 @@ from podeval.text.tokens import stop_words
             (0, 1),
             unreached=LENGTH,
             about="the same divided by its upper bound, log2 of their number",
-            about_zh="信息密度除以其上限，即实词数以 2 为底的对数",
-            zh="信息密度（归一化）",
         ),
     ),
     paper="PodEval",

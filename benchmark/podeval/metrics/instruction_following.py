@@ -81,8 +81,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
     title="Instruction following",
     version="1.3",
     dimension="script.instructions",
-    about_zh="按核对清单检查，脚本满足了请求中多大比例的要求。",
-    dimension_zh="指令遵循",
     keys=(
         Key(
             "instruction_following",
@@ -90,8 +88,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             "%",
             (0, 100),
             about="the whole checklist",
-            about_zh="整张核对清单的满足比例",
-            zh="指令遵循",
             reach=Reach(PODBENCH, systems=(95.5, 96.6)),
         ),
         Key(
@@ -102,8 +98,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             unreached=PART,
             only_for="a request that states requirements",
             about="requirements that the request states",
-            about_zh="请求中明确写出的要求",
-            zh="指令遵循：明示要求",
         ),
         Key(
             "implied",
@@ -113,8 +107,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             unreached=PART,
             only_for="a request that implies requirements",
             about="requirements that the request implies",
-            about_zh="请求中隐含的要求",
-            zh="指令遵循：隐含要求",
         ),
         Key(
             "language",
@@ -124,8 +116,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             unreached=PART,
             only_for="a request for a language",
             about="whether the language is as requested, measured",
-            about_zh="是否使用所要求的语言，由程序判定",
-            zh="指令遵循：语言",
         ),
         Key(
             "speakers",
@@ -135,8 +125,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             unreached=PART,
             only_for="a request for a number of speakers",
             about="whether the number of speakers is as requested, measured",
-            about_zh="说话人数是否符合要求，由程序统计",
-            zh="指令遵循：人数",
         ),
         Key(
             "length",
@@ -146,8 +134,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             unreached=PART,
             only_for="a request for a length",
             about="whether the length is as requested, measured",
-            about_zh="篇幅是否符合要求，由程序统计",
-            zh="指令遵循：篇幅",
         ),
         Key(
             "as_a_whole",
@@ -156,8 +142,6 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
             (0, 100),
             unreached=VARIANT,
             about="the checklist value times the share of measured requirements that are met",
-            about_zh="清单得分乘以由程序统计的要求的满足比例",
-            zh="指令遵循：综合",
         ),
     ),
     paper="PodBench",

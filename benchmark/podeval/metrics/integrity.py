@@ -73,8 +73,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
     title="Integrity",
     version="1.3",
     dimension="audio.faults",
-    about_zh="不论说了什么，录音本身是否完好。",
-    dimension_zh="故障",
     keys=(
         Key(
             "faults_per_hour",
@@ -84,8 +82,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Faults",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="faults of all kinds",
-            about_zh="各类故障的总数",
-            zh="每小时故障",
         ),
         Key(
             "holes",
@@ -95,8 +91,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Dropouts",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="digital silence that interrupts sound",
-            about_zh="使声音中断的数字静音",
-            zh="断音",
         ),
         Key(
             "clicks",
@@ -106,8 +100,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Clicks",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="clicks",
-            about_zh="爆音的次数",
-            zh="爆音",
         ),
         Key(
             "loops",
@@ -117,8 +109,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Loops",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="stretches that are repeated identically",
-            about_zh="重复出现的片段",
-            zh="循环",
         ),
         Key(
             "clipped",
@@ -128,8 +118,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Clipping",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="stretches of clipped peaks",
-            about_zh="连续削波的片段",
-            zh="削波",
         ),
         Key(
             "unasked_music",
@@ -139,8 +127,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="Unrequested music",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="unrequested music",
-            about_zh="未经要求而出现的音乐",
-            zh="多余音乐",
         ),
         Key(
             "plcmos",
@@ -150,8 +136,6 @@ _KEYS = {"hole": "holes", "click": "clicks", "loop": "loops", "clipped": "clippe
             title="PLCMOS",
             reach=Reach(DEMO, systems=(4.46, 4.48), profile="embedded"),
             about="predicted rating of how free the speech is of dropouts",
-            about_zh="听众是否听不出丢包",
-            zh="PLCMOS",
         ),
     ),
     needs=(*NEEDS, "transcriber", "loss_quality"),

@@ -36,8 +36,6 @@ _BLOCK = 1 << 16
     title="Loudness",
     version="1.1",
     dimension="audio.loudness",
-    about_zh="录音有多响、峰值多高、动态多大，是否合乎播客听众的习惯。",
-    dimension_zh="响度",
     keys=(
         Key(
             "integrated",
@@ -46,8 +44,6 @@ _BLOCK = 1 << 16
             ideal=(-18, -14),
             title="Loudness",
             about="loudness of the whole recording",
-            about_zh="整段录音的响度",
-            zh="综合响度",
             reach=Reach(CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7)),
         ),
         Key(
@@ -57,8 +53,6 @@ _BLOCK = 1 << 16
             ideal=(float("-inf"), -1),
             title="True peak",
             about="highest level, including between samples",
-            about_zh="最高电平，采样点之间的峰值也计算在内",
-            zh="真峰值",
             reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04)),
         ),
         Key(
@@ -70,8 +64,6 @@ _BLOCK = 1 << 16
             title="Loudness range",
             only_for="a recording of 3 s or more",
             about="variation of loudness over time",
-            about_zh="响度随时间变化的幅度",
-            zh="响度范围",
             reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5)),
         ),
         Key(
@@ -81,8 +73,6 @@ _BLOCK = 1 << 16
             (0, 1),
             title="Loudness score",
             about="how well the loudness suits a podcast",
-            about_zh="响度是否适合播客",
-            zh="响度得分",
             reach=Reach(CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0)),
         ),
         Key(
@@ -92,8 +82,6 @@ _BLOCK = 1 << 16
             (0, 1),
             title="True-peak score",
             about="how safe the peaks are",
-            about_zh="峰值是否留有余量",
-            zh="真峰值得分",
             reach=Reach(CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0)),
         ),
         Key(
@@ -104,8 +92,6 @@ _BLOCK = 1 << 16
             title="Loudness-range score",
             only_for="a recording of 3 s or more",
             about="how well the range suits a podcast",
-            about_zh="响度范围是否适合播客",
-            zh="响度范围得分",
             reach=Reach(CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0)),
         ),
     ),

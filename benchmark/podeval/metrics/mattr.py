@@ -26,8 +26,6 @@ from podeval.text.language import read_tokens
     title="MATTR",
     version="1.2",
     dimension="script.vocabulary",
-    about_zh="文本词汇有多丰富，不受文本长短影响。",
-    dimension_zh="词汇量",
     keys=(
         Key(
             "mattr",
@@ -35,7 +33,6 @@ from podeval.text.language import read_tokens
             "",
             (0, 1),
             about="distinct words divided by all words, in windows of 100",
-            about_zh="以 100 词为窗口，不同词数与总词数之比的平均值",
             reach=Reach(PODEVAL_TEXTS, people=(0.63, 0.63), systems=(0.63, 0.72)),
         ),
     ),

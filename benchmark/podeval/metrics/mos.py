@@ -182,16 +182,6 @@ _ABOUT = {
     "full_episode": "interest in hearing the whole episode",
     "human_likeness": "how human it sounds, rather than machine-made",
 }
-_ZH = {
-    "quality": ("问卷：音质", "音频的质量"),
-    "expression": ("问卷：表达", "说话人的表达方式"),
-    "delivery": ("问卷：信息传达", "信息是否讲得清楚"),
-    "music": ("问卷：音乐", "音乐和音效是否有帮助，没有音乐时不计"),
-    "engagement": ("问卷：吸引力", "节目有多吸引人"),
-    "full_episode": ("问卷：收听意愿", "是否想听完整期节目"),
-    "human_likeness": ("问卷：像真人", "听起来出自真人还是机器"),
-}
-"""Name and sentence of each question in Chinese."""
 
 
 @metric(
@@ -199,8 +189,6 @@ _ZH = {
     title="Questionnaire MOS",
     version="1.1",
     dimension="human.experience",
-    about_zh="听众收听播客的体验：PodEval 问卷的七个问题，1 至 5 分，越高越好。",
-    dimension_zh="体验",
     keys=(
         Key(
             "mos",
@@ -208,8 +196,6 @@ _ZH = {
             "",
             (1, 5),
             about="mean over the six questions that apply to every clip, without music",
-            about_zh="每段录音都要回答的六个问题的平均分，不含音乐",
-            zh="问卷 MOS",
             reach=Reach(
                 PODEVAL_QUESTIONS,
                 people=(3.6, 3.6),
@@ -225,8 +211,6 @@ _ZH = {
                 unreached=PART,
                 only_for="listeners who were asked this",
                 about=_ABOUT[name],
-                zh=_ZH[name][0],
-                about_zh=_ZH[name][1],
             )
             for name in RATED
         ),
@@ -237,8 +221,6 @@ _ZH = {
             (1, 5),
             only_for="answers of two or more listeners",
             about="lower end of the 95 % interval of mos, by listener",
-            about_zh="MOS 的 95% 置信区间的下限，按听众聚类",
-            zh="问卷 MOS 下限",
         ),
         Key(
             "mos_high",
@@ -247,8 +229,6 @@ _ZH = {
             (1, 5),
             only_for="answers of two or more listeners",
             about="upper end of the 95 % interval of mos, by listener",
-            about_zh="MOS 的 95% 置信区间的上限，按听众聚类",
-            zh="问卷 MOS 上限",
         ),
     ),
     paper="PodEval",

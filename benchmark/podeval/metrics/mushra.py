@@ -23,8 +23,6 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
     title="MUSHRA",
     version="1.1",
     dimension="human.naturalness",
-    about_zh="听众评出的自然度：MUSHRA 测试的平均分，0 至 100，越高越好。",
-    dimension_zh="自然度",
     keys=(
         Key(
             "mushra",
@@ -33,7 +31,6 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             (0, 100),
             unreached=RELATIVE,
             about="mean rating by the listeners who pass the screening",
-            about_zh="通过筛选的听众所打的平均分",
         ),
         Key(
             "mushra_low",
@@ -43,8 +40,6 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             unreached=RELATIVE,
             only_for="marks of two or more listeners",
             about="lower end of the 95 % interval, clustered by listener",
-            about_zh="95% 置信区间的下限，按听众聚类",
-            zh="MUSHRA 下限",
         ),
         Key(
             "mushra_high",
@@ -54,8 +49,6 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
             unreached=RELATIVE,
             only_for="marks of two or more listeners",
             about="upper end of the 95 % interval",
-            about_zh="95% 置信区间的上限",
-            zh="MUSHRA 上限",
         ),
     ),
     paper="PodEval",

@@ -41,7 +41,6 @@ HIGHEST_RATE = 48_000
     title="NISQA-TTS",
     version="1.1",
     dimension="speech.naturalness",
-    about_zh="合成语音在听众听来有多自然，由同名网络预测。",
     keys=(
         Key(
             "nisqa_tts",
@@ -50,7 +49,6 @@ HIGHEST_RATE = 48_000
             (1, 5),
             unreached=UNMEASURED,
             about="naturalness of the speech, by NISQA-TTS",
-            about_zh="语音的自然度，由 NISQA-TTS 预测",
         ),
         Key(
             "nisqa_tts_stem",
@@ -58,8 +56,6 @@ HIGHEST_RATE = 48_000
             "MOS",
             (1, 5),
             about="the same for the speech once music is separated from it",
-            about_zh="分离音乐之后语音的得分",
-            zh="NISQA-TTS（分离后的语音）",
         ),
     ),
     needs=(*SPEECH_NEEDS, "nisqa_tts"),

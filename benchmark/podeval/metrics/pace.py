@@ -72,7 +72,6 @@ _LANGUAGES = ("en", "zh")
     title="Pace",
     version="1.2",
     dimension="speech.rhythm",
-    about_zh="语速、停顿、语调和音量变化如何，以及它们在录音中波动多大。",
     keys=(
         Key(
             "rate_cv",
@@ -82,8 +81,6 @@ _LANGUAGES = ("en", "zh")
             title="Pace variation",
             unreached=NEW,
             about="how much the speaking rate varies",
-            about_zh="语速波动的大小",
-            zh="语速波动",
         ),
         Key(
             "speaking_rate",
@@ -92,8 +89,6 @@ _LANGUAGES = ("en", "zh")
             (0, None),
             title="Speaking rate",
             about="syllables or characters, pauses included",
-            about_zh="音节数或字数，停顿计算在内",
-            zh="语速",
             timing=True,
         ),
         Key(
@@ -103,8 +98,6 @@ _LANGUAGES = ("en", "zh")
             (0, 1),
             title="Share of pauses",
             about="share of time without speech",
-            about_zh="没有语音的时间所占比例",
-            zh="停顿占比",
             timing=True,
         ),
         Key(
@@ -114,8 +107,6 @@ _LANGUAGES = ("en", "zh")
             title="Pace drift",
             only_for="a recording long enough for a trend",
             about="how much faster the speech becomes over time",
-            about_zh="语速逐渐变快的程度",
-            zh="语速漂移",
         ),
         Key(
             "articulation_rate",
@@ -124,8 +115,6 @@ _LANGUAGES = ("en", "zh")
             (0, None),
             title="Articulation rate",
             about="syllables or characters, pauses excluded",
-            about_zh="语音部分的音节数或字数",
-            zh="发音速率",
         ),
         Key(
             "f0_range",
@@ -134,8 +123,6 @@ _LANGUAGES = ("en", "zh")
             (0, None),
             title="Pitch range",
             about="range of a speaker's melody",
-            about_zh="说话人语调的变化范围",
-            zh="音高范围",
             reach=Reach(READERS, people=(8.5, 12.5)),
         ),
         Key(
@@ -145,8 +132,6 @@ _LANGUAGES = ("en", "zh")
             (0, None),
             title="Level range",
             about="range of a speaker's level",
-            about_zh="说话人音量的变化范围",
-            zh="音量范围",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer"),

@@ -54,15 +54,12 @@ Floats = NDArray[np.float64]
     title="PAM",
     version="1.1",
     dimension="audio.quality",
-    about_zh="声音清晰还是嘈杂，由懂得声音及其文字描述的模型判断。",
-    dimension_zh="质量",
     keys=(
         Key(
             "pam",
             "higher",
             bounds=(0, 1),
             about="quality according to one pair of opposite prompts",
-            about_zh="用一对含义相反的提示得出的质量",
             reach=Reach(PAM_READERS, systems=(0.81, 0.9)),
         ),
         Key(
@@ -72,8 +69,6 @@ Floats = NDArray[np.float64]
             unreached=VARIANT,
             only_for="the paper's prompts",
             about="mean of the scores from two pairs of prompts",
-            about_zh="两对提示所得分数的平均值",
-            zh="PAM（得分平均）",
         ),
         Key(
             "pam_avgsim",
@@ -82,8 +77,6 @@ Floats = NDArray[np.float64]
             unreached=VARIANT,
             only_for="the paper's prompts",
             about="score from the mean similarities of two pairs of prompts",
-            about_zh="按两对提示的平均相似度计算的分数",
-            zh="PAM（相似度平均）",
         ),
     ),
     needs=("audio_text",),

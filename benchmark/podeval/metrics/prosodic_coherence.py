@@ -101,8 +101,6 @@ RATE = 16_000
     title="Prosodic coherence",
     version="1.0",
     dimension="semantics.prosody",
-    about_zh="长篇语音的连读、重音和语调是否像真人，由能听音频的裁判模型判断。",
-    dimension_zh="韵律",
     keys=(
         Key(
             "prosodic_coherence",
@@ -110,8 +108,6 @@ RATE = 16_000
             "",
             (1, 5),
             about="mean over runs",
-            about_zh="多次评审的平均分",
-            zh="韵律连贯性",
             reach=Reach(LFS_JUDGED, people=(3.95, 4.04), systems=(3.41, 3.83)),
         ),
         Key(
@@ -120,8 +116,6 @@ RATE = 16_000
             "",
             (0, 2),
             about="standard deviation over runs",
-            about_zh="多次评审得分的标准差",
-            zh="韵律连贯性：标准差",
         ),
     ),
     needs=NEEDS,

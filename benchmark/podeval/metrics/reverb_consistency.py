@@ -52,8 +52,6 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
     title="Reverb consistency",
     version="1.3",
     dimension="acoustics.reverberation",
-    about_zh="录音从头到尾听起来是否像在同一个房间里录的。",
-    dimension_zh="混响",
     keys=(
         Key(
             "reverb_consistency_cv",
@@ -62,8 +60,6 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             unreached=NEW,
             about="spread of SRMR over time divided by its mean: how much the room seems to change",
-            about_zh="SRMR 随时间的波动除以均值，即房间感变化的大小",
-            zh="混响一致性（变异系数）",
         ),
         Key(
             "reverb_consistency",
@@ -71,8 +67,6 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "",
             (0, None),
             about="the paper's value: spread of SRMR, which reverberation throughout would lower",
-            about_zh="论文的定义：SRMR 的波动，整段都加混响反而会降低",
-            zh="混响一致性",
             reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded"),
             ranked=False,
         ),
@@ -83,8 +77,6 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="Reverb consistency, normalised",
             about="the same for normalised SRMR, which depends less on the voice",
-            about_zh="归一化 SRMR 的波动，受嗓音影响较小",
-            zh="混响一致性（归一化）",
             reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded"),
             ranked=False,
         ),
@@ -95,7 +87,6 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="SRMR",
             about="mean SRMR: how dry the speech sounds (higher is drier)",
-            about_zh="SRMR 的平均值：越高，混响越少",
             reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded"),
         ),
     ),

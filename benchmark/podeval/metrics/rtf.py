@@ -26,8 +26,6 @@ UNSTATED = "unstated"
     title="RTF",
     version="1.1",
     dimension="efficiency.speed",
-    about_zh="系统生成一秒音频要用多长时间。",
-    dimension_zh="速度",
     keys=(
         Key(
             "rtf",
@@ -35,8 +33,6 @@ UNSTATED = "unstated"
             "s/s",
             (0, None),
             about="seconds of computation per second of audio",
-            about_zh="每生成一秒音频所用的秒数",
-            zh="实时率",
             reach=Reach(LFS_SPEED, systems=(0.17, 3.8)),
         ),
         Key(
@@ -47,8 +43,6 @@ UNSTATED = "unstated"
             title="RTF of speech",
             unreached=HARDWARE,
             about="the same per second of speech",
-            about_zh="每生成一秒语音所用的秒数",
-            zh="语音实时率",
         ),
         Key(
             "p50",
@@ -58,8 +52,6 @@ UNSTATED = "unstated"
             title="RTF, median",
             unreached=HARDWARE,
             about="median over the pieces",
-            about_zh="各段实时率的中位数",
-            zh="实时率中位数",
         ),
         Key(
             "p95",
@@ -69,8 +61,6 @@ UNSTATED = "unstated"
             title="RTF, 95th percentile",
             unreached=HARDWARE,
             about="95th percentile over the pieces",
-            about_zh="各段实时率的第 95 百分位",
-            zh="实时率 95 百分位",
         ),
         Key(
             "time_to_first_audio",
@@ -80,8 +70,6 @@ UNSTATED = "unstated"
             title="Time to first audio",
             unreached=HARDWARE,
             about="time until a stream can begin to play",
-            about_zh="到流式音频开始播放为止的时间",
-            zh="首音时间",
         ),
         Key(
             "underrun",
@@ -91,8 +79,6 @@ UNSTATED = "unstated"
             title="Longest stall",
             unreached=HARDWARE,
             about="the longest stall of a stream",
-            about_zh="流式播放中最长的一次卡顿",
-            zh="最长卡顿",
         ),
     ),
     paper="LFS-Bench",

@@ -215,8 +215,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     title="Rubric",
     version="1.2",
     dimension="dialogue.rubric",
-    about_zh="语音对话系统的回答达到了多少条评分标准。",
-    dimension_zh="评分细则",
     keys=(
         Key(
             "rubric",
@@ -224,8 +222,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             "%",
             (0, 100),
             about="all criteria; of dialogues about tone and sounds only if a judge hears them or reads noted tones",
-            about_zh="全部标准；考察语气和环境声音的对话只在评委听音频或读到标注的语气时计入",
-            zh="评分细则",
             reach=Reach(MTALK_RUBRIC, people=(51.1, 70.0)),
         ),
         Key(
@@ -235,8 +231,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="criteria that apply to every dialogue",
-            about_zh="适用于每段对话的标准",
-            zh="评分细则：通用",
         ),
         Key(
             "dimension",
@@ -245,8 +239,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="criteria of the dialogue's dimension",
-            about_zh="对话所属维度的标准",
-            zh="评分细则：维度",
         ),
         Key(
             "sample",
@@ -255,8 +247,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="criteria written for the dialogue",
-            about_zh="专为这段对话编写的标准",
-            zh="评分细则：专用",
         ),
         Key(
             "semantic",
@@ -265,8 +255,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="all criteria, in dialogues about meaning; judged by ear or from words",
-            about_zh="考察语义的对话的全部标准，由评委听音频或依据文字评判",
-            zh="评分细则：语义",
         ),
         Key(
             "paralinguistic",
@@ -275,8 +263,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="all criteria, in dialogues about the manner of speaking; judged by ear or from noted tones",
-            about_zh="考察说话方式的对话的全部标准，由评委听音频或依据标注的语气评判",
-            zh="评分细则：副语言",
         ),
         Key(
             "ambient",
@@ -285,8 +271,6 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
             (0, 100),
             unreached=PART,
             about="all criteria, in dialogues about surrounding sounds; judged by ear or from noted tones",
-            about_zh="考察环境声音的对话的全部标准，由评委听音频或依据标注的语气评判",
-            zh="评分细则：环境声",
         ),
     ),
     paper="MTalk-Bench",

@@ -301,8 +301,6 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     title="Script quality",
     version="1.0",
     dimension="script.quality",
-    about_zh="播客脚本读出来是否好听，按三个维度共十一项评价。",
-    dimension_zh="质量",
     keys=(
         Key(
             "script_quality",
@@ -310,8 +308,6 @@ def _evidence(script: Script) -> Callable[[Any], None]:
             "points",
             (0, 100),
             about="sum of the three dimensions",
-            about_zh="三个维度的总分",
-            zh="脚本质量",
             reach=Reach(PODBENCH, systems=(63.3, 69.6)),
         ),
         Key(
@@ -320,8 +316,6 @@ def _evidence(script: Script) -> Callable[[Any], None]:
             "points",
             (0, 45),
             about="content, argument, information, views, warmth",
-            about_zh="内容、论证、信息、观点与人情味",
-            zh="脚本质量：内容",
             reach=Reach(PODBENCH, systems=(25.4, 28.6)),
         ),
         Key(
@@ -330,8 +324,6 @@ def _evidence(script: Script) -> Callable[[Any], None]:
             "points",
             (0, 30),
             about="opening, structure, rhythm, ending",
-            about_zh="开场、结构、节奏与收尾",
-            zh="脚本质量：叙事",
             reach=Reach(PODBENCH, systems=(19.4, 21.5)),
         ),
         Key(
@@ -340,8 +332,6 @@ def _evidence(script: Script) -> Callable[[Any], None]:
             "points",
             (0, 25),
             about="spoken language, vividness",
-            about_zh="口语化与生动程度",
-            zh="脚本质量：自然",
             reach=Reach(PODBENCH, systems=(18.4, 19.6)),
         ),
     ),

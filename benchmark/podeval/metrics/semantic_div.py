@@ -34,8 +34,6 @@ WINDOW = 100
     title="Semantic diversity",
     version="1.2",
     dimension="script.semantic_diversity",
-    about_zh="文本各部分在含义上相差多远。",
-    dimension_zh="语义多样性",
     keys=(
         Key(
             "semantic_div",
@@ -43,8 +41,6 @@ WINDOW = 100
             "",
             (0, 2),
             about="mean distance in meaning between parts of 100 words",
-            about_zh="每 100 词为一段，各段之间语义距离的平均值",
-            zh="语义多样性",
             reach=Reach(PODEVAL_TEXTS, people=(0.17, 0.17), systems=(0.13, 0.14), profile="reference"),
         ),
     ),

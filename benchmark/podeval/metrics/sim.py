@@ -35,8 +35,6 @@ from podeval.text.script import Script
     title="SIM",
     version="1.3",
     dimension="speech.voice_fidelity",
-    about_zh="说话人的声音是否就是为其指定的声音。",
-    dimension_zh="音色保真",
     keys=(
         Key(
             "sim",
@@ -44,7 +42,6 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity of each speaker to the reference voice",
-            about_zh="每位说话人与其参考声音的相似度",
             reach=Reach(STUDY, people=(0.92, 0.95), systems=(0.93, 0.96), profile="embedded"),
         ),
         Key(
@@ -54,8 +51,6 @@ from podeval.text.script import Script
             (-1, 1),
             unreached=VARIANT,
             about="similarity of the least similar 3 s",
-            about_zh="最不相似的 3 秒片段的相似度",
-            zh="SIM 最差窗口",
         ),
         Key(
             "low_windows",
@@ -64,8 +59,6 @@ from podeval.text.script import Script
             (-1, 1),
             unreached=VARIANT,
             about="10th percentile of the similarity of windows",
-            about_zh="各窗口相似度的第 10 百分位",
-            zh="SIM 低分窗口",
         ),
     ),
     needs=NEEDS,

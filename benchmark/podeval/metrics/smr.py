@@ -49,8 +49,6 @@ Meter = Callable[[Span], float]
     title="SMR",
     version="1.2",
     dimension="audio.speech_over_music",
-    about_zh="有背景音乐时，语音是否听得清。",
-    dimension_zh="语音与音乐比",
     keys=(
         Key(
             "smr",
@@ -59,8 +57,6 @@ Meter = Callable[[Span], float]
             ideal=(5, 30),
             unreached=VARIANT,
             about="how much louder speech is than the music under it, mean over segments",
-            about_zh="语音比背景音乐响多少，取各段平均",
-            zh="语音音乐比（SMR）",
         ),
         Key(
             "smr_score",
@@ -68,8 +64,6 @@ Meter = Callable[[Span], float]
             "",
             (0, 1),
             about="share of segments in which speech is louder",
-            about_zh="语音比音乐响的片段所占比例",
-            zh="SMR 得分",
             reach=Reach(PODEVAL_AUDIO, people=(0.99, 0.99), systems=(1.0, 1.0)),
         ),
         Key(
@@ -79,24 +73,18 @@ Meter = Callable[[Span], float]
             (0, 1),
             unreached=VARIANT,
             about="PodEval's reference score, mean over segments",
-            about_zh="PodEval 的参考得分，取各段平均",
-            zh="SMR 参考得分",
         ),
         Key(
             "smr_min",
             "informative",
             "LU",
             about="SMR of the worst segment",
-            about_zh="最差一段的语音音乐比",
-            zh="SMR 最小值",
         ),
         Key(
             "smr_max",
             "informative",
             "LU",
             about="SMR of the best segment",
-            about_zh="最好一段的语音音乐比",
-            zh="SMR 最大值",
         ),
     ),
     needs=speech_track.NEEDS,

@@ -44,8 +44,6 @@ SHORTEST = 1.0
     title="Sound fidelity",
     version="1.3",
     dimension="acoustics.fidelity",
-    about_zh="无需干净的参考录音，估计 PESQ。",
-    dimension_zh="保真度",
     keys=(
         Key(
             "pesq_estimate",
@@ -53,8 +51,6 @@ SHORTEST = 1.0
             "PESQ",
             (1, 4.64),
             about="wide-band PESQ as estimated by SQUIM",
-            about_zh="SQUIM 估计的宽带 PESQ",
-            zh="声音保真度",
             reach=Reach(LFS, people=(2.94, 3.62), systems=(3.02, 3.63)),
         ),
         Key(
@@ -63,8 +59,6 @@ SHORTEST = 1.0
             "PESQ",
             (1, 4.64),
             about="the same for the speech once music is separated from it",
-            about_zh="分离音乐之后语音的估计值",
-            zh="声音保真度（分离后的语音）",
         ),
     ),
     needs=("pesq_estimator", *NEEDS),

@@ -56,8 +56,6 @@ FEWEST = 3
     title="Speaker attribution",
     version="1.1",
     dimension="speech.who_says_it",
-    about_zh="脚本中的每位说话人是否都用自己固定的声音说出自己的台词。",
-    dimension_zh="谁在说",
     keys=(
         Key(
             "attribution_accuracy",
@@ -67,8 +65,6 @@ FEWEST = 3
             title="Words by the right speaker",
             reach=Reach(DEMO, systems=(1, 1), profile="embedded"),
             about="share of words said by the right speaker",
-            about_zh="由正确的说话人说出的词所占比例",
-            zh="说话人正确率",
         ),
         Key(
             "cpwer",
@@ -79,8 +75,6 @@ FEWEST = 3
             reach=Reach(DEMO, systems=(0.043, 0.048), profile="embedded"),
             only_for="a language that puts spaces between words",
             about="word error rate that takes speakers into account",
-            about_zh="区分说话人的词错误率",
-            zh="分说话人词错误率",
         ),
         Key(
             "cpcer",
@@ -90,8 +84,6 @@ FEWEST = 3
             title="cpCER",
             reach=Reach(DEMO, systems=(0.018, 0.024), profile="embedded"),
             about="character error rate that takes speakers into account",
-            about_zh="区分说话人的字错误率",
-            zh="分说话人字错误率",
         ),
         Key(
             "cpsim",
@@ -102,8 +94,6 @@ FEWEST = 3
             unreached=NEW,
             only_for="reference voices of the script's speakers",
             about="similarity of each voice to its reference",
-            about_zh="每个声音与其参考声音的相似度",
-            zh="分说话人相似度",
         ),
         Key(
             "swapped_turns",
@@ -113,8 +103,6 @@ FEWEST = 3
             title="Turns in a wrong voice",
             reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
             about="number of turns in a wrong voice",
-            about_zh="用错声音的发言轮数",
-            zh="错音轮次",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "speaker_encoder"),

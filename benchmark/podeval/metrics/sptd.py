@@ -35,8 +35,6 @@ from podeval.text.script import Script
     title="SPTD",
     version="1.5",
     dimension="speech.timbre_difference",
-    about_zh="录音中不同说话人的声音相差多大。",
-    dimension_zh="音色差异",
     keys=(
         Key(
             "sptd",
@@ -44,8 +42,6 @@ from podeval.text.script import Script
             "1 − cosine",
             (0, 2),
             about="distance between the voices",
-            about_zh="各说话人声音之间的距离",
-            zh="音色差异",
             reach=Reach(CLIPS, people=(0.43, 0.55), systems=(0.45, 0.53), profile="embedded"),
         ),
         Key(
@@ -55,8 +51,6 @@ from podeval.text.script import Script
             (2, None),
             title="Speakers found",
             about="number of speakers compared",
-            about_zh="参与两两比较的说话人数",
-            zh="识别到的说话人数",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),

@@ -54,8 +54,6 @@ UNTOLD = (
     title="Timbre consistency",
     version="1.5",
     dimension="acoustics.timbre",
-    about_zh="一个人的声音从头到尾是否保持不变。",
-    dimension_zh="音色",
     keys=(
         Key(
             "timbre_consistency",
@@ -63,8 +61,6 @@ UNTOLD = (
             "cosine",
             (-1, 1),
             about="similarity of a voice to itself over time",
-            about_zh="同一声音在不同时间的相似度",
-            zh="音色一致性",
             reach=Reach(STUDY, people=(0.83, 0.89), systems=(0.85, 0.86), profile="embedded"),
         ),
         Key(
@@ -74,8 +70,6 @@ UNTOLD = (
             (-1, 1),
             unreached=PART,
             about="similarity of the least similar 3 s",
-            about_zh="最不相似的 3 秒片段的相似度",
-            zh="音色一致性：最差窗口",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),

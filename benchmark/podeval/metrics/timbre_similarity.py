@@ -28,7 +28,6 @@ from podeval.text.script import Script
     title="Timbre similarity",
     version="1.1",
     dimension="acoustics.timbre",
-    about_zh="声音从头到尾是否都接近参考声音。",
     keys=(
         Key(
             "timbre_similarity",
@@ -36,8 +35,6 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity to the reference voice over time",
-            about_zh="不同时间与参考声音的相似度",
-            zh="音色相似度",
             reach=Reach(STUDY, people=(0.84, 0.88), systems=(0.86, 0.9), profile="embedded"),
         ),
         Key(
@@ -47,8 +44,6 @@ from podeval.text.script import Script
             (-1, 1),
             unreached=PART,
             about="similarity of the least similar 3 s",
-            about_zh="最不相似的 3 秒片段的相似度",
-            zh="音色相似度：最差窗口",
         ),
     ),
     needs=NEEDS,

@@ -37,7 +37,6 @@ WINDOW = 10.0
     title="UTMOS22",
     version="1.1",
     dimension="speech.naturalness",
-    about_zh="合成语音在听众听来有多自然，许多语音合成论文都报告这一指标。",
     keys=(
         Key(
             "utmos22",
@@ -46,7 +45,6 @@ WINDOW = 10.0
             (1, 5),
             unreached=UNRUN,
             about="naturalness of the speech, by UTMOS22's strong learner",
-            about_zh="语音的自然度，由 UTMOS22 的强学习器预测",
         ),
         Key(
             "utmos22_stem",
@@ -54,8 +52,6 @@ WINDOW = 10.0
             "MOS",
             (1, 5),
             about="the same for the speech once music is separated from it",
-            about_zh="分离音乐之后语音的得分",
-            zh="UTMOS22（分离后的语音）",
         ),
     ),
     needs=(*SPEECH_NEEDS, "utmos22"),

@@ -50,8 +50,6 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
     title="WER",
     version="1.5",
     dimension="speech.accuracy",
-    about_zh="脚本中的词是否都被正确读出。",
-    dimension_zh="准确性",
     keys=(
         Key(
             "wer",
@@ -60,8 +58,6 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             only_for="a language that puts spaces between words",
             about="word error rate, normalised",
-            about_zh="文本规范化之后的词错误率",
-            zh="词错误率",
             reach=Reach(LFS, people=(0.074, 0.137), systems=(0.103, 0.164)),
         ),
         Key(
@@ -71,8 +67,6 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             (0, None),
             title="CER",
             about="character error rate, normalised",
-            about_zh="文本规范化之后的字错误率",
-            zh="字错误率",
             reach=Reach(LFS, people=(0.05, 0.07), systems=(0.065, 0.129)),
         ),
         Key(
@@ -84,8 +78,6 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             unreached=RAW,
             only_for="a language that puts spaces between words",
             about="word error rate of the unmodified texts",
-            about_zh="按文本原样计算的词错误率",
-            zh="词错误率（未规范化）",
         ),
         Key(
             "cer_raw",
@@ -95,8 +87,6 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
             title="CER, raw text",
             unreached=RAW,
             about="character error rate of the unmodified texts",
-            about_zh="按文本原样计算的字错误率",
-            zh="字错误率（未规范化）",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),

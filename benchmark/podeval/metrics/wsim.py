@@ -29,7 +29,6 @@ from podeval.text.script import Script
     title="WSIM",
     version="1.2",
     dimension="speech.voice_fidelity",
-    about_zh="说话人相似度，说话越久的人权重越大。",
     keys=(
         Key(
             "wsim",
@@ -37,7 +36,6 @@ from podeval.text.script import Script
             "cosine",
             (-1, 1),
             about="similarity to the reference voices, weighted by time",
-            about_zh="与参考声音的相似度，按说话时长加权",
             reach=Reach(STUDY, people=(0.89, 0.91), profile="embedded"),
         ),
     ),

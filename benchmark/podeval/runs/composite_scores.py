@@ -44,8 +44,6 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
             "%",
             (0, 100),
             about=f"standard deviation over {part.title.lower()}",
-            zh="分组间标准差",
-            about_zh="各分组平均值之间的标准差",
         )
         for part in benchmark.breakdowns
         if part.robustness
@@ -62,8 +60,6 @@ def declare(benchmark: Benchmark, composite: Composite) -> Metric:
                 "%",
                 (0, 100),
                 about=composite.about,
-                zh=composite.zh,
-                about_zh=composite.about_zh,
             ),
             *spreads,
         ),

@@ -21,12 +21,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.files import write_json
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key
+from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import KeyAggregate, RunFolder
 from podeval.stats.intervals import mean_ci
+from podeval.text.message_catalogue import FIRST, translate
 
 NAME = "reliability"
 """What the figures' metric is called on the board."""
@@ -46,15 +47,6 @@ _SUFFIXES = {
     _SPREAD: "standard deviation over the seeds of an item",
     _WINDOW: "the worst window of an item",
 }
-_TITLES_ZH = {_MEAN: "各种子平均", _WORST: "最差种子", _SPREAD: "种子间波动", _WINDOW: "最差窗口"}
-_SUFFIXES_ZH = {
-    _MEAN: "同一条目各随机种子的平均值",
-    _WORST: "同一条目各随机种子中最差的一个",
-    _SPREAD: "同一条目各随机种子之间的标准差",
-    _WINDOW: "同一条目中最差的窗口",
-}
-DIMENSION_ZH = ("可靠性", "随机种子")
-"""Group and name of the dimension in Chinese."""
 
 Pair = tuple[str, int]
 
@@ -148,29 +140,36 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
 
 
 @cache
-def declare(figure: str) -> Key | None:
-    """Declare the column of a figure by what it is a figure of; None for no figure of ours."""
+def declare(figure: str, language: str = FIRST) -> Key | None:
+    """Declare the column of a figure by what it is a figure of; None for no figure of ours.
+
+    Args:
+        figure: the name of the figure.
+        language: the language of its title and of `about`.
+    """
     if figure == CATASTROPHIC:
         about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
-        about_zh = "全部种子的输出中没有语音、多数词读错或缺少说话人的比例"
-        return Key(
-            figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比", about_zh=about_zh
-        )
-    for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
+        title = translate("Catastrophic", language)
+        return Key(figure, "lower", "", (0, 1), title=title, about=translate(about, language))
+    for suffix, said in _SUFFIXES.items():
         for metric in catalogue.load_all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
                 if figure.removesuffix(suffix) == _short_name(f"{metric.name}.{key.name}"):
-                    rest = key.name.removeprefix(metric.name).replace("_", " ")
-                    name = key.title or f"{metric.title} {rest}"
-                    title = " ".join(f"{name}{suffix.replace('_', ' ')}".split())
-                    about = f"{key.about}: {_SUFFIXES[suffix]}"
-                    zh = f"{key.zh or name.strip()}（{_TITLES_ZH[suffix]}）"
-                    about_zh = f"{key.about_zh}：{_SUFFIXES_ZH[suffix]}"
-                    named: dict[str, Any] = {"title": title, "about": about, "zh": zh, "about_zh": about_zh}
-                    if suffix == _SPREAD:
-                        return Key(figure, "lower", key.unit, (0, None), **named)
-                    return Key(figure, key.better, key.unit, key.bounds, key.ideal, **named)
+                    return _declare_over_seeds(figure, metric, key, suffix, said, language)
     return None
+
+
+def _declare_over_seeds(figure: str, metric: Metric, key: Key, suffix: str, said: str, language: str) -> Key:
+    """The declaration of a key's figure over seeds."""
+    title, ending = translate(metric.title_of(key), language), translate(suffix.replace("_", " ").strip(), language)
+    about, of_seeds = translate(key.about, language), translate(said, language)
+    if language == FIRST:
+        title, about = f"{title} {ending}", f"{about}: {of_seeds}"
+    else:
+        title, about = f"{title}（{ending}）", f"{about}：{of_seeds}"
+    if suffix == _SPREAD:
+        return Key(figure, "lower", key.unit, (0, None), title=title, about=about)
+    return Key(figure, key.better, key.unit, key.bounds, key.ideal, title=title, about=about)
 
 
 def _short_name(column: str) -> str:

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from podeval.hub_sources import locate_hub_source
+
 FIRST = "en"
 """The language that says everything."""
 
@@ -57,7 +59,7 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
         words are the engine's, which speaks English.
     """
     languages = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    names = pages or sorted({path.stem for path in folder.glob("*/LC_MESSAGES/*.po")})
+    names = pages or sorted(path.stem for path in folder.glob(f"{FIRST}/LC_MESSAGES/*.po"))
     texts: dict[str, Any] = {}
     for page in names:
         messages = {code: read_messages(folder / code / "LC_MESSAGES" / f"{page}.po") for code in languages}
@@ -72,6 +74,17 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
             group[name] = text
         texts[page] = _make_lists(page_texts)
     return texts
+
+
+def translate(text: str, language: str) -> str:
+    """Translate what a declaration says in English: a title, a unit, a sentence; what has no translation stays.
+
+    The English is the message id of `metrics.po`, which only other languages have.
+    """
+    if language == FIRST:
+        return text
+    file = locate_hub_source("space") / "locale" / language / "LC_MESSAGES" / "metrics.po"
+    return read_messages(file).get(text, text)
 
 
 @cache
