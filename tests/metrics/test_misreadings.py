@@ -6,7 +6,7 @@ from pathlib import Path
 from podeval.cli.generate_docs import metrics_page
 from podeval.measuring.space_files import BIAS_PICTURE, list_sources, write_card
 from podeval.metrics import catalogue
-from podeval.metrics.misreadings import MISREADINGS
+from podeval.metrics.misreadings import MISREADINGS, UNMEASURED
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 OWN_CASE = {"rtf", "arena", "mushra", "mos"}
@@ -17,7 +17,7 @@ UNRUN = {"sound_fidelity", "utmos22", "nisqa_tts", "pam", "casp"}
 
 def test_every_metric_says_what_must_not_be_concluded_from_it() -> None:
     page = metrics_page()
-    assert set(MISREADINGS) == set(catalogue.NAMES), "a metric of podeval's own has a sentence, and no other"
+    assert set(MISREADINGS) <= set(catalogue.NAMES), "a sentence is of a metric that exists"
     for metric in catalogue.load_all_metrics():
         assert metric.misreading in write_card(metric), metric.name
         assert metric.misreading in page, metric.name
@@ -27,7 +27,7 @@ def test_every_metric_that_needs_no_judge_has_a_picture_of_its_effects_or_says_w
     with (STUDIES / "bias.csv").open(encoding="utf-8") as file:
         measured = {row["key"].partition(".")[0] for row in csv.DictReader(file)}
     for metric in catalogue.load_all_metrics():
-        if metric.asks:
+        if metric.asks or UNMEASURED in metric.misreading:
             continue
         if metric.name in measured:
             assert (STUDIES / f"bias-{metric.name}.svg").exists()

@@ -154,10 +154,10 @@ class Metric:
 
     @property
     def misreading(self) -> str:
-        """What must not be concluded from its values, as a sentence; empty for a metric from elsewhere."""
-        from podeval.metrics.misreadings import MISREADINGS
+        """What must not be concluded from its values, as a sentence."""
+        from podeval.metrics.misreadings import MISREADINGS, UNMEASURED
 
-        return f"Do not conclude {said}" if (said := MISREADINGS.get(self.name)) else ""
+        return f"Do not conclude {MISREADINGS.get(self.name, UNMEASURED)}"
 
     @property
     def about(self) -> str:

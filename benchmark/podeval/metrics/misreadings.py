@@ -2,7 +2,7 @@
 
 The figures are those of `docs/studies/bias.csv` (21 voices that ship, the same sentences; a dialogue metric's are of
 pairs of these voices), differences from the plain clip of the same voice; those of tricks are in `docs/gaming.md`.
-Whoever adds a metric adds its sentence.
+A metric without a sentence here has `UNMEASURED`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,11 @@ _UNRUN = (
 _PEOPLE = (
     "The value has no bias of its own towards a voice, level or codec; it depends on who listened, to what and in "
     "which order, which `podeval report agreement` shows."
+)
+
+UNMEASURED = (
+    "that the better of two values is a better recording in any other respect: what moves this metric besides what it "
+    "measures has not been studied; `studies/bias.py run WORK` does."
 )
 
 MISREADINGS: Mapping[str, str] = {
