@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podeval.construction import collecting
 from podeval.construction.lfs_cases import BY_NAME, LANGUAGES, Case, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
 from podeval.construction.lfs_writing import CaseOrder, place_orders, write_cases
@@ -27,7 +26,6 @@ WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl"
 PARTS = ("mono", "two", "multi")
 _TOPICS = 40
 
-Lengths = Annotated[tuple[int, int], Field(description="least and most length, in English words or Chinese characters")]
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
 
@@ -39,7 +37,9 @@ def write(
     scenarios: Names = tuple(BY_NAME),
     languages: Names = tuple(LANGUAGES),
     speakers: Annotated[tuple[int, ...], Field(description="only these numbers of speakers")] = (1, 2, 3),
-    lengths: Lengths = (80, 500),
+    lengths: Annotated[
+        tuple[int, int], Field(description="least and most length, in English words or Chinese characters")
+    ] = (80, 500),
 ) -> None:
     """Have a language model write cases from the template of each scenario.
 
@@ -74,49 +74,6 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
     workshop.say(f"taken: {len(new)} cases, {len(before)} from other files before")
-
-
-def collect(
-    workshop: Workshop,
-    files: Sequence[Path],
-    profile: str,
-    *,
-    scenario: Annotated[str, Field(description="scenario of the recordings")] = "podcast",
-    least: Annotated[float, Field(description="drop recordings whose DNSMOS is below this")] = collecting.LEAST_DNSMOS,
-    by: Annotated[str, Field(description="DNSMOS value to use: ovrl, sig, bak or p808")] = "ovrl",
-    language: Annotated[str, Field(description="en or zh; detected by default")] = "",
-    lengths: Lengths = (80, 500),
-) -> None:
-    """Transcribe your own recordings (files or a folder) with their speakers, for proofreading; drop poor ones.
-
-    A later call resumes after the last finished recording.
-    """
-    require_known([scenario], BY_NAME, "scenario")
-    require_known([by], ("ovrl", "sig", "bak", "p808"), "DNSMOS value")
-    settings = collecting.CollectionSettings(scenario, least, by, language, profile, lengths)
-    recordings = list_recordings(files)
-    results = collecting.collect(recordings, workshop.folder / collecting.COLLECTED, settings)
-    result = collecting.separate_dropped(results)
-    workshop.settle("collected recordings", result)
-    for left in result.left_out:
-        workshop.say(f"  {left.id}: {left.reason}")
-    table = workshop.folder / collecting.TRANSCRIPTS
-    workshop.say(f"proofreading: {lay_out(table, collecting.make_entries(results))}")
-
-
-def proofread(workshop: Workshop, accept_all: bool) -> None:
-    """Import the passages that people kept in the table of transcripts, for refinement."""
-    rows = collecting.read_collected(workshop.folder / collecting.COLLECTED)
-    if not rows:
-        raise BadInput(f"nothing was collected in {workshop.folder}; the step `collect` does it")
-    entries = collecting.make_entries(rows)
-    table = workshop.folder / collecting.TRANSCRIPTS
-    result = apply_review(
-        table, entries, lambda entry: entry, collecting.make_proofread_case, "proofread", accept_all=accept_all
-    )
-    ids = {entry.id for entry in entries}
-    others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
-    workshop.write(TAKEN, [*others, *workshop.settle("proofread", result)])
 
 
 def refine(
@@ -172,27 +129,10 @@ def count_published(workshop: Workshop, files: Sequence[Path]) -> None:
 STEPS: Mapping[str, Step] = {
     "write": write,
     "take": take,
-    "collect": collect,
-    "proofread": proofread,
     "refine": refine,
     "finish": finish,
     "statistics": count_published,
 }
-
-
-def list_recordings(paths: Sequence[Path]) -> list[Path]:
-    """List recordings, those of a folder by name.
-
-    Raises:
-        BadInput: there are none.
-    """
-    from podeval.datasets.episodes import is_recording
-
-    files = [path for each in paths for path in (sorted(each.iterdir()) if each.is_dir() else [each])]
-    recordings = [path for path in files if is_recording(path)]
-    if not recordings:
-        raise BadInput(f"{', '.join(map(str, paths))}: there is no audio")
-    return recordings
 
 
 def read_published_cases(folder: Path) -> list[Case]:
