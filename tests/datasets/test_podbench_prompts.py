@@ -1,4 +1,4 @@
-"""The prompt for scripts holds the request, the materials and the form; a script in that form passes the checks."""
+"""The prompt for scripts holds the request, the materials and the form; a script in that form is read by its turns."""
 
 import re
 
@@ -6,17 +6,16 @@ import pytest
 
 from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput
-from podeval.text.script_format import find_script_problems
+from podeval.text.script_format import read_any_script
 from podeval.text.tokens import detect_language
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_everything_given_stands_in_the_prompt(language: str) -> None:
     prompt = make_generation_prompt(
-        "On $5 bread & ${yeast}", ["Yeast eats sugar.", "Gluten holds gas."], language=language, speakers=2,
-        roles=("baker", "guest"),
-    )  # fmt: skip
-    for part in ("On $5 bread & ${yeast}", "Yeast eats sugar.", "Gluten holds gas.", "baker", "guest", "300", "150"):
+        "On $5 bread & ${yeast}", ["Yeast eats sugar.", "Gluten holds gas."], language=language, speakers=2
+    )
+    for part in ("On $5 bread & ${yeast}", "Yeast eats sugar.", "Gluten holds gas.", "300", "150"):
         assert part in prompt
     assert not re.search(r"\$[a-z]", prompt.replace("${yeast}", ""))
     assert detect_language(prompt) == language
@@ -24,12 +23,12 @@ def test_everything_given_stands_in_the_prompt(language: str) -> None:
 
 @pytest.mark.parametrize(("language", "words"), [("en", "Bread is alive."), ("zh", "面包是活的。")])
 @pytest.mark.parametrize("speakers", [1, 2])
-def test_the_form_it_shows_is_the_form_that_is_checked(language: str, words: str, speakers: int) -> None:
+def test_the_form_it_shows_is_read_as_that_many_speakers(language: str, words: str, speakers: int) -> None:
     prompt = make_generation_prompt("Bread", [], language=language, speakers=speakers)
     shown = [line for line in prompt.splitlines() if line.endswith("…")]
     script = "\n".join(line.replace("…", words) for line in shown)
     assert len(shown) == speakers
-    assert find_script_problems(script, language, speakers) == []
+    assert len(read_any_script(script).speakers) == speakers
 
 
 @pytest.mark.parametrize(
@@ -37,8 +36,6 @@ def test_the_form_it_shows_is_the_form_that_is_checked(language: str, words: str
     [
         ({"instruction": " "}, "the request for a script is empty"),
         ({"speakers": 0}, "at least one speaker"),
-        ({"roles": ("host",), "speakers": 2}, "1 roles are given for 2 speakers"),
-        ({"roles": ("host",)}, "1 roles are given for None speakers"),
         ({"language": "fr"}, "language must be en or zh"),
     ],
 )

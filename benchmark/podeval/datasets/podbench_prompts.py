@@ -2,15 +2,14 @@
 
 Its wording is podeval's own, its substance that of PodBench's Appendix D.1: the user's wishes first, facts from the
 materials only, text for the ear, a set length for a minute, and turns with numbered speakers. The benchmark itself puts
-the authors' finished `input_prompt` to systems; this prompt is for requests of one's own. What it asks for in form is
-checked by `podeval.text.script_format.find_script_problems`.
+the authors' finished `input_prompt` to systems; this prompt is for requests of one's own.
 """
 
 from collections.abc import Sequence
 from string import Template
 
 from podeval.errors import BadInput
-from podeval.text.script_format import LABELS, PER_MINUTE
+from podeval.text.script_format import PER_MINUTE
 from podeval.text.tokens import check_language
 
 VERSION = "1.0.0"
@@ -71,14 +70,14 @@ $form
 """)
 
 _TEMPLATES = {"en": _ENGLISH, "zh": _CHINESE}
-_LABEL = {"en": f"{LABELS[0]} {{}}: ", "zh": f"{LABELS[2]}{{}}："}
+_LABEL = {"en": "Host {}: ", "zh": "主持人{}："}
 _MATERIAL = {"en": "[Material {}]", "zh": "【材料{}】"}
 _ANY = {"en": "as many as suit the request, at most four", "zh": "人数按要求而定，最多四位"}
 _COUNT = {"en": "{}", "zh": "{}位"}
 
 
 def make_generation_prompt(
-    instruction: str, sources: Sequence[str], *, language: str, speakers: int | None = None, roles: Sequence[str] = ()
+    instruction: str, sources: Sequence[str], *, language: str, speakers: int | None = None
 ) -> str:
     """Make the prompt for one request.
 
@@ -87,31 +86,20 @@ def make_generation_prompt(
         sources: the materials; may be empty.
         language: language of the prompt, `en` or `zh`.
         speakers: number of speakers; None leaves it to the request.
-        roles: roles of the speakers in order; empty, or one for each of `speakers`.
 
     Raises:
-        BadInput: another language, no request, or roles that do not match the number of speakers.
+        BadInput: another language, no request, or fewer than one speaker.
     """
     code = check_language(language)
     if not instruction.strip():
         raise BadInput("the request for a script is empty; say what the podcast should be about")
     if speakers is not None and speakers < 1:
         raise BadInput(f"a script has at least one speaker, not {speakers}")
-    if roles and len(roles) != speakers:
-        raise BadInput(f"{len(roles)} roles are given for {speakers} speakers; give one for each, or none")
     return _TEMPLATES[code].substitute(
         rate=PER_MINUTE["en"],
         characters=PER_MINUTE["zh"],
         instruction=instruction.strip(),
-        speakers=_describe_speakers(code, speakers, roles),
+        speakers=_ANY[code] if speakers is None else _COUNT[code].format(speakers),
         sources="\n\n".join(f"{_MATERIAL[code].format(n)}\n{text.strip()}" for n, text in enumerate(sources, 1)) or "-",
         form="\n".join((_LABEL[code].format(n) + "…") for n in range(1, min(speakers or 2, 2) + 1)),
     )
-
-
-def _describe_speakers(language: str, number: int | None, roles: Sequence[str]) -> str:
-    if number is None:
-        return _ANY[language]
-    if not roles:
-        return _COUNT[language].format(number)
-    return "\n".join(_LABEL[language].format(n) + role for n, role in enumerate(roles, 1))
