@@ -14,6 +14,7 @@ import datasets
 from podeval.benchmarks.podbench import BENCHMARK
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
+from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_one_of
 from podeval.datasets.source_files import find_files
@@ -23,7 +24,6 @@ INSTRUCTIONS = "instructions"
 LANGUAGES = ("zh", "en")
 INPUT_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["input_buckets"])
 SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["speaker_buckets"])
-DIMENSIONS = tuple(podbench_meta.read_facts()["dimensions"])
 
 _PLAIN = ("id", "instruction", "input_prompt")
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
@@ -149,8 +149,6 @@ class PodBench(Builder):
             require_one_of("language", LANGUAGES),
             RowRule("meta.object", _no_object),
             RowRule("sources.text", _empty_source),
-            RowRule("dimensions.known", _unknown_dimension),
-            RowRule("buckets", _wrong_bucket),
         ]
 
     @classmethod
@@ -182,13 +180,11 @@ def _read_raw(path: Path) -> Iterator[Any]:
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} is not a readable Parquet file ({error}); download it again") from None
         return
-    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        yield from (row for _, row in read_object_lines(path))
+        return
     try:
-        rows = (
-            [json.loads(line) for line in text.split("\n") if line.strip()]
-            if path.suffix == ".jsonl"
-            else (json.loads(text))
-        )
+        rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); download the file again") from None
     if not isinstance(rows, list):
@@ -249,18 +245,3 @@ def _no_object(row: Row) -> str | None:
 def _empty_source(row: Row) -> str | None:
     wrong = [n for n, text in enumerate(row["sources"], 1) if not isinstance(text, str) or not text.strip()]
     return f"source {wrong[0]} is empty or not text" if wrong else None
-
-
-def _unknown_dimension(row: Row) -> str | None:
-    odd = [d["dimension"] for d in row["dimensions"] if d["dimension"] not in (*DIMENSIONS, None)]
-    return f"{odd[0]} is not one of the dimensions" if odd else None
-
-
-def _wrong_bucket(row: Row) -> str | None:
-    for column, bucket, kind in (
-        ("speakers", "speakers_bucket", "speaker_buckets"),
-        ("input_tokens", "input_bucket", "input_buckets"),
-    ):
-        if row[bucket] != podbench_meta.find_bucket(kind, row[column]):
-            return f"{bucket} is {row[bucket]!r}, which {row[column]} {column} do not fall into"
-    return None

@@ -306,7 +306,7 @@ class RealPod(Builder):
             return
         if config == SPEECHES:
             topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
-            for script in read_object_lines(folder / _FILES[config]):
+            for _, script in read_object_lines(folder / _FILES[config]):
                 yield _make_speech(script, topics)
             return
         if config in _TABLES:

@@ -13,7 +13,6 @@ __all__ = [
     "items",
     "mtalk_answers",
     "mtalk_turns",
-    "parquet_source",
     "podbench_meta",
     "podbench_prompts",
     "push",

@@ -128,7 +128,7 @@ def make_split_rows(split: Split, folder: Path) -> Iterator[Row]:
     """Yield the rows of a split, in the order of its items."""
     scripts: dict[Any, Mapping[str, Any]] = {}
     if split.scripts:
-        scripts = {script["id"]: script for script in read_object_lines(folder / split.scripts.file)}
+        scripts = {script["id"]: script for _, script in read_object_lines(folder / split.scripts.file)}
     for item in read_objects(folder / str(split.file)):
         common = {name: item.get(name) for name in ("id", "topic", "category", "language", "voices")}
         if split.readings:
