@@ -199,22 +199,16 @@ def _make_row(raw: Any) -> Row:
     # The reference JSON has meta's keys beside the others.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)
-    reading = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
+    columns = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
     number = raw.get("id")
     return {
         "id": str(number) if isinstance(number, int) else number,
-        "language": reading.language,
         "instruction": raw.get("instruction"),
-        "sources": reading.sources,
         "input_prompt": raw.get("input_prompt"),
-        "dimensions": reading.dimensions,
-        "speakers": reading.speakers,
-        "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", reading.speakers),
-        "input_tokens": reading.input_tokens,
-        "input_bucket": podbench_meta.find_bucket("input_buckets", reading.input_tokens),
-        "domain": reading.domain,
+        "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", columns["speakers"]),
+        "input_bucket": podbench_meta.find_bucket("input_buckets", columns["input_tokens"]),
         "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
-        "notes": reading.notes,
+        **columns,
     }
 
 

@@ -14,7 +14,6 @@ __all__ = [
     "mtalk_answers",
     "mtalk_turns",
     "podbench_meta",
-    "podbench_prompts",
     "push",
     "real_pod_scripts",
     "row_rules",
