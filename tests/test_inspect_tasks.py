@@ -16,7 +16,7 @@ from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Score
 from podeval.runs.run import RunRequest, measure_run
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.text.script_format import read_script
+from podeval.text.script_format import read_any_script
 
 JUDGES = Path(__file__).parent / "judges"
 SCRIPT = "Host 1: So, why do chains wear out? Grit grinds the pins.\nHost 2: And every pin grows thinner by a hair."
@@ -86,7 +86,9 @@ def run_inspect(packages: Path, folder: Path, judge: str, texts: list[str]) -> A
 
 @pytest.mark.long
 def test_inspect_gives_the_values_and_protocols_of_a_run(judge: str, reference_packages: Path, tmp_path: Path) -> None:
-    reported = run_inspect(reference_packages, tmp_path, judge, [SCRIPT, f"<think>Hm.</think>\n{SCRIPT}", "No script."])
+    reported = run_inspect(
+        reference_packages, tmp_path, judge, [SCRIPT, f"<think>Hm.</think>\n{SCRIPT}", "<think>No script.</think>"]
+    )
     benchmark = benchmarks.get("podbench")
     items = load_items(benchmark, "sample").items[:3]
     request = RunRequest(
@@ -99,7 +101,7 @@ def test_inspect_gives_the_values_and_protocols_of_a_run(judge: str, reference_p
 
     def write_scripts(folder: RunFolder, asked_items: Any) -> Any:
         for item in asked_items:
-            folder.write_output(Output(item=item.id, script=tuple(read_script(SCRIPT).to_json())))
+            folder.write_output(Output(item=item.id, script=tuple(read_any_script(SCRIPT).to_json())))
             yield item
 
     summary = measure_run(plan, request, making=write_scripts)

@@ -31,7 +31,7 @@ from podeval.runs.item_inputs import gather_inputs, write_prompt
 from podeval.runs.measure import make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.text.reasoning import strip_reasoning
-from podeval.text.script_format import read_script
+from podeval.text.script_format import read_any_script
 
 _BENCHMARK = benchmarks.get("podbench")
 _TRACK = "write"
@@ -134,7 +134,7 @@ def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
     parameters = metric.read_parameters(use.parameters)
     assert metric.asks
     try:
-        output = Output(item=item.id, script=tuple(read_script(text).to_json()))
+        output = Output(item=item.id, script=tuple(read_any_script(text).to_json()))
         inputs = gather_inputs(item, output, Path(), _PROFILE)
         (result,) = score_judged(metric, [inputs], parameters, bench.judging(metric.asks, parameters))
     except PodevalError as error:

@@ -12,9 +12,9 @@ from typing import Any
 import datasets
 from podeval.benchmarks.lfs_bench import BENCHMARK
 from podeval.datasets.builder import Builder
+from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
-from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
 CHALLENGES = {
@@ -186,20 +186,8 @@ class LfsBench(Builder):
             yield from json.loads((Path(__file__).parent / "voices.json").read_text(encoding="utf-8"))
             return
         for part in PARTS:
-            path = folder / f"{part}_speaker.jsonl"
-            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-                if line.strip():
-                    yield _make_row(part, number, _parse_line(path, number, line))
-
-
-def _parse_line(path: Path, number: int, line: str) -> Mapping[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise BadInput(f"{path} line {number} is not JSON ({error}); download the file again") from None
-    if not isinstance(row, Mapping):
-        raise BadInput(f"{path} line {number} is not a row but a {type(row).__name__}")
-    return row
+            for number, raw in read_object_lines(folder / f"{part}_speaker.jsonl"):
+                yield _make_row(part, number, raw)
 
 
 def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:

@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 from podeval.benchmarks.mtalk_bench import BENCHMARK
 from podeval.datasets.builder import Builder
+from podeval.datasets.data_files import read_parquet
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.mtalk_turns import (
     TYPES,
@@ -20,7 +21,6 @@ from podeval.datasets.mtalk_turns import (
     sort_turns,
     split_tags,
 )
-from podeval.datasets.parquet_source import read_parquet
 from podeval.datasets.row_rules import (
     Row,
     RowRule,

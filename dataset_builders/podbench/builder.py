@@ -14,6 +14,7 @@ import datasets
 from podeval.benchmarks.podbench import BENCHMARK
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
+from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_one_of
 from podeval.datasets.source_files import find_files
@@ -23,7 +24,6 @@ INSTRUCTIONS = "instructions"
 LANGUAGES = ("zh", "en")
 INPUT_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["input_buckets"])
 SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["speaker_buckets"])
-DIMENSIONS = tuple(podbench_meta.read_facts()["dimensions"])
 
 _PLAIN = ("id", "instruction", "input_prompt")
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
@@ -149,8 +149,6 @@ class PodBench(Builder):
             require_one_of("language", LANGUAGES),
             RowRule("meta.object", _no_object),
             RowRule("sources.text", _empty_source),
-            RowRule("dimensions.known", _unknown_dimension),
-            RowRule("buckets", _wrong_bucket),
         ]
 
     @classmethod
@@ -182,13 +180,11 @@ def _read_raw(path: Path) -> Iterator[Any]:
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} is not a readable Parquet file ({error}); download it again") from None
         return
-    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        yield from (row for _, row in read_object_lines(path))
+        return
     try:
-        rows = (
-            [json.loads(line) for line in text.split("\n") if line.strip()]
-            if path.suffix == ".jsonl"
-            else (json.loads(text))
-        )
+        rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); download the file again") from None
     if not isinstance(rows, list):
@@ -203,22 +199,16 @@ def _make_row(raw: Any) -> Row:
     # The reference JSON has meta's keys beside the others.
     raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
     meta = podbench_meta.parse_object(raw_meta)
-    reading = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
+    columns = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
     number = raw.get("id")
     return {
         "id": str(number) if isinstance(number, int) else number,
-        "language": reading.language,
         "instruction": raw.get("instruction"),
-        "sources": reading.sources,
         "input_prompt": raw.get("input_prompt"),
-        "dimensions": reading.dimensions,
-        "speakers": reading.speakers,
-        "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", reading.speakers),
-        "input_tokens": reading.input_tokens,
-        "input_bucket": podbench_meta.find_bucket("input_buckets", reading.input_tokens),
-        "domain": reading.domain,
+        "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", columns["speakers"]),
+        "input_bucket": podbench_meta.find_bucket("input_buckets", columns["input_tokens"]),
         "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
-        "notes": reading.notes,
+        **columns,
     }
 
 
@@ -249,18 +239,3 @@ def _no_object(row: Row) -> str | None:
 def _empty_source(row: Row) -> str | None:
     wrong = [n for n, text in enumerate(row["sources"], 1) if not isinstance(text, str) or not text.strip()]
     return f"source {wrong[0]} is empty or not text" if wrong else None
-
-
-def _unknown_dimension(row: Row) -> str | None:
-    odd = [d["dimension"] for d in row["dimensions"] if d["dimension"] not in (*DIMENSIONS, None)]
-    return f"{odd[0]} is not one of the dimensions" if odd else None
-
-
-def _wrong_bucket(row: Row) -> str | None:
-    for column, bucket, kind in (
-        ("speakers", "speakers_bucket", "speaker_buckets"),
-        ("input_tokens", "input_bucket", "input_buckets"),
-    ):
-        if row[bucket] != podbench_meta.find_bucket(kind, row[column]):
-            return f"{bucket} is {row[bucket]!r}, which {row[column]} {column} do not fall into"
-    return None

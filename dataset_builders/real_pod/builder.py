@@ -19,9 +19,11 @@ from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, list_episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.real_pod_provenance import KNOWN_ERRORS, PROVENANCE, RESPONSIBLE_USE
-from podeval.datasets.real_pod_scripts import count_words, make_script_rules
+from podeval.datasets.real_pod_scripts import SCRIPT_RULES, count_words, list_split_features, make_split_rows
 from podeval.datasets.real_pod_sources import (
+    KNOWN_ERRORS,
+    PROVENANCE,
+    RESPONSIBLE_USE,
     SOURCES,
     find_unsourced_claim,
     list_claim_features,
@@ -29,7 +31,6 @@ from podeval.datasets.real_pod_sources import (
     read_parts,
     read_topic_id,
 )
-from podeval.datasets.real_pod_splits import SplitTable, list_split_features, make_split_rows, make_split_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -42,7 +43,7 @@ from podeval.errors import BadInput
 
 TOPICS, SPEECHES, CLAIMS, READERS, DEMO, EPISODES = "topics", "scripts", "sources", "voices", "demo", "episodes"
 
-_TABLES = {split.name: SplitTable(split, split.description) for split in SPLITS if split.version == "written"}
+_TABLES = {split.name: split for split in SPLITS if split.version == "written"}
 _FILES = {
     TOPICS: BENCHMARK.split(TOPICS).file,
     SPEECHES: SCRIPTS.file,
@@ -62,7 +63,7 @@ _HASHES = {
 } | {voice.file: voice.sha256 for voice in read_voices(VOICES).values()}
 _OWN = tuple(_FILES[name] for name in (TOPICS, SPEECHES, DEMO))
 _TEXTS = ("paper", "own", "sample")
-_SPOKEN = (BENCHMARK.split(TOPICS), BENCHMARK.split(DEMO), *(table.split for table in _TABLES.values()))
+_SPOKEN = (BENCHMARK.split(TOPICS), BENCHMARK.split(DEMO), *_TABLES.values())
 """The splits whose scripts have a row of their own in the table of claims."""
 
 GENDERS = ("female", "male")
@@ -138,13 +139,13 @@ class RealPod(Builder):
             ),
             *(
                 Config(
-                    name=table.name,
-                    description=table.description,
+                    name=split.name,
+                    description=split.description,
                     splits=("test",),
                     sources=("paper",),
-                    rows=len(BENCHMARK.items(table.name)),
+                    rows=len(BENCHMARK.items(split.name)),
                 )
-                for table in _TABLES.values()
+                for split in _TABLES.values()
             ),
             Config(
                 name=EPISODES,
@@ -255,8 +256,6 @@ class RealPod(Builder):
         """Return the rules that every row must keep."""
         if config == EPISODES:
             return EPISODE_RULES
-        if config in _TABLES:
-            return make_split_rules(_TABLES[config], BENCHMARK, CATEGORIES)
         if config == READERS:
             return [
                 _text("id", "words"),
@@ -279,8 +278,10 @@ class RealPod(Builder):
                 require_at_least("topic_id", 1),
                 require_present("speakers", "turns"),
                 RowRule("turns.words", _wrong_turns),
-                *make_script_rules(),
+                *SCRIPT_RULES,
             ]
+        if config in _TABLES:
+            return [_text("id", "topic"), *common, require_present("turns")]
         if config == DEMO:
             return [_text("id", "topic"), *common, require_present("turns"), RowRule("turns.words", _wrong_turns)]
         return [
@@ -305,7 +306,7 @@ class RealPod(Builder):
             return
         if config == SPEECHES:
             topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
-            for script in read_object_lines(folder / _FILES[config]):
+            for _, script in read_object_lines(folder / _FILES[config]):
                 yield _make_speech(script, topics)
             return
         if config in _TABLES:

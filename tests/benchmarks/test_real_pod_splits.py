@@ -8,9 +8,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.item import read_scripts
 from podeval.benchmarks.real_pod_splits import TAGS
-from podeval.datasets.real_pod_splits import find_joined_form
 from podeval.runs.item_inputs import ask_of, write_prompt
-from podeval.text.accepted_readings import AcceptedReadings
 
 REAL_POD = benchmarks.get("real_pod")
 
@@ -93,13 +91,3 @@ def test_no_system_is_shown_where_facts_are_from() -> None:
         assert not any(source.source in shown for source in sources)
     for item in REAL_POD.items("demo_zh"):
         assert not any(claim.source in ask_of("voice", item).model_dump_json() for claim in item.claims)
-
-
-def test_a_number_that_runs_into_its_neighbour_is_reported() -> None:
-    def joined(said: str) -> str | None:
-        reading = {"text": "5", "accepted": ["five"], "tags": ["number"]}
-        (line,) = AcceptedReadings.parse([{"text": said, "tags": [], "readings": [reading]}]).lines
-        return find_joined_form(line)
-
-    assert joined("Lane 5, won.") is None
-    assert joined("Lane six 5 won.") == "five"

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("datasets")
 
-from podeval.construction.podbench import make_token_counter
+from podeval.construction.podbench import make_generation_prompt, make_token_counter
 from podeval.construction.podbench_requests import (
     DIMENSIONS,
     Asking,
@@ -24,6 +24,8 @@ from podeval.datasets import catalogue, podbench_meta
 from podeval.datasets.build import build
 from podeval.datasets.verify import read_stored_rows, verify
 from podeval.errors import BadInput, ModelMissing
+from podeval.text.script_format import read_any_script
+from podeval.text.tokens import detect_language
 
 TOPICS = ("tea", "chess", "rivers")
 
@@ -222,3 +224,24 @@ def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path, monk
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ModelMissing, match=r"pip install 'podeval\[construction\]'"):
         make_token_counter(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_everything_given_stands_in_the_prompt(language: str) -> None:
+    prompt = make_generation_prompt(
+        "On $5 bread & ${yeast}", ["Yeast eats sugar.", "Gluten holds gas."], language=language, speakers=2
+    )
+    for part in ("On $5 bread & ${yeast}", "Yeast eats sugar.", "Gluten holds gas.", "300", "150"):
+        assert part in prompt
+    assert not re.search(r"\$[a-z]", prompt.replace("${yeast}", ""))
+    assert detect_language(prompt) == language
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Bread is alive."), ("zh", "面包是活的。")])
+@pytest.mark.parametrize("speakers", [1, 2])
+def test_the_form_it_shows_is_read_as_that_many_speakers(language: str, words: str, speakers: int) -> None:
+    prompt = make_generation_prompt("Bread", [], language=language, speakers=speakers)
+    shown = [line for line in prompt.splitlines() if line.endswith("…")]
+    script = "\n".join(line.replace("…", words) for line in shown)
+    assert len(shown) == speakers
+    assert len(read_any_script(script).speakers) == speakers

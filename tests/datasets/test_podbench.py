@@ -13,9 +13,9 @@ datasets = pytest.importorskip("datasets")
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
+from podeval.construction.podbench import make_generation_prompt  # noqa: E402
 from podeval.datasets import catalogue, podbench_meta  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
-from podeval.datasets.podbench_prompts import make_generation_prompt  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.datasets.verify import verify  # noqa: E402

@@ -138,20 +138,6 @@ def damaged(folder: Path, **items: list[dict[str, Any]]) -> Path:
     return folder
 
 
-def spell_out(text: str) -> str:
-    """The text without its contractions."""
-    for short, long in (
-        ("n't", " not"),
-        ("'s", " is"),
-        ("'re", " are"),
-        ("'m", " am"),
-        ("'ve", " have"),
-        ("'ll", " will"),
-    ):
-        text = text.replace(short, long)
-    return text
-
-
 def two_scripts() -> list[dict[str, Any]]:
     """The sample's."""
     lines = (catalogue.locate_folder("real_pod") / "sample/real_pod_scripts.jsonl").read_text("utf-8").splitlines()
@@ -172,68 +158,31 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
     ("broken", "rule", "told"),
     [
         (
-            lambda s, o: with_turn(s, 0, speaker="Nobody"),
+            lambda s: with_turn(s, 0, speaker="Nobody"),
             "speakers",
             "Dee, Nkechi is named, Dee, Nkechi, Nobody speaks",
         ),
-        (lambda s, o: swapped(s, role="guest"), "speakers", "one of its speakers should be the host"),
+        (lambda s: swapped(s, role="guest"), "speakers", "one of its speakers should be the host"),
         (
-            lambda s, o: swapped(s, voice=s["speakers"][1]["voice"]),
+            lambda s: swapped(s, voice=s["speakers"][1]["voice"]),
             "speakers",
             "two speakers have the voice libritts_r_",
         ),
-        (lambda s, o: s | {"turns": s["turns"][:7]}, "turns", "7 turns, not 8 to 44"),
-        (lambda s, o: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both of Dee"),
-        (lambda s, o: with_turn(s, 0, text="Yes. " * 101), "length", "turn 1 has 101 words, not 1 to 100"),
-        (lambda s, o: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 (text) has '1'; write it out"),
+        (lambda s: s | {"turns": s["turns"][:7]}, "turns", "7 turns, not 8 to 44"),
+        (lambda s: with_turn(s, 1, speaker="Dee"), "turns", "turns 1 and 2 are both of Dee"),
+        (lambda s: with_turn(s, 0, text="Yes. " * 101), "length", "turn 1 has 101 words, not 1 to 100"),
+        (lambda s: with_turn(s, 2, text="In 1973, true."), "readable", "turn 3 (text) has '1'; write it out"),
         (
-            lambda s, o: with_turn(s, 2, spontaneous="So [laughs]"),
+            lambda s: with_turn(s, 2, spontaneous="So [laughs]"),
             "readable",
             "turn 3 (spontaneous) has '['; write it out",
         ),
-        (lambda s, o: with_turn(s, 2, text="It's it's true."), "said twice", 'turn 3 says "It\'s" twice in a row'),
-        (lambda s, o: with_turn(s, 2, text="Um, true."), "fillers", "turn 3 hesitates as written: 'Um'"),
         (
-            lambda s, o: s | {"turns": [turn | {"spontaneous": turn["text"]} for turn in s["turns"]]},
-            "fillers",
-            "fillers in the spontaneous version, not 8 or more",
-        ),
-        (
-            lambda s, o: with_turn(s, 0, spontaneous="Something else is said here, um, altogether."),
+            lambda s: with_turn(s, 0, spontaneous="Something else is said here, um, altogether."),
             "versions",
             "turn 1 says something else in the spontaneous version",
         ),
-        (
-            lambda s, o: with_turn(s, 3, text=s["turns"][3]["text"].replace("jobs, and mostly", "jobs, mostly")),
-            "stands alone",
-            "turn 4 has no 'and' before 'mostly it was not' as written, only in the spontaneous version",
-        ),
-        (lambda s, o: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
-        (
-            lambda s, o: with_turn(s, 2, text=o["turns"][1]["text"], spontaneous=o["turns"][1]["spontaneous"]),
-            "phrases",
-            "shares words with Society_and_Culture_2: ",
-        ),
-        (
-            lambda s, o: with_turn(
-                s,
-                0,
-                text="Is it on? There's a light. " + s["turns"][0]["text"],
-                spontaneous="Is it on? There's a light. " + s["turns"][0]["spontaneous"],
-            ),
-            "opening",
-            'begins as Society_and_Culture_2: "is it on there\'s a"',
-        ),
-        (
-            lambda s, o: with_turn(s, -1 + len(s["turns"]), text=o["turns"][-1]["text"]),
-            "ending",
-            "ends as Society_and_Culture_2: 'i am not'",
-        ),
-        (
-            lambda s, o: s | {"turns": [turn | {"text": spell_out(turn["text"])} for turn in s["turns"]]},
-            "contractions",
-            "of what can be contracted is, not 70%, such as",
-        ),
+        (lambda s: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
     ],
 )
 def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, rule: str, told: str) -> None:
@@ -241,7 +190,7 @@ def test_a_script_that_breaks_a_rule_is_told_by_it(tmp_path: Path, broken: Any, 
     topics = json.loads((catalogue.locate_folder("real_pod") / "sample/real_pod_topics.json").read_text("utf-8"))[
         "items"
     ]
-    source = damaged(tmp_path / "mine", topics=topics, scripts=[second, broken(first, second)])
+    source = damaged(tmp_path / "mine", topics=topics, scripts=[second, broken(first)])
     with pytest.raises(BrokenRules) as found:
         build("real_pod", tmp_path / "out", source=str(source), configs=["scripts"], cache=tmp_path / "cache")
     problems = [problem for problem in found.value.problems if problem.rule == rule]

@@ -88,10 +88,25 @@ def test_a_source_of_a_turn_that_is_not_there_is_refused(tmp_path: Path) -> None
         list(make_claims_rows(tmp_path, SPLITS))
 
 
-def test_a_year_in_the_demo_needs_a_source_and_one_in_a_story_does_not() -> None:
-    turns = [{"speaker": "Ann", "text": "It was in nineteen seventy-three.", "claims": []}]
-    assert find_unsourced_claim({"split": "demo", "turns": turns})
-    assert find_unsourced_claim({"split": "long", "turns": turns}) is None
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("It was in nineteen seventy-three.", "turn 1 says 'nineteen seventy' without a source"),
+        ("That was two thousand and eight.", "turn 1 says 'two thousand' without a source"),
+        ("It's by Mark Granovetter.", "turn 1 names 'Mark Granovetter' without a source"),
+        ("Simone de Beauvoir said so.", "turn 1 names 'Simone de Beauvoir' without a source"),
+        ("And Mark Granovetter said so.", "turn 1 names 'Mark Granovetter' without a source"),
+        ("In Norway. Every Sunday.", None),
+        ("Twenty people met Ann.", None),
+        ("We asked Ann Ben.", None),
+    ],
+)
+def test_a_year_or_a_name_needs_a_source(text: str, said: str | None) -> None:
+    turns = [{"speaker": "Ann", "text": text, "claims": []}, {"speaker": "Ben", "text": "Hm.", "claims": []}]
+    assert find_unsourced_claim({"split": "demo", "turns": turns}) == said
+    sourced = [{**turns[0], "claims": [{"claim": "c", "source": "s"}]}, turns[1]]
+    assert find_unsourced_claim({"split": "demo", "turns": sourced}) is None
+    assert find_unsourced_claim({"split": "long", "turns": turns}) is None, "a story names its own"
 
 
 def test_every_figure_and_name_has_a_source_or_a_reader_called_it_the_story_s_own(rows: list[Row]) -> None:

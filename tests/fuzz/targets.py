@@ -103,17 +103,16 @@ def transcript(data: bytes) -> None:
     """Scripts as people and models write them: JSON, labels, plain text."""
     from podeval.errors import BadInput
     from podeval.text.script import Script
-    from podeval.text.script_format import find_script_problems, read_any_script, read_script
+    from podeval.text.script_format import read_any_script
 
     text = data.decode("utf-8", "replace")
-    for read in (read_any_script, read_script, Script.parse):
+    for read in (read_any_script, Script.parse):
         try:
             script = read(text)
         except BadInput:
             continue
         assert all(turn.text.strip() for turn in script.turns)
         json.dumps(script.to_json())
-    find_script_problems(text, "en")
 
 
 def document(data: bytes) -> None:

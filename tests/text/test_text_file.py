@@ -16,7 +16,7 @@ from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.characters import clean_text
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
-from podeval.text.script_format import read_script
+from podeval.text.script_format import read_any_script
 from podeval.text.text_file import read_text
 
 TURNS = [("1", "Élan vital: it’s a naïve idea."), ("2", "Is it?"), ("1", "Yes.")]
@@ -63,7 +63,7 @@ def test_no_invisible_character_is_in_a_word_of_any_entrance(sign: str) -> None:
     text = f"exam{sign}ple"
     assert clean_text(text) == "example" == clean_text(clean_text(text))
     assert Script.parse([[f"A{sign}nn", text]]).to_json() == [{"speaker": "Ann", "text": "example"}]
-    assert read_script(f"{sign}Host 1: {text}").text == "example"
+    assert read_any_script(f"{sign}Host 1: {text}").text == "example"
     assert PodcastRequest.parse({"instruction": text, "sources": [text]}).sources == ("example",)
     (line,) = AcceptedReadings.parse([{"text": text, "readings": [{"text": text, "accepted": [text]}]}]).lines
     assert (line.text, line.readings[0].forms) == ("example", ("example",))

@@ -11,17 +11,11 @@ from podeval.errors import BadInput, CannotScore
 from podeval.text.word_errors import count_word_errors
 
 
-def test_counts_rates_and_chunks_by_hand() -> None:
+def test_counts_and_rates_by_hand() -> None:
     errors = count_word_errors("the sea is very salty today", "the sea was salty today indeed", normaliser="basic")
     assert (errors.hits, errors.substitutions, errors.deletions, errors.insertions) == (4, 1, 1, 1)
     assert errors.wer == pytest.approx(3 / 6)
     assert errors.reference_length == 6
-    assert [(chunk.edit, chunk.reference, chunk.hypothesis) for chunk in errors.chunks if chunk.edit != "equal"] == [
-        ("substitute", "is", "was"),
-        ("delete", "very", ""),
-        ("insert", "", "indeed"),
-    ]
-    assert [chunk.reference_start for chunk in errors.chunks] == [0, 2, 3, 4, 6]
 
 
 def test_equal_words_written_differently_are_no_errors_but_the_raw_rate_sees_them() -> None:
@@ -48,7 +42,6 @@ def test_chinese_has_a_character_rate_and_no_word_rate() -> None:
     assert errors.cer == pytest.approx(2 / 11)
     assert (errors.substitutions, errors.insertions, errors.reference_length) == (1, 1, 11)
     assert errors.cer_raw > errors.cer
-    assert [chunk.reference for chunk in errors.chunks if chunk.edit == "substitute"] == ["慧"]
 
 
 @pytest.mark.parametrize(

@@ -234,8 +234,6 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        if unknown := {name for breakdown in self.breakdowns for name in breakdown.splits} - splits:
-            raise ValueError(f"a breakdown names splits that are not declared: {', '.join(sorted(unknown))}")
         # Names are unique within each kind of part.
         named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
         for parts in named_parts:

@@ -2,32 +2,52 @@
 
 The folder contains, in the order of the steps: `orders.jsonl` and `written.jsonl`, `taken.jsonl` (cases),
 `refined.jsonl`, `review.csv` for people, and `finished/`, a source of the dataset with its statistics.
+
+A plan says how many cases of each scenario, language and number of speakers are written. For the missing ones, orders
+are made: a topic that was not used before, and a case on it. After the refinement, another run of the step `write`
+replaces the cases that were left out; new cases are refined like the first (LFS-Bench, appendix A.2 and A.3).
 """
 
+import random
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from podeval.construction import collecting
-from podeval.construction.lfs_cases import BY_NAME, LANGUAGES, Case, make_case, parse_turns, read_cases
+from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, CaseTurn, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
-from podeval.construction.lfs_writing import CaseOrder, place_orders, write_cases
 from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
-from podeval.construction.orders import write_ordered
+from podeval.construction.orders import Suggestions, suggest, write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
-from podeval.construction.workshop import Encode, Step, Workshop, require_known, write_rows
+from podeval.construction.workshop import (
+    Encode,
+    Sifted,
+    StagedRow,
+    Step,
+    WaitingRow,
+    Workshop,
+    ask_each,
+    require_known,
+    write_rows,
+)
 from podeval.errors import BadInput
 from podeval.files import write_json
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
+from podeval.text.language import read_as
 
 WRITTEN, TAKEN, REFINED, TABLE = "written.jsonl", "taken.jsonl", "refined.jsonl", "review.csv"
 PARTS = ("mono", "two", "multi")
 _TOPICS = 40
+SOURCE = "LLM Generation"
 
-Lengths = Annotated[tuple[int, int], Field(description="least and most length, in English words or Chinese characters")]
+_SLACK = 0.5
+"""Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
+
 Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
 
@@ -39,7 +59,9 @@ def write(
     scenarios: Names = tuple(BY_NAME),
     languages: Names = tuple(LANGUAGES),
     speakers: Annotated[tuple[int, ...], Field(description="only these numbers of speakers")] = (1, 2, 3),
-    lengths: Lengths = (80, 500),
+    lengths: Annotated[
+        tuple[int, int], Field(description="least and most length, in English words or Chinese characters")
+    ] = (80, 500),
 ) -> None:
     """Have a language model write cases from the template of each scenario.
 
@@ -74,49 +96,6 @@ def take(workshop: Workshop, files: Sequence[Path]) -> None:
     new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
     workshop.say(f"taken: {len(new)} cases, {len(before)} from other files before")
-
-
-def collect(
-    workshop: Workshop,
-    files: Sequence[Path],
-    profile: str,
-    *,
-    scenario: Annotated[str, Field(description="scenario of the recordings")] = "podcast",
-    least: Annotated[float, Field(description="drop recordings whose DNSMOS is below this")] = collecting.LEAST_DNSMOS,
-    by: Annotated[str, Field(description="DNSMOS value to use: ovrl, sig, bak or p808")] = "ovrl",
-    language: Annotated[str, Field(description="en or zh; detected by default")] = "",
-    lengths: Lengths = (80, 500),
-) -> None:
-    """Transcribe your own recordings (files or a folder) with their speakers, for proofreading; drop poor ones.
-
-    A later call resumes after the last finished recording.
-    """
-    require_known([scenario], BY_NAME, "scenario")
-    require_known([by], ("ovrl", "sig", "bak", "p808"), "DNSMOS value")
-    settings = collecting.CollectionSettings(scenario, least, by, language, profile, lengths)
-    recordings = list_recordings(files)
-    results = collecting.collect(recordings, workshop.folder / collecting.COLLECTED, settings)
-    result = collecting.separate_dropped(results)
-    workshop.settle("collected recordings", result)
-    for left in result.left_out:
-        workshop.say(f"  {left.id}: {left.reason}")
-    table = workshop.folder / collecting.TRANSCRIPTS
-    workshop.say(f"proofreading: {lay_out(table, collecting.make_entries(results))}")
-
-
-def proofread(workshop: Workshop, accept_all: bool) -> None:
-    """Import the passages that people kept in the table of transcripts, for refinement."""
-    rows = collecting.read_collected(workshop.folder / collecting.COLLECTED)
-    if not rows:
-        raise BadInput(f"nothing was collected in {workshop.folder}; the step `collect` does it")
-    entries = collecting.make_entries(rows)
-    table = workshop.folder / collecting.TRANSCRIPTS
-    result = apply_review(
-        table, entries, lambda entry: entry, collecting.make_proofread_case, "proofread", accept_all=accept_all
-    )
-    ids = {entry.id for entry in entries}
-    others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
-    workshop.write(TAKEN, [*others, *workshop.settle("proofread", result)])
 
 
 def refine(
@@ -172,27 +151,10 @@ def count_published(workshop: Workshop, files: Sequence[Path]) -> None:
 STEPS: Mapping[str, Step] = {
     "write": write,
     "take": take,
-    "collect": collect,
-    "proofread": proofread,
     "refine": refine,
     "finish": finish,
     "statistics": count_published,
 }
-
-
-def list_recordings(paths: Sequence[Path]) -> list[Path]:
-    """List recordings, those of a folder by name.
-
-    Raises:
-        BadInput: there are none.
-    """
-    from podeval.datasets.episodes import is_recording
-
-    files = [path for each in paths for path in (sorted(each.iterdir()) if each.is_dir() else [each])]
-    recordings = [path for path in files if is_recording(path)]
-    if not recordings:
-        raise BadInput(f"{', '.join(map(str, paths))}: there is no audio")
-    return recordings
 
 
 def read_published_cases(folder: Path) -> list[Case]:
@@ -255,3 +217,138 @@ def _make_entry(row: RefinedCase) -> ReviewRow:
 def _revise(row: RefinedCase, edited: dict[str, str]) -> Case:
     facts = row.case.model_dump(include={"source", "scene", "language", "order"})
     return make_case(row.id, parse_turns(edited["text"]), theme=edited["theme"], **facts)
+
+
+class CaseOrder(StagedRow):
+    """An order for one case."""
+
+    scenario: str
+    language: str
+    speakers: int
+    length: int
+    topic: str
+
+    @property
+    def kind(self) -> str:
+        """Scenario and language, within which no topic comes twice."""
+        return f"{self.scenario}/{self.language}"
+
+
+class WrittenCase(JudgeAnswer):
+    """A case as a language model writes it."""
+
+    content: list[CaseTurn] = Field(min_length=1)
+    summary: str
+
+
+def place_orders(
+    kinds: Mapping[str, Sequence[int]],
+    each: int,
+    lengths: tuple[int, int],
+    before: Sequence[CaseOrder],
+    gone: Collection[str],
+    judging: Asked,
+) -> tuple[list[CaseOrder], list[WaitingRow]]:
+    """Make new orders for missing cases, each with a topic of its own.
+
+    Args:
+        kinds: the numbers of speakers that are wanted, by scenario and language.
+        each: the number of cases for every kind and number of speakers.
+        lengths: least and most words of English or characters of Chinese.
+        before: the orders that were made already.
+        gone: the ids of those whose case was left out.
+        judging: the client of the language model that suggests topics.
+
+    Returns:
+        The orders, and rows that wait because no topics were suggested for them.
+    """
+    alive = Counter((order.kind, order.speakers) for order in before if order.id not in gone)
+    missing = {
+        kind: [number for number in numbers for _ in range(each - alive[kind, number])]
+        for kind, numbers in kinds.items()
+    }
+    counts = {kind: len(numbers) for kind, numbers in missing.items()}
+    used = {kind: [order.topic for order in before if order.kind == kind] for kind in kinds}
+    suggested = suggest(judging, counts, used, make_topics_prompt)
+    orders = []
+    for kind, topics in suggested.kept:
+        scenario, _, language = kind.partition("/")
+        for index, (number, topic) in enumerate(zip(missing[kind], topics, strict=True), len(used[kind]) + 1):
+            name = f"{scenario}-{CODES[language]}-{index:04d}"
+            # Drawn by the order's own name, so the same plan orders the same lengths.
+            length = random.Random(name).randint(*lengths)  # noqa: S311
+            facts = {"scenario": scenario, "language": language, "speakers": number, "length": length}
+            orders.append(CaseOrder.model_validate({"id": name, "topic": topic, **facts}))
+    return orders, suggested.waiting
+
+
+def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
+    """Have a case written for every order; an order without a case waits."""
+
+    def request(order: CaseOrder) -> JudgeRequest:
+        prompt, seed = make_case_prompt(order), zlib.crc32(order.id.encode()) % 100_000
+        return JudgeRequest(prompt, {"topic": order.topic}, seed, _check_case(order))
+
+    return ask_each(judging, orders, request, _make_written_case)
+
+
+def _make_written_case(order: CaseOrder, written: WrittenCase) -> Case:
+    facts = {"theme": order.topic, "source": SOURCE, "scene": order.scenario, "language": order.language}
+    return make_case(order.id, written.content, order=order.id, **facts)
+
+
+def make_topics_prompt(kind: str, count: int) -> Prompt:
+    """Make the prompt that asks for topics of a scenario and language."""
+    scenario, _, language = kind.partition("/")
+    return Prompt(
+        name=f"lfs_topics_{scenario}",
+        version="2.0",
+        system="You plan a collection of texts that speech synthesis is tested with. It must be varied.",
+        template=(
+            f"Suggest exactly {count} topics for this kind of text: {BY_NAME[scenario].kind}, in {LANGUAGES[language]}."
+            "\nEach topic is one line, concrete enough to write from, about another matter than the others, and free "
+            "of living people, of violence, of sex and of party politics. Write them in the language of the text.\n\n"
+            "These topics are taken; suggest none that is about the same:\n{used}"
+        ),
+        answer=Suggestions,
+        source="LFS-Bench appendix A.2, wording of our own",
+    )
+
+
+def make_case_prompt(order: CaseOrder) -> Prompt:
+    """Make the prompt that asks for a case of a scenario."""
+    template, number = BY_NAME[order.scenario], order.speakers
+    unit = "Chinese characters" if order.language == "chinese" else "English words"
+    who = "one speaker, in paragraphs of one turn each" if number == 1 else f"exactly {number} speakers in turns"
+    return Prompt(
+        name=f"lfs_case_{order.scenario}",
+        version="1.0",
+        system=f"You are {template.author}. You write texts that are spoken aloud, and nothing but their words.",
+        template=(
+            f"Write {template.kind}, in {LANGUAGES[order.language]}, for {who}, called Speaker1, Speaker2 and so on. "
+            f"About {order.length} {unit} in all.\n\n"
+            f"What the text is to be good for: {template.hard}\n"
+            "It is spoken by a machine, so every character must be speakable: no headings, lists, markup, emojis, web "
+            "addresses, stage directions or names before the words. Private persons have invented names. End where "
+            "the matter ends. Then sum it up in one sentence.\n\n"
+            "The topic:\n{topic}"
+        ),
+        answer=WrittenCase,
+        source="LFS-Bench figure 5 (the plan of its template), wording of our own",
+    )
+
+
+def _check_case(order: CaseOrder) -> Callable[[WrittenCase], None]:
+    def check(answer: WrittenCase) -> None:
+        try:
+            case = _make_written_case(order, answer)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+        if case.num_speakers != order.speakers:
+            raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
+        if read_as(case.text) not in (CODES[order.language], None):
+            raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
+        if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
+            raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")
+
+    return check

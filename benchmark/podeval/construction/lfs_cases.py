@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.workshop import StagedRow, describe_validation_error, read_objects
+from podeval.construction.workshop import StagedRow, describe_validation_error
+from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -182,7 +183,7 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
         BadInput: a row is not a case; the message says which and what is wrong.
     """
     cases = []
-    for number, raw in read_objects(path):
+    for number, raw in read_object_lines(path):
         turns = raw.get("content")
         if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
             raise BadInput(f"{path}, row {number} has no list of turns under content")

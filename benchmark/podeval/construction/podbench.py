@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -31,10 +32,10 @@ from podeval.construction.podbench_requests import (
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import Encode, Step, Workshop, write_rows
 from podeval.datasets import podbench_meta
-from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput, ModelMissing
 from podeval.files import write_json
 from podeval.judges.rounds import Asked
+from podeval.text.script_format import PER_MINUTE
 from podeval.text.tokens import detect_language, tokenise
 
 DOCUMENTS, CLUSTERS, FILTERED, TABLE = "documents.jsonl", "clusters.jsonl", "filtered.jsonl", "review.csv"
@@ -137,7 +138,7 @@ def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: C
     cluster, names = row.cluster, podbench_meta.read_facts()["dimensions"]
     sources = [documents[name].text for name in cluster.documents]
     speakers = read_speaker_number(row.requirements)
-    prompt = make_generation_prompt(row.instruction, sources, language=cluster.language, speakers=speakers)
+    prompt = make_generation_prompt(row.instruction, sources, cluster.language, speakers)
     meta: dict[str, Any] = {
         "content": sources,
         "dims": {names[r.dimension]["paper"]: r.value for r in row.requirements},
@@ -214,3 +215,86 @@ def _revise(row: Requested, edited: dict[str, str]) -> Requested:
         raise BadInput("write requirements as a dimension, a colon and what is asked for") from None
     changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
     return row.model_copy(update=changes)
+
+
+_ENGLISH = Template("""\
+You write podcast scripts. From the materials below, make one that people enjoy hearing and learn from.
+
+What to keep to:
+1. What the user asks for goes before everything else here.
+2. Every fact, figure and opinion comes from the materials. Add nothing from elsewhere, and invent nothing.
+3. Never point at the materials ("the article says"): the speakers talk as people who know the matter themselves.
+4. Write for the ear: short sentences, easy transitions, the small words of talk where they fit.
+5. Go deep, and explain what a general listener may not know.
+6. Give every speaker a voice of their own, but do not have them state their roles.
+7. Where several people talk, each takes up and carries on what was said; avoid an interview of question and answer.
+8. $rate English words, or $characters Chinese characters, make a minute.
+
+What the user asks for:
+$instruction
+
+Speakers:
+$speakers
+
+Materials:
+$sources
+
+Form of the answer: nothing but the script. Every turn begins on a line of its own with its speaker and a colon, as in
+$form
+No heading, no markup, no stage directions, no comment before or after.
+""")
+
+_CHINESE = Template("""\
+你负责撰写播客脚本。请根据下面的材料，写出一篇让人爱听、听了有收获的脚本。
+
+请遵守：
+1. 用户的要求优先于以下各条。
+2. 一切事实、数据和观点都取自材料，不引入外部内容，也不编造。
+3. 不提及材料本身（例如“文章里说”），说话人要像自己熟悉这件事一样来谈。
+4. 为听而写：句子短，过渡自然，适当使用口语词。
+5. 谈得深入，同时把一般听众可能不懂的地方讲明白。
+6. 每位说话人要有自己的说话方式，但不要在对话里报出角色。
+7. 多人对谈时，后一句接着前一句往下推进，避免一问一答。
+8. 每分钟约合$characters个汉字，或$rate个英文单词。
+
+用户的要求：
+$instruction
+
+说话人：
+$speakers
+
+材料：
+$sources
+
+输出格式：只输出脚本。每一轮话另起一行，先写说话人和冒号，例如
+$form
+不要标题、标记、舞台提示，也不要在前后加任何说明。
+""")
+
+_TEMPLATES = {"en": _ENGLISH, "zh": _CHINESE}
+"""The prompt for a podcast script: its wording is podeval's own, its substance that of PodBench's Appendix D.1."""
+
+_LABEL = {"en": "Host {}: ", "zh": "主持人{}："}
+_MATERIAL = {"en": "[Material {}]", "zh": "【材料{}】"}
+_ANY = {"en": "as many as suit the request, at most four", "zh": "人数按要求而定，最多四位"}
+_COUNT = {"en": "{}", "zh": "{}位"}
+
+
+def make_generation_prompt(instruction: str, sources: Sequence[str], language: str, speakers: int | None = None) -> str:
+    """Make the prompt that asks for a podcast script.
+
+    Args:
+        instruction: the user's request.
+        sources: the materials; may be empty.
+        language: language of the prompt, `en` or `zh`.
+        speakers: number of speakers; None leaves it to the request.
+    """
+    materials = (f"{_MATERIAL[language].format(n)}\n{text.strip()}" for n, text in enumerate(sources, 1))
+    return _TEMPLATES[language].substitute(
+        rate=PER_MINUTE["en"],
+        characters=PER_MINUTE["zh"],
+        instruction=instruction.strip(),
+        speakers=_ANY[language] if speakers is None else _COUNT[language].format(speakers),
+        sources="\n\n".join(materials) or "-",
+        form="\n".join(_LABEL[language].format(n) + "…" for n in range(1, min(speakers or 2, 2) + 1)),
+    )

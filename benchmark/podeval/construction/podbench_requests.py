@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.near_duplicates import normalise_rows
-from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each, read_objects
+from podeval.construction.workshop import Encode, Sifted, StagedRow, ask_each
 from podeval.datasets import podbench_meta
+from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
@@ -94,8 +95,10 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
     """
     documents: dict[str, Document] = {}
     for path in paths:
-        is_jsonl = path.suffix == ".jsonl"
-        raw = [one for _, one in read_objects(path)] if is_jsonl else [{"id": path.stem, "text": read_text(path)}]
+        if path.suffix == ".jsonl":
+            raw = [one for _, one in read_object_lines(path)]
+        else:
+            raw = [{"id": path.stem, "text": read_text(path)}]
         # Each document needs a text in a language of the benchmark, and an id of its own.
         for number, one in enumerate(raw, 1):
             text = one.get("text")

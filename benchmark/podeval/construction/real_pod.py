@@ -23,7 +23,7 @@ from podeval.construction.workshop import (
     Workshop,
     require_known,
 )
-from podeval.datasets.feeds import Read, search_episodes
+from podeval.datasets.feeds import Read, ask_apple
 from podeval.errors import BadInput
 from podeval.files import append_line, read_lines, write_json, write_whole
 from podeval.judges.prompt import Prompt
@@ -114,7 +114,7 @@ def search_candidates(
         if (topic.id, topic.topic, country) in searched:
             continue
         try:
-            episodes = [vars(one) for one in search_episodes(topic.topic, read, country=country, most=most)]
+            episodes = _search_episodes(topic.topic, read, country, most)
         except BadInput as trouble:
             workshop.waiting.append(WaitingRow(topic.id, f"the search failed: {trouble}"))
             failed.add(topic.id)
@@ -184,6 +184,31 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
     table = workshop.folder / TOPIC_TABLE
     review = apply_review(table, rows, _make_topic_entry, revise, "review of topics", accept_all=accept_all)
     return workshop.settle("topics", review)
+
+
+def _search_episodes(term: str, read: Read, country: str, most: int) -> list[dict[str, Any]]:
+    """Search Apple's store of a country for episodes, best first; `minutes` is None where Apple does not give a length.
+
+    Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
+    """
+    query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
+    episodes = []
+    for one in ask_apple("search", query, f"a search for {term!r}", read):
+        show, episode, length = one.get("collectionId"), one.get("trackId"), one.get("trackTimeMillis")
+        if isinstance(show, int) and isinstance(episode, int) and one.get("trackName"):
+            description = str(one.get("description") or one.get("shortDescription") or "")
+            episodes.append(
+                {
+                    "link": f"https://podcasts.apple.com/{country}/podcast/id{show}?i={episode}",
+                    "title": str(one["trackName"]),
+                    "show": str(one.get("collectionName") or ""),
+                    "minutes": round(length / 60_000, 1) if isinstance(length, int) else None,
+                    "released": str(one.get("releaseDate") or ""),
+                    "description": " ".join(description.split()),
+                    "explicit": one.get("contentAdvisoryRating") == "Explicit",
+                }
+            )
+    return episodes
 
 
 def _list_candidates(record: Path, kept: Sequence[Topic]) -> list[EpisodeCandidate]:

@@ -1,7 +1,7 @@
 """The steps of every construction: which there are, what each takes, and running one in its folder.
 
 A step is a function of a workshop and of what it takes by name: `files`, `judging` (a judge), `encode` (a sentence
-encoder), `read` (fetches documents), `profile`, `accept_all`. Its keyword-only parameters are its settings; their
+encoder), `read` (fetches documents), `accept_all`. Its keyword-only parameters are its settings; their
 annotations say what each is and which values it takes.
 """
 
@@ -65,7 +65,6 @@ _NEEDS = {
     "files": "FILEs",
     "judging": "--judge",
     "encode": "--profile",
-    "profile": "--profile",
     "accept_all": "--accept-all",
 }
 """What a step may take, by the name of its parameter, as it is given on the command line."""
@@ -140,7 +139,6 @@ def run_step(
     supplies: dict[str, Callable[[], Any]] = {
         "files": lambda: files,
         "accept_all": lambda: accept_all,
-        "profile": lambda: profile,
         "judging": lambda: client,
         "encode": lambda: make_encoder(profile),
         "read": lambda: _make_reader(workshop),

@@ -24,7 +24,6 @@ from podeval.errors import BadInput
 from podeval.files import explain_write_errors, lock_folder, read_lines, write_whole
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.rounds import Asked
-from podeval.text.text_file import read_text
 
 LEFT_OUT = "left_out.jsonl"
 
@@ -188,24 +187,6 @@ def write_rows(path: Path, rows: Iterable[Any]) -> None:
     """Replace a file by these rows as JSON Lines, atomically."""
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
-
-
-def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a file of JSON Lines that people gave, each with its line.
-
-    Raises:
-        BadInput: a line is not a JSON object.
-    """
-    # By line feeds only: texts may contain other characters that Python takes for the end of a line.
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.strip():
-            try:
-                one = json.loads(line)
-            except ValueError as error:
-                raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
-            if not isinstance(one, dict):
-                raise BadInput(f"{path}, line {number} is not an object")
-            yield number, one
 
 
 def describe_validation_error(error: ValidationError) -> str:

@@ -1,6 +1,5 @@
 """Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
+from podeval.datasets.downloading import hash_file
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
@@ -162,8 +162,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
     for number, path in enumerate(paths):
         final = path.with_name(f"{split}-{number:05d}-of-{len(paths):05d}.parquet")
         path.rename(final)
-        with final.open("rb") as content:
-            files[final.name] = hashlib.file_digest(content, "sha256").hexdigest()
+        files[final.name] = hash_file(final)
     return {"rows": rows, "bytes": total, "files": files}
 
 

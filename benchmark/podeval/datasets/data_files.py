@@ -1,9 +1,12 @@
-"""The package's own data files, as builders read them: JSON with a list of objects, or an object a line."""
+"""Files that rows are made of: JSON with a list of objects, an object a line, and Parquet."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from podeval.errors import BadInput
 
@@ -15,8 +18,8 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
         BadInput: the file cannot be read, or holds something else.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        content = json.loads(_read_text(path))
+    except ValueError as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); download the file again") from None
     if not isinstance(content, Mapping) or name not in content:
         raise BadInput(f"{path} holds no {name}; download the file again")
@@ -26,16 +29,61 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
     return objects
 
 
-def read_object_lines(path: Path) -> list[Mapping[str, Any]]:
-    """Read the objects of a file of JSON lines.
+def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the objects of a file of JSON lines, each with the number of its line.
 
     Raises:
         BadInput: the file cannot be read, or a line holds something else.
     """
+    # By line feeds only: texts may contain other characters that Python takes for the end of a line.
+    for number, line in enumerate(_read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+        except ValueError as error:
+            raise BadInput(
+                f"{path}, line {number} is not JSON ({error}); mend it, or download the file again"
+            ) from None
+        if not isinstance(one, Mapping):
+            raise BadInput(f"{path}, line {number} is not an object but a {type(one).__name__}")
+        yield number, one
+
+
+def _read_text(path: Path) -> str:
     try:
-        objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); download the file again") from None
-    if not all(isinstance(one, Mapping) for one in objects):
-        raise BadInput(f"{path} should hold an object a line")
-    return objects
+
+
+def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
+    """Read columns of all files of a folder that match a pattern, concatenated in the order of their names.
+
+    Args:
+        folder: folder of the source.
+        pattern: as in `Path.glob`.
+        columns: columns that every file must have.
+        selection: columns to read; all of `columns` by default.
+
+    Raises:
+        BadInput: no file matches, or a file is not Parquet or lacks a column; the message says which.
+    """
+    paths = sorted(folder.glob(pattern))
+    if not paths:
+        raise BadInput(f"{folder} has no {pattern}; download the source again")
+    tables = []
+    for path in paths:
+        try:
+            names = pq.read_schema(path).names
+            if missing := [column for column in columns if column not in names]:
+                raise BadInput(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
+            tables.append(pq.read_table(path, columns=list(selection or columns)))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BadInput(f"{path} cannot be read as Parquet ({error}); download it again") from None
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowInvalid as error:
+        raise BadInput(
+            f"the files {pattern} of {folder} have different columns ({error}); download them again"
+        ) from None

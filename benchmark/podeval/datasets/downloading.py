@@ -74,7 +74,7 @@ def download(
     """
     if not url.startswith(("https://", "http://")):
         raise BadInput(f"{url} is not a web address; it must begin with https://")
-    if to.is_file() and (sha256 is None or _hash(to) == sha256):
+    if to.is_file() and (sha256 is None or hash_file(to) == sha256):
         return to
     part = to.with_name(f"{to.name}.part")
     with explain_write_errors(to):
@@ -86,7 +86,7 @@ def download(
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
     # Check the content before the file gets its name.
-    if sha256 is not None and (digest := _hash(part)) != sha256:
+    if sha256 is not None and (digest := hash_file(part)) != sha256:
         part.unlink()
         _mark(part).unlink(missing_ok=True)
         raise BadInput(f"{url} is not the expected file: its SHA-256 is {digest[:16]}…, not {sha256[:16]}…")
@@ -220,6 +220,7 @@ def _read_seconds(header: str | None) -> float | None:
     return float(header) if header and header.isdecimal() else None
 
 
-def _hash(path: Path) -> str:
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,6 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
-Sources: Apple, iTunes Search API (`/lookup`, `/search`); RSS 2.0 (`item`, `guid`, `enclosure`). A feed is read by
-defusedxml, and one that is not well-formed by feedparser.
+Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`), read by defusedxml.
 """
 
 import io
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import urlencode
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import ParseError
 
 from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
@@ -30,7 +29,7 @@ Read = Callable[[str, int], bytes]
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
 )
-_LOOKUP_BYTES, _FEED_BYTES, _REPAIRED_BYTES = 16 << 20, 128 << 20, 16 << 20
+_LOOKUP_BYTES, _FEED_BYTES = 16 << 20, 128 << 20
 _DEEPEST = 64
 """Largest number of elements of a feed inside each other."""
 
@@ -101,7 +100,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
     for number in (target.show, target.episode):
         query = {"id": number, "entity": "podcastEpisode", "country": target.country, "limit": NEWEST}
         try:
-            results = _ask_apple("lookup", query, str(number), read)
+            results = ask_apple("lookup", query, str(number), read)
         except BadInput as trouble:
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
@@ -126,69 +125,23 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
             yield trouble
 
 
-@dataclass(frozen=True)
-class FoundEpisode:
-    """An episode found by a search; `minutes` is None where Apple does not give the length."""
-
-    link: str
-    title: str
-    show: str
-    minutes: float | None
-    released: str
-    description: str
-    explicit: bool
-
-
-def search_episodes(term: str, read: Read, *, country: str = "us", most: int = 10) -> list[FoundEpisode]:
-    """Search Apple's store of a country for episodes, best first.
-
-    Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
+def ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) -> list[Mapping[str, Any]]:
+    """Return the results of a lookup or a search in Apple's directory.
 
     Args:
-        term: words to search for.
+        what: the kind of question: `lookup` or `search`.
+        query: its parameters.
+        subject: the thing that is looked for, for the message.
         read: fetches a document.
-        country: two letters.
-        most: number of episodes to ask for.
 
     Raises:
-        BadInput: the answer cannot be fetched or read.
+        BadInput: the answer cannot be fetched; `BadFeed` if it is not JSON with results.
     """
-    query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
-    results = _ask_apple("search", query, f"a search for {term!r}", read)
-    episodes = []
-    for one in results:
-        show, episode = one.get("collectionId"), one.get("trackId")
-        if not isinstance(show, int) or not isinstance(episode, int) or not one.get("trackName"):
-            continue
-        length = one.get("trackTimeMillis")
-        episodes.append(
-            FoundEpisode(
-                link=f"https://podcasts.apple.com/{country}/podcast/id{show}?i={episode}",
-                title=str(one["trackName"]),
-                show=str(one.get("collectionName") or ""),
-                minutes=round(length / 60_000, 1) if isinstance(length, int) else None,
-                released=str(one.get("releaseDate") or ""),
-                description=" ".join(str(one.get("description") or one.get("shortDescription") or "").split()),
-                explicit=one.get("contentAdvisoryRating") == "Explicit",
-            )
-        )
-    return episodes
-
-
-def _ask_apple(what: str, query: Mapping[str, object], subject: str, read: Read) -> list[Mapping[str, Any]]:
-    return parse_results(read(f"{find_itunes()}/{what}?{urlencode(query)}", _LOOKUP_BYTES), subject)
-
-
-def parse_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
-    """Parse the results of a lookup or search; `what` names what was looked for, for the message.
-
-    Raises:
-        BadFeed: the answer is not JSON with results.
-    """
+    answer = read(f"{find_itunes()}/{what}?{urlencode(query)}", _LOOKUP_BYTES)
     try:
         results = json.loads(answer)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadFeed(f"Apple's answer on {what} cannot be read ({type(error).__name__}: {error})") from None
+        raise BadFeed(f"Apple's answer on {subject} cannot be read ({type(error).__name__}: {error})") from None
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 
 
@@ -212,27 +165,23 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
 
 
 def parse_feed(content: bytes) -> list[Enclosure]:
-    """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
+    """Parse the items of an RSS feed.
 
     Raises:
-        BadFeed: it is not RSS, is nested too deep, or uses the constructs that XML bombs are made of.
+        BadFeed: it is not well-formed RSS, is nested too deep, or uses the constructs that XML bombs are made of.
     """
     from defusedxml import DefusedXmlException
 
     try:
-        return list(_parse_strictly(content))
+        return list(_parse_items(content))
     except ParseError as error:
-        # Items without audio may be what is left of a page that is no feed.
-        items = _repair(content)
-        if not any(item.url for item in items):
-            raise BadFeed(f"the feed is not well-formed XML ({error})") from None
-        return items
+        raise BadFeed(f"the feed is not well-formed XML ({error})") from None
     except DefusedXmlException as error:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
 
 
-def _parse_strictly(content: bytes) -> Iterator[Enclosure]:
-    """Parse well-formed RSS; items are read and dropped one by one, as feeds may be long."""
+def _parse_items(content: bytes) -> Iterator[Enclosure]:
+    """Yield the items of RSS, which are read and dropped one by one, as feeds may be long."""
     from defusedxml.ElementTree import iterparse
 
     root, depth = "", 0
@@ -244,30 +193,11 @@ def _parse_strictly(content: bytes) -> Iterator[Enclosure]:
         if event == "end" and element.tag == "item":
             enclosure = element.find("enclosure")
             url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
-            yield Enclosure(url, "feed", *(_read_text(element, name) for name in ("title", "guid", "pubDate")))
+            texts = ((element.findtext(name) or "").strip() for name in ("title", "guid", "pubDate"))
+            yield Enclosure(url, "feed", *texts)
             element.clear()
     if root != "rss":
         raise BadFeed(f"the feed is not RSS but <{root}>")
-
-
-def _repair(content: bytes) -> list[Enclosure]:
-    """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
-    import feedparser
-
-    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content:
-        return []
-    # A stream: text that looks like an address or a file's name would be opened.
-    feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
-    items = []
-    for entry in feed.entries:
-        urls = [str(one.get("href") or "").strip() for one in entry.get("enclosures", ())]
-        names = (str(entry.get(name) or "").strip() for name in ("title", "id", "published"))
-        items.append(Enclosure(urls[0] if urls else "", "feed", *names))
-    return items
-
-
-def _read_text(item: Element, name: str) -> str:
-    return (item.findtext(name) or "").strip()
 
 
 def _fold_title(title: str) -> str:

@@ -156,9 +156,6 @@ class _Transport(httpx.BaseTransport):
                 trouble = error
         raise trouble
 
-    def close(self) -> None:
-        self._direct.close()
-
 
 def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
     # A connection that is kept belongs to an address, and names share addresses: none is kept.

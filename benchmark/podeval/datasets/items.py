@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-import pyarrow.parquet as pq
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
@@ -111,21 +110,15 @@ def _hash_sample(name: str) -> str:
 
 def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
     """Read the rows of a config as Python values: labels by their names, audio as bytes."""
-    import datasets
+    from podeval.datasets.verify import read_stored_rows
 
     if config not in lock["configs"]:
         raise BadInput(f"{folder} lacks the config {config}; build it without --config")
-    features = kind.features(config)
-    labels = {name: feature.names for name, feature in features.items() if isinstance(feature, datasets.ClassLabel)}
-    for split in lock["configs"][config].values():
-        for file in sorted(split["files"]):
-            path = folder / config / file
-            try:
-                table = pq.read_table(path)
-            except OSError as error:
-                raise BadInput(f"{path} cannot be read ({error}); build the dataset again") from None
-            for row in table.to_pylist():
-                yield {name: labels[name][v] if name in labels and v is not None else v for name, v in row.items()}
+    files = [folder / config / file for split in lock["configs"][config].values() for file in sorted(split["files"])]
+    try:
+        yield from map(dict, read_stored_rows(kind, config, files))
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read ({error}); build the dataset again") from None
 
 
 def _to_canonical_json(rows: list[Row]) -> str:

@@ -8,7 +8,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -40,20 +39,6 @@ def find_bucket(kind: str, number: int | None) -> str | None:
     return next((b["name"] for b in read_facts()[kind] if b["from"] <= number < b["below"]), None)
 
 
-@dataclass
-class Meta:
-    """The facts in a row's `meta`; None or empty where it has none. `notes` name everything that was not understood."""
-
-    language: str = ""
-    sources: list[Any] = field(default_factory=list)
-    dimensions: list[dict[str, str | None]] = field(default_factory=list)
-    speakers: int | None = None
-    input_tokens: int | None = None
-    domain: str | None = None
-    rest: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
 def parse_object(meta: Any) -> dict[str, Any] | None:
     """Parse `meta`, without the nulls that Parquet adds for keys of other rows; None if it is not an object."""
     if isinstance(meta, str):
@@ -66,23 +51,30 @@ def parse_object(meta: Any) -> dict[str, Any] | None:
     return {str(key): _drop_nulls(value) for key, value in meta.items() if value is not None}
 
 
-def read_meta(meta: Mapping[str, Any], instruction: str) -> Meta:
-    """Read what `meta` (as `parse_object` returns it) says about a row."""
-    reading = Meta()
-    used: set[str] = set()
-    reading.sources = _read_sources(_find_fact(meta, "sources", used, reading.notes), reading.notes)
-    reading.dimensions = _read_dimensions(_find_fact(meta, "dimensions", used, reading.notes), reading.notes)
-    reading.domain = _read_text(_find_fact(meta, "domain", used, reading.notes), "domain", reading.notes)
-    reading.input_tokens = _read_tokens(_find_fact(meta, "input_tokens", used, reading.notes), reading.notes)
-    reading.speakers = _read_speakers(
-        _find_fact(meta, "speakers", used, reading.notes), reading.dimensions, reading.notes
-    )
-    reading.language = _read_language(
-        _find_fact(meta, "language", used, reading.notes), reading.sources, instruction, reading.notes
-    )
-    reading.rest = {key: value for key, value in meta.items() if key not in used}
-    reading.notes += [f"meta.{key} is not read; it is in meta_json" for key in reading.rest]
-    return reading
+def read_meta(meta: Mapping[str, Any], instruction: str) -> dict[str, Any]:
+    """Read what `meta` (as `parse_object` returns it) says about a row.
+
+    Returns:
+        The columns that are read from it, None or empty where it has none; `notes` name everything that was not
+        understood.
+    """
+    used, notes = set[str](), list[str]()
+
+    def find(fact: str) -> Any:
+        return _find_fact(meta, fact, used, notes)
+
+    sources = _read_sources(find("sources"), notes)
+    dimensions = _read_dimensions(find("dimensions"), notes)
+    columns = {
+        "sources": sources,
+        "dimensions": dimensions,
+        "domain": _read_domain(find("domain"), notes),
+        "input_tokens": _read_tokens(find("input_tokens"), notes),
+        "speakers": _read_speakers(find("speakers"), dimensions, notes),
+        "language": _read_language(find("language"), sources, instruction, notes),
+    }
+    notes += [f"meta.{key} is not read; it is in meta_json" for key in meta if key not in used]
+    return {**columns, "notes": notes}
 
 
 def _drop_nulls(value: Any) -> Any:
@@ -157,10 +149,10 @@ def find_dimension(text: str) -> str | None:
     return None
 
 
-def _read_text(value: Any, fact: str, notes: list[str]) -> str | None:
+def _read_domain(value: Any, notes: list[str]) -> str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    notes.append(f"{fact}: {_abbreviate(value)} is not text")
+    notes.append(f"domain: {_abbreviate(value)} is not text")
     return None
 
 

@@ -1,6 +1,5 @@
 """Fetch a source's files to this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
-from podeval.datasets.downloading import download
+from podeval.datasets.downloading import download, hash_file
 from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable, call_with_retries
 
@@ -173,9 +172,7 @@ def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: 
         paths = find_files(folder, file)
         if not paths:
             missing.append(file.replace("|", " or "))
-        for path in paths:
-            with path.open("rb") as content:
-                digests[str(path.relative_to(folder))] = hashlib.file_digest(content, "sha256").hexdigest()
+        digests |= {str(path.relative_to(folder)): hash_file(path) for path in paths}
     if missing:
         raise BadInput(f"{folder} lacks {', '.join(missing)}, which {record.name} is made from")
     other = [file for file, digest in source.files.items() if digest and digests.get(file) != digest]

@@ -1,6 +1,5 @@
 """Verify that a built dataset is complete and as it declares, and that its rows keep their rules."""
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from podeval.datasets import catalogue
 from podeval.datasets.build import read_lock
 from podeval.datasets.builder import Builder
+from podeval.datasets.downloading import hash_file
 from podeval.datasets.row_rules import Row, find_row_problems
 
 
@@ -36,9 +36,7 @@ def verify(folder: Path) -> Iterator[str]:
 def _describe_damage(path: Path, digest: str) -> str | None:
     if not path.is_file():
         return f"{path.name} is missing; build the dataset again"
-    with path.open("rb") as content:
-        actual = hashlib.file_digest(content, "sha256").hexdigest()
-    return None if actual == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
+    return None if hash_file(path) == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
 
 
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ only whitespace is unified, because for jiwer a line break between two words wou
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import jiwer
 import regex
@@ -24,21 +24,8 @@ from podeval.text.normalise import normalise
 from podeval.text.spoken_numbers import say_alike
 from podeval.text.tokens import check_language, is_unspaced
 
-Edit = Literal["equal", "substitute", "delete", "insert"]
-
 _CHARACTERS_PER_ERROR = 5
 _COMPOUND = regex.compile(r"\w+(?:\u200c\w+)+")
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A stretch of the alignment; starts are indices into the normalised words (or characters)."""
-
-    edit: Edit
-    reference: str
-    hypothesis: str
-    reference_start: int
-    hypothesis_start: int
 
 
 @dataclass(frozen=True)
@@ -50,13 +37,12 @@ class WordErrors:
         cer: character error rate after normalisation.
         wer_raw: word error rate of the texts as they stand; None if `wer` is.
         cer_raw: character error rate of the texts as they stand.
-        unit: the unit of the counts and chunks below, after normalisation.
+        unit: the unit of the counts below, after normalisation.
         hits: number of units that agree.
         substitutions: number of units replaced.
         insertions: number of units only in the hypothesis.
         deletions: number of units only in the reference.
         reference_length: number of units of the reference: hits, substitutions and deletions.
-        chunks: the alignment, in order, for a report.
     """
 
     wer: float | None
@@ -69,7 +55,6 @@ class WordErrors:
     insertions: int
     deletions: int
     reference_length: int
-    chunks: tuple[Chunk, ...]
 
 
 def count_word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
@@ -120,7 +105,6 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         insertions=outcome.insertions,
         deletions=outcome.deletions,
         reference_length=length,
-        chunks=_read_chunks(outcome, " " if words else ""),
     )
 
 
@@ -142,17 +126,3 @@ def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
     """
     distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
     return distance / len(reference)
-
-
-def _read_chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
-    reference, hypothesis = outcome.references[0], outcome.hypotheses[0]
-    return tuple(
-        Chunk(
-            cast(Edit, chunk.type),
-            separator.join(reference[chunk.ref_start_idx : chunk.ref_end_idx]),
-            separator.join(hypothesis[chunk.hyp_start_idx : chunk.hyp_end_idx]),
-            chunk.ref_start_idx,
-            chunk.hyp_start_idx,
-        )
-        for chunk in outcome.alignments[0]
-    )
