@@ -22,7 +22,6 @@ __all__ = [
     "BattleView",
     "battle_audio",
     "excerpt_choice",
-    "export",
     "import_votes",
     "manifest",
     "moderation",
@@ -32,5 +31,6 @@ __all__ = [
     "refusal",
     "service",
     "vote_objects",
+    "vote_records",
     "voter_stats",
 ]

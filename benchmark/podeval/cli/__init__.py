@@ -37,17 +37,6 @@ def _judge() -> typer.Typer:
 
 
 @cache
-def _arena() -> typer.Typer:
-    from podeval.cli import arena, arena_log
-
-    arena.arena.command()(arena_log.erase)
-    arena.arena.command()(arena_log.export)
-    arena.arena.command("import")(arena_log.take_in)
-    arena.arena.command()(arena_log.mirror)
-    return arena.arena
-
-
-@cache
 def _report() -> typer.Typer:
     from podeval.cli import board, report_export, report_judge, report_system, validation
 
@@ -81,7 +70,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": _arena,
+    "arena": "arena:arena",
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
