@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.generate import Voicing
 from podeval.runs.ray_executor import connect, count_workers
-from podeval.runs.run import RunRequest, run_system
+from podeval.runs.run import RunRequest, Voicing, run_system
 from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed
 from tests.runs import ray_nodes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from podeval.runs.executor import Executor
-    from podeval.runs.generate import Speaking
     from podeval.runs.multi_gpu import ProcessGroup
+    from podeval.runs.run import Speaking
 
 
 class Where(StrEnum):
@@ -46,8 +46,8 @@ def spread(
     """
     from podeval.errors import BadInput
     from podeval.runs.executor import Workers, count_workers
-    from podeval.runs.generate import Voicing
     from podeval.runs.multi_gpu import Shares
+    from podeval.runs.run import Voicing
 
     if where == Where.RAY and together:
         raise BadInput("use either accelerate launch or --executor ray, not both")
