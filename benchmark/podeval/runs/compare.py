@@ -225,9 +225,11 @@ def compare_runs(
     protocols = {a.metrics[one]: one for one in a.results if one in b.results}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
     limits = {_resolve(watch.column, keys, protocols, apart): watch.margin for watch in watched}
-    enough = _seeds_for_items(len(items), len(limits))
-    test_items = len(seeds) >= max(LEAST_SEEDS, enough)
-    share = LEVEL / max(1, len(limits)) / (2 if test_items else 1)
+    share = LEVEL / max(1, len(limits))
+    # Seeds that a test of single items needs, to be able to find one among so many.
+    enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
+    test_items = len(seeds) >= enough
+    share /= 2 if test_items else 1
     columns = []
     for column, key in keys.items():
         metric = column.partition(".")[0]
@@ -394,9 +396,3 @@ def _count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float]
         if evidence_of_increase(centre + factor * (increases - centre), margin)[-1] >= needed:
             return total - seeds
     return None
-
-
-def _seeds_for_items(items: int, watched: int) -> int:
-    """How many seeds a test of single items needs, to be able to find one among so many."""
-    share = LEVEL / max(1, watched) / 2
-    return next(seeds for seeds in range(LEAST_SEEDS, 40) if least_permutation_p(seeds, seeds) <= share / items)
