@@ -4,9 +4,8 @@
 something was not accepted.
 """
 
-from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.served_battles import BattleSide, BattleView
+from podeval.arena.served_battles import Audio, BattleSide, BattleView
 from podeval.arena.service import Arena
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
