@@ -235,8 +235,7 @@ def export(
         _write_table(tidy, form, out)
         return
     if form == "webmushra":
-        table = webmushra.write_results(test, marks) if kind == "mushra" else webmushra.tabulate(test, kind, tidy)
-        _put(table.encode(), out)
+        _put(webmushra.tabulate(test, kind, tidy).encode(), out)
         return
     if kind == "questionnaire":
         for (item, system), clip in clips.items():
