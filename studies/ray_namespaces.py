@@ -118,8 +118,8 @@ def drive(items: int, seconds: float) -> None:
     """Inside the head's namespaces: the run here, the run over the cluster, the comparison."""
     from podeval.datasets import items as found
     from podeval.runs import run
-    from podeval.runs.generate import Voicing
     from podeval.runs.ray_executor import Ray
+    from podeval.runs.run import Voicing
 
     tiny, ray_tests = helpers()
     tiny.settle_in()

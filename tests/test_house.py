@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.cli.architecture import floors, imports, room_of
+from podeval.cli.generate_docs import floors, imports, room_of
 
 CHECKOUT = Path(__file__).parents[1]
 ENGINE = CHECKOUT / "benchmark" / "podeval"

@@ -26,9 +26,8 @@ from podeval.metrics import catalogue
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Result, Unscored
 from podeval.metrics.score import Score as Measured
-from podeval.runs.conditions import CONDITIONS
 from podeval.runs.item_inputs import gather_inputs, write_prompt
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.text.reasoning import strip_reasoning
 from podeval.text.script_format import read_any_script

@@ -93,19 +93,15 @@ class ResultsRoutes:
     def as_webmushra(self, request: Request, test: str) -> Response:
         """Send the results in the form of webMUSHRA."""
         kind = self._require_overview(request, test).design.kind
-        if kind == "mushra":
-            content = webmushra.write_results(test, session_results.read_session_marks(self.database, test))
-        else:
-            content = webmushra.tabulate(test, kind, session_results.tabulate_marks_of_test(self.database, test))
+        content = webmushra.tabulate(test, kind, session_results.tabulate_marks_of_test(self.database, test))
         return _csv(content, f"{test}-webmushra.csv")
 
     def standing(self, request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = self.site.require_operator(request)
-        sessions = {came.listener: came.session for came in session_results.read_sessions(self.database, test)}
-        if sent.listener not in sessions:
+        if all(came.listener != sent.listener for came in session_results.read_sessions(self.database, test)):
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-listener"))
-        self.listening.set_standing(sessions[sent.listener], counted=sent.counted, reason=sent.reason, by=person.name)
+        self.listening.count_session(test, sent.listener, sent.counted, sent.reason, person.name)
         return JSONResponse({"counted": sent.counted})
 
     def close(self, request: Request, test: str) -> JSONResponse:

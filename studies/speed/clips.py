@@ -24,8 +24,8 @@ from podeval.benchmarks.benchmark import Benchmark, Dimension, Item, MetricUse
 from podeval.metrics import catalogue
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Workers
-from podeval.runs.generate import Voicing
 from podeval.runs.measure import measure
+from podeval.runs.run import Voicing
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script

@@ -21,8 +21,7 @@ from podeval.files import append_lines, write_json
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import SCHEMA, RunFolder, RunPlan

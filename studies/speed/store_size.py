@@ -24,8 +24,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 

@@ -8,9 +8,15 @@ import pandas as pd
 import pytest
 from sqlalchemy import select
 
-from podeval.arena.export import export
-from podeval.arena.import_votes import import_files, read_file
-from podeval.arena.vote_records import VoteRecord, read_vote_records, to_line
+from podeval.arena.import_votes import import_file, read_file
+from podeval.arena.vote_records import (
+    VoteRecord,
+    export,
+    read_erasure_records,
+    read_standing_records,
+    read_vote_records,
+    write_lines,
+)
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest, Vote
@@ -30,18 +36,22 @@ def filled(small_arena: Make) -> Any:
     return small
 
 
-def test_what_is_exported_can_be_taken_in(small_arena: Make, tmp_path: Path) -> None:
-    small = filled(small_arena)
-    assert export(small.database, tmp_path / "out", comments=True)["votes"] == 10
+def write_log(database: Database, file: Path) -> Path:
+    with database.reading() as session:
+        records = (read_vote_records(session, private=True), read_standing_records(session))
+        file.write_text("".join(map(write_lines, (*records, read_erasure_records(session)))), encoding="utf-8")
+    return file
+
+
+def test_records_can_be_taken_in_once(small_arena: Make, tmp_path: Path) -> None:
+    log = write_log(filled(small_arena).database, tmp_path / "log.jsonl")
     with Database(tmp_path / "other.db") as other:
-        done = import_files(other, tmp_path / "out")
+        done = import_file(other, log)
         assert (done.votes, done.standings, done.repeated) == (10, 1, 0)
-        again = import_files(other, tmp_path / "out")
+        again = import_file(other, log)
         assert (again.votes, again.standings, again.repeated) == (0, 0, 11)
-        export(other, tmp_path / "again", comments=True)
-    one, two = ([json.loads(to_line(r)) for r in read_file(tmp_path / d / "votes.parquet")] for d in ("out", "again"))
-    assert one == two
-    assert one[0]["comment"] == "why\u2028not 0"
+        assert write_log(other, tmp_path / "again.jsonl").read_bytes() == log.read_bytes()
+    assert json.loads(log.read_text(encoding="utf-8").split("\n")[0])["comment"] == "why\u2028not 0"
 
 
 def test_a_public_export_holds_no_comment(small_arena: Make, tmp_path: Path) -> None:
@@ -53,7 +63,7 @@ def test_a_public_export_holds_no_comment(small_arena: Make, tmp_path: Path) -> 
     assert table["recorded_at"].dt.tz is not None
     assert (table["standing"] == "excluded").sum() == 1
     standings = tmp_path / "out" / "standings.parquet"
-    assert [OPERATOR in to_line(record) for record in read_file(standings)] == [False]
+    assert len(pd.read_parquet(standings)) == 1
     assert OPERATOR.encode() not in standings.read_bytes()
 
 
@@ -87,27 +97,25 @@ def test_ratings_and_answers_of_listening_tests_are_exported(small_arena: Make, 
 
 def test_an_import_is_all_or_nothing(small_arena: Make, tmp_path: Path) -> None:
     small = filled(small_arena)
-    file = tmp_path / "votes.jsonl"
-    with small.database.reading() as session:
-        lines = [to_line(record) for record in read_vote_records(session)]
+    file = write_log(small.database, tmp_path / "votes.jsonl")
+    lines = file.read_text(encoding="utf-8").split("\n")
     lines[5] = lines[5].replace('"outcome": "', '"outcome": "x')
-    file.write_text("\n".join(lines) + "\n")
+    file.write_text("\n".join(lines), encoding="utf-8")
     with Database(tmp_path / "other.db") as other:
         with pytest.raises(BadInput, match=r"votes\.jsonl, row 6: outcome"):
-            import_files(other, file)
+            import_file(other, file)
         with other.reading() as session:
             assert session.scalars(select(Vote)).all() == []
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"PAR1nonsense", b"[1]\n", b"{}\n", b"{"])
-@pytest.mark.parametrize("name", ["votes.parquet", "votes.jsonl"])
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-def test_a_file_that_is_no_export_is_refused(small_arena: Make, tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
+def test_a_file_that_has_no_records_is_refused(small_arena: Make, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "votes.jsonl").write_bytes(content)
     with pytest.raises(BadInput, match="votes"):
-        import_files(small_arena().database, tmp_path / name)
+        import_file(small_arena().database, tmp_path / "votes.jsonl")
     with pytest.raises(BadInput, match="name a"):
-        import_files(small_arena().database, tmp_path / "absent")
+        import_file(small_arena().database, tmp_path / "absent")
 
 
 def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.aggregate import summarise
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 BENCHMARK = benchmarks.get("real_pod")

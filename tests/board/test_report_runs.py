@@ -49,7 +49,7 @@ def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path
     assert "<h1>Person</h1>" in text
 
 
-@pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "contains no run"), ("nowhere", "contains no run")])
+@pytest.mark.parametrize(("place", "sentence"), [("real_pod/demo", "there is no run"), ("nowhere", "there is no run")])
 def test_what_is_no_run_is_refused_with_a_sentence(runs: Path, place: str, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         report_runs([runs / place])

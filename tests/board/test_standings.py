@@ -16,8 +16,7 @@ from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import soundfile
 import yaml
@@ -79,11 +80,11 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     assert (alike.code, "the same length, so its effect cannot be estimated" in alike.err) == (2, True)
     assert "intact, and every commit is synced" in podeval("arena", "status").out
     assert podeval("arena", "export", tmp_path / "out").code == 0
-    other = tmp_path / "other.db"
-    assert "24 new votes" in podeval("arena", "import", tmp_path / "out", "--database", other).out
-    assert "24 known" in podeval("arena", "import", tmp_path / "out", "--database", other).out
-    again = json.loads(podeval("arena", "ratings", "--json", "--position", "--database", other).out)
-    assert again == rated
+    assert len(pd.read_parquet(tmp_path / "out" / "votes.parquet")) == 24
+    log = tmp_path / "battles.jsonl"
+    log.write_text('{"model_a": "x", "model_b": "y", "winner": "x"}\n')
+    assert "1 new votes" in podeval("arena", "import", log, "--database", tmp_path / "other.db").out
+    assert "1 known" in podeval("arena", "import", log, "--database", tmp_path / "other.db").out
 
 
 def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, database: Path, hub_client: Any) -> None:

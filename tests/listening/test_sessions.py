@@ -208,13 +208,14 @@ def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
 ) -> None:
     test = design("mos", items=2)
     listening.create(test)
-    session = heard(test, "prolific:1")
-    listening.set_standing(session, counted=False, reason="background radio", by="operator")
+    heard(test, "prolific:1")
+    (came,) = session_results.read_sessions(listening.database, test.id)
+    listening.count_session(test.id, came.listener, False, "background radio", "operator")
     assert session_results.read_session_marks(listening.database, test.id) == []
     assert session_results.read_overview(listening.database, test.id).excluded == 1
     with pytest.raises(BadInput, match="give a reason"):
-        listening.set_standing(session, counted=True, reason=" ", by="operator")
-    listening.set_standing(session, counted=True, reason="it was the test's own", by="operator")
+        listening.count_session(test.id, came.listener, True, " ", "operator")
+    listening.count_session(test.id, came.listener, True, "it was the test's own", "operator")
     assert len(session_results.read_session_marks(listening.database, test.id)) == 4
 
 

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,15 @@ SHARED = Path("/work/shared/data/podeval/subjective")
 with_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the real files of PodEval's listening tests are not here")
 
 
+def rows_of(marks: list[Mark]) -> list[dict[str, Any]]:
+    """The marks as a tidy table has them."""
+    return [
+        {"counted": True, "listener": mark.rater, "item": mark.page, "stimulus": mark.stimulus, "mark": mark.value}
+        | {"seconds": mark.seconds, "reason": mark.comment}
+        for mark in marks
+    ]
+
+
 def test_a_configuration_becomes_a_design_a_kind(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(CONFIGURATION, encoding="utf-8")
@@ -82,7 +92,7 @@ def test_what_we_write_is_read_back_and_no_cell_is_a_formula(tmp_path: Path) -> 
         Mark("b", "Arts", "aria", 0),
     ]
     path = tmp_path / "ours.csv"
-    path.write_text(webmushra.write_results("small", marks), encoding="utf-8")
+    path.write_text(webmushra.tabulate("small", "mushra", rows_of(marks)), encoding="utf-8")
     assert path.read_text().splitlines()[0] == ",".join(webmushra.COLUMNS)
     again = webmushra.read_results(path)
     assert again[0].rater == "'=cmd()"
@@ -224,7 +234,7 @@ def test_the_published_results_are_read_and_written_back_alike(tmp_path: Path) -
     assert {mark.stimulus for mark in marks} == {"anchor35", "anchor70", "C1", "C2", "C3"}
     assert {mark.page for mark in marks} == {"trial1", "random_1"}
     ours = tmp_path / "ours.csv"
-    ours.write_text(webmushra.write_results("default_example", marks), encoding="utf-8")
+    ours.write_text(webmushra.tabulate("default_example", "mushra", rows_of(marks)), encoding="utf-8")
     assert ours.read_text().splitlines()[0] == path.read_text().splitlines()[0]
     assert webmushra.read_results(ours) == marks
 

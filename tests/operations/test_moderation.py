@@ -191,12 +191,12 @@ def test_another_server_of_the_database_refuses_votes_within_a_second(board: Boa
 @ON_SQLITE
 def test_a_closed_dimension_gets_no_new_battles_and_its_votes_still_count(board: Board) -> None:
     board.arena.open_dimension("semantic", False, "enough votes", "ada")
-    assert board.small.arena.dimensions() == ["ambient"]
+    assert board.small.arena.dimensions_by_protocol()["whole"] == ["ambient"]
     assert {board.small.serve(f"voter{number}").dimension for number in range(6)} == {"ambient"}
     with pytest.raises(ArenaRefused, match="judged every comparison"):
         board.small.serve("somebody", dimension="semantic")
     board.arena.open_dimension("semantic", True, "a new system came", "ada")
-    assert board.small.arena.dimensions() == ["ambient", "semantic"]
+    assert board.small.arena.dimensions_by_protocol()["whole"] == ["ambient", "semantic"]
     with pytest.raises(BadInput, match="no dimension is called 'nothing'"):
         board.arena.open_dimension("nothing", False, "x", "ada")
 

@@ -22,8 +22,7 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 REAL_POD = benchmarks.get("real_pod")

@@ -17,8 +17,14 @@ from podeval.metrics import catalogue, declaration
 from podeval.metrics.declaration import Key
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.board_tables import BOARD, read_table
-from podeval.runs.conditions import CONDITIONS, JOINED, list_conditions, list_task_conditions, mark_joined_timing
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import (
+    CONDITIONS,
+    JOINED,
+    list_conditions,
+    list_task_conditions,
+    make_protocols,
+    mark_joined_timing,
+)
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import Output, RunFolder, RunPlan

@@ -8,8 +8,8 @@ from podeval import benchmarks
 from podeval.errors import ModelMissing
 from podeval.metrics.score import Score
 from podeval.models import registry
-from podeval.runs.generate import speak_item
 from podeval.runs.measure import Task, measure_item
+from podeval.runs.run import speak_item
 from podeval.runs.run_folder import RunFolder
 from podeval.systems import registry as systems
 

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.generate import Voicing
 from podeval.runs.ray_executor import connect, count_workers
-from podeval.runs.run import RunRequest, run_system
+from podeval.runs.run import RunRequest, Voicing, run_system
 from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed
 from tests.runs import ray_nodes
@@ -270,17 +269,17 @@ def test_an_address_that_does_not_answer_is_told_at_once(
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
-    from podeval.cli.executor_options import Where, spread
+    from podeval.cli.run import spread
     from podeval.runs.multi_gpu import ProcessGroup
 
     with (
         pytest.raises(BadInput, match=r"--address, --cpus-per-worker and --gpus-per-worker are for --executor ray"),
-        spread(Where.LOCAL, 1, "", 1.0, 0.5),
+        spread("local", 1, "", 1.0, 0.5),
     ):
         pass
     with (
         pytest.raises(BadInput, match=r"use either accelerate launch or --executor ray"),
-        spread(Where.RAY, 1, "", 1.0, 0.0, ProcessGroup(0, 2)),
+        spread("ray", 1, "", 1.0, 0.0, ProcessGroup(0, 2)),
     ):
         pass
 

@@ -12,8 +12,7 @@ from podeval.board import build as board
 from podeval.board.columns import get_column
 from podeval.files import write_json
 from podeval.metrics.score import Score, Timeline, Unscored
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.reliability import compute_reliability, declare, read_reliability, write_reliability
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary

@@ -114,7 +114,7 @@ def test_nobody_else_decides_anything(people: People, small: Any) -> None:
         assert other_site.post(f"/admin/{address}", json=sent).status_code == 403, address
         assert root.post(f"/admin/{address}", json=content).status_code == 422, f"{address} without a reason"
         assert root.get("/admin").text.count('<th scope="row">root</th>') == 0, address
-        assert small.arena.dimensions() == ["ambient", "semantic"], address
+        assert small.arena.dimensions_by_protocol()["whole"] == ["ambient", "semantic"], address
 
 
 def test_a_flagged_vote_is_left_out_with_the_form_of_its_row(root: TestClient, small: Any) -> None:
@@ -170,7 +170,7 @@ def test_dimensions_pool_and_goal_are_set_on_the_page(root: TestClient, small: A
     assert root.post("/admin/dimensions", json={"dimension": "semantic", "open": False, **because}).status_code == 200
     assert root.post("/admin/systems", json={"system": "s1", "shown": False, **because}).status_code == 200
     assert root.post("/admin/goal", json={"votes": 250, **because}).status_code == 200
-    assert small.arena.dimensions() == ["ambient"]
+    assert small.arena.dimensions_by_protocol()["whole"] == ["ambient"]
     page = root.get("/admin").text
     assert "250 counted votes are wanted on each." in page
     assert "took out of the pool" in page

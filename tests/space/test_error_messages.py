@@ -72,7 +72,6 @@ def test_a_translation_says_what_every_place_that_raises_it_gives(texts: dict[st
 TO_PAGES = (
     *("arena/service.py", "arena/voting.py", "arena/matchmaking.py", "arena/served_battles.py"),
     *(
-        "arena/audio_tokens.py",
         "arena/battle_audio.py",
         "listening/sessions.py",
         "listening/listener_pages.py",

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from podeval import benchmarks
-from podeval.runs.conditions import list_conditions
 from podeval.runs.item_inputs import gather_inputs
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import list_conditions, make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.submissions.benchmark_entries import RunEntry, ask_of, list_entries, list_possible_runs, write_asks
 from podeval.systems.adapters.presets import assign_voices

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import inspect, select
+from sqlalchemy import create_engine, inspect, select, text
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
@@ -472,22 +472,18 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-def test_a_backup_of_an_older_version_is_brought_to_this_one(
-    small_arena: Make, database_place: str, tmp_path: Path
-) -> None:
-    from alembic import command
+def test_a_backup_of_an_older_version_is_brought_to_this_one(database_place: str, tmp_path: Path) -> None:
+    from podeval.store.migrate import create_tables
 
-    from podeval.store.migrate import build_configuration
-
-    small = small_arena()
-    small.vote("alice")
-    with small.database.engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(build_configuration(connection), "0001")
-    small.close()
+    engine = create_engine(f"sqlite:///{database_place}")
+    create_tables(engine, "0001", database_place)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO systems VALUES ('s', 'S', 'system', 1, '2026-01-01 00:00:00')"))
+    engine.dispose()
     made = backups.make_backup(tmp_path / "old.tar", database_place, None)
     assert "submissions" not in made.rows
     done = restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
-    assert (done.rows["votes"], done.rows["submissions"]) == (1, 0)
+    assert (done.rows["systems"], done.rows["submissions"]) == (1, 0)
     with Database(tmp_path / "new.db", migrate=False) as database:
         assert find_damage(database) is None
 

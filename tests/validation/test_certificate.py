@@ -12,8 +12,7 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
-from podeval.runs.conditions import CONDITIONS
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.text.word_errors import count_word_errors
 from podeval.validation.certificate import Certificate, Flip, certify, explain

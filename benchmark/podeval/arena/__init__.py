@@ -4,9 +4,8 @@
 something was not accepted.
 """
 
-from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.served_battles import BattleSide, BattleView
+from podeval.arena.served_battles import Audio, BattleSide, BattleView
 from podeval.arena.service import Arena
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -22,7 +21,6 @@ __all__ = [
     "BattleView",
     "battle_audio",
     "excerpt_choice",
-    "export",
     "import_votes",
     "manifest",
     "moderation",
@@ -32,5 +30,6 @@ __all__ = [
     "refusal",
     "service",
     "vote_objects",
+    "vote_records",
     "voter_stats",
 ]

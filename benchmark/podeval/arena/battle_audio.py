@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from podeval.arena import refusal
-from podeval.arena.audio_tokens import Audio
-from podeval.arena.refusal import ArenaRefused
+from podeval.arena.refusal import UNKNOWN, ArenaRefused
+from podeval.arena.served_battles import Audio
 from podeval.arena.service import Arena
 from podeval.errors import PodevalError
 from podeval.recording.playback import Changed, Playback, Stretch, match_gains
@@ -77,11 +76,11 @@ class BattleAudio:
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
                     self._arena.retire(side.output, "its file is not what was taken in")
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-recording-taken-down")) from error
+            raise ArenaRefused(UNKNOWN, write_sentence("battle-recording-taken-down")) from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
-            raise ArenaRefused(refusal.UNKNOWN, write_sentence("recording-not-played")) from error
+            raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
     def _gain(self, audio: Audio) -> float:
         target = self._arena.settings.loudness

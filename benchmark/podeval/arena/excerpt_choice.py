@@ -146,35 +146,17 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
     return start, min(start + seconds, side.seconds)
 
 
-def count_heard_seconds(played: Sequence[Span], span: Span) -> float:
-    """Compute how much of an excerpt was played at least once; audio outside the excerpt does not count.
+def count_heard_seconds(played: Sequence[Span], length: float) -> float:
+    """Compute how many seconds of a sound were played at least once.
 
     Args:
-        played: spans of the recording that were played, in seconds, in any order; they may overlap.
-        span: the excerpt.
-
-    Returns:
-        Seconds.
+        played: spans of the sound that were played, in seconds, in any order; they may overlap.
+        length: the length of the sound, seconds.
     """
-    begin, end = span
-    seconds, reached = 0.0, begin
+    seconds = reached = 0.0
     for start, stop in sorted(played):
-        start, stop = max(start, reached), min(stop, end)
+        start, stop = max(start, reached), min(stop, length)
         if stop > start:
             seconds += stop - start
             reached = stop
-    return min(seconds, max(0.0, end - begin))
-
-
-def compute_heard_share(played: Sequence[Span], span: Span) -> float:
-    """Compute the share of an excerpt that was played at least once.
-
-    Args:
-        played: spans of the recording that were played, in seconds, in any order; they may overlap.
-        span: the excerpt.
-
-    Returns:
-        0 to 1; 1 for an empty excerpt.
-    """
-    length = span[1] - span[0]
-    return min(1.0, count_heard_seconds(played, span) / length) if length > 0 else 1.0
+    return min(seconds, max(0.0, length))

@@ -1,7 +1,7 @@
-"""Import records from an export, another arena's log, a bucket, or the public log, each exactly once."""
+"""Import records from a file, another arena's log, a bucket, or the public log, each exactly once."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -43,35 +43,38 @@ class TakenIn:
         return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))
 
 
-def import_files(database: Database, path: Path) -> TakenIn:
+def import_file(database: Database, file: Path) -> TakenIn:
     """Import votes, standings and erasures, all or nothing; existing records stay as they are.
 
     Args:
         database: the database to write.
-        path: a folder that `podeval arena export` made, one of its files, or the log of another arena as JSON lines
-            or CSV.
+        file: records as JSON lines, such as a file of the public log, or the log of another arena as JSON lines or CSV.
 
     Raises:
-        BadInput: a file cannot be read, or holds something that is not a record; the message names the row.
+        BadInput: the file cannot be read, or holds something that is not a record; the message names the row.
     """
-    files = [path]
-    if path.is_dir():
-        tables = (path / f"{name}.parquet" for name in ("votes", "standings", "erasures"))
-        files = [file for file in tables if file.is_file()]
-    if not files:
-        raise BadInput(f"{path} contains no votes.parquet; give a folder that `podeval arena export` made")
-    records = [record for file in files for record in read_file(file)]
+    records = list(read_file(file))
     return database.write(lambda session: take_in(session, records))
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """Read the records of one file of an export, or of another log of battles.
+    """Read the records of a file; an empty one has none.
 
     Raises:
         BadInput: it cannot be read, or contains something that is not a record; the message names the row.
     """
-    for number, row in _rows_of_parquet(file) if file.suffix == ".parquet" else _rows_of_lines(file):
-        where = f"{file}, row {number}"
+    try:
+        rows = list_records(file.read_text(encoding="utf-8"), "vote")
+    except MissingInput:
+        return
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}; name a file of votes") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not text; name a .jsonl or .csv file of votes") from None
+    except BadInput as refusal:
+        raise BadInput(f"{file}: {refusal}") from None
+    for location, row in rows:
+        where = f"{file}, row {location.split()[-1]}"
         yield read_record(convert_log_record(row, where), where)
 
 
@@ -83,7 +86,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
     """
     done = TakenIn()
     erased = set(session.scalars(select(Erasure.pseudonym)))
-    here = _Here()
+    here: set[tuple[Any, str]] = set()
     for record in records:
         match record:
             case VoteRecord():
@@ -99,21 +102,15 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
     return done
 
 
-class _Here:
-    """The rows that are known to exist."""
-
-    def __init__(self) -> None:
-        self._seen: set[tuple[str, str]] = set()
-
-    def make_sure(self, session: Session, kind: type[Any], key: str, values: dict[str, Any]) -> None:
-        if (kind.__tablename__, key) not in self._seen:
-            if session.get(kind, key) is None:
-                session.add(kind(id=key, **values))
-                session.flush()
-            self._seen.add((kind.__tablename__, key))
+def _make_sure(session: Session, here: set[tuple[Any, str]], kind: type[Any], key: str, values: dict[str, Any]) -> None:
+    """Add a row unless it exists; `here` has those that are known to exist."""
+    if (kind, key) not in here and session.get(kind, key) is None:
+        session.add(kind(id=key, **values))
+        session.flush()
+    here.add((kind, key))
 
 
-def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str], here: _Here) -> None:
+def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str], here: set[tuple[Any, str]]) -> None:
     if record.voter in erased:
         done.erased += 1
         return
@@ -130,36 +127,27 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         done.orphans += 1
         return
-    _surroundings(session, record, here)
+    _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
-        session.add(make_battle(record, *(make_output_id(system, record.item) for system in _systems(record))))
+        outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))
+        session.add(make_battle(record, *outputs))
         session.flush()
     session.add(make_vote(record))
     session.flush()
     done.votes += 1
 
 
-def _systems(record: VoteRecord) -> tuple[str, str]:
-    return record.system_a, record.system_b
-
-
-def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
-    moment = record.recorded_at
-    for system in _systems(record):
-        here.make_sure(session, ArenaSystem, system, {"title": system[:300], "active": False, "added_at": moment})
-    item = {
-        "benchmark": record.benchmark, "dimension": record.dimension, "capability": record.capability,
-        "language": record.language, "active": False, "added_at": moment,
-    }  # fmt: skip
-    here.make_sure(session, ArenaItem, record.item, item)
-    for side, system in (("a", record.system_a), ("b", record.system_b)):
-        values = {
-            "system": system, "item": record.item, "audio": "", "active": False, "added_at": moment,
-            "seconds": getattr(record, f"output_seconds_{side}"),
-            "loudness": getattr(record, f"output_loudness_{side}"),
-            "sha256": getattr(record, f"output_sha256_{side}"),
-        }  # fmt: skip
-        here.make_sure(session, ArenaOutput, make_output_id(system, record.item), values)
+def _add_compared(session: Session, record: VoteRecord, here: set[tuple[Any, str]]) -> None:
+    """Add the systems, the item and the outputs of a vote that do not exist."""
+    common = {"active": False, "added_at": record.recorded_at}
+    item = {name: getattr(record, name) for name in ("benchmark", "dimension", "capability", "language")}
+    _make_sure(session, here, ArenaItem, record.item, {**item, **common})
+    for side in "ab":
+        system = getattr(record, f"system_{side}")
+        _make_sure(session, here, ArenaSystem, system, {"title": system[:300], **common})
+        measured = {name: getattr(record, f"output_{name}_{side}") for name in ("seconds", "loudness", "sha256")}
+        values = {"system": system, "item": record.item, "audio": "", **measured, **common}
+        _make_sure(session, here, ArenaOutput, make_output_id(system, record.item), values)
 
 
 def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
@@ -176,16 +164,8 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
         .order_by(Flag.made_at.desc())
         .limit(1)
     )
-    session.add(
-        Flag(
-            id=record.id,
-            vote=record.vote,
-            kind=record.standing,
-            detail=record.reason,
-            made_by=record.by,
-            made_at=record.at,
-        )
-    )
+    decision = {"kind": record.standing, "detail": record.reason, "made_by": record.by, "made_at": record.at}
+    session.add(Flag(id=record.id, vote=record.vote, **decision))
     if newest is None or record.at >= newest:
         vote.standing, vote.standing_reason, vote.standing_by = record.standing, record.reason, record.by
     session.flush()
@@ -195,27 +175,3 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
 def make_output_id(system: str, item: str) -> str:
     """Return the id of a system's output for an item; it is the same in every database."""
     return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]
-
-
-def _rows_of_parquet(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return [(str(number), row) for number, row in enumerate(pq.read_table(file).to_pylist(), 1)]
-    except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"cannot read {file} as Parquet: {str(error).partition(chr(10))[0]}") from None
-
-
-def _rows_of_lines(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    try:
-        records = list_records(file.read_text(encoding="utf-8"), "vote")
-    except MissingInput:
-        return []
-    except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}; name a folder or a file of an export") from error
-    except UnicodeDecodeError:
-        raise BadInput(f"{file} is not text; name a .jsonl or .parquet file of an export") from None
-    except BadInput as refusal:
-        raise BadInput(f"{file}: {refusal}") from None
-    return [(location.split()[-1], record) for location, record in records]

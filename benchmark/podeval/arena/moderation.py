@@ -7,6 +7,7 @@ transaction that carries it out.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -19,6 +20,7 @@ from podeval.store.operator_settings import validate_reason
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 Clock = Callable[[], datetime]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -63,19 +65,19 @@ class ArenaModeration:
         Raises:
             BadInput: nobody of that pseudonym voted, or no reason or name is given.
         """
-        now, standing, reason = self._clock(), "counted" if counted else "excluded", validate_reason(reason)
+        standing, reason = "counted" if counted else "excluded", validate_reason(reason)
+        now = self._clock()
 
-        def work(session: Session) -> list[str]:
+        def change(session: Session) -> list[str]:
             votes = list(session.scalars(select(Vote).where(Vote.voter == voter)))
             if not votes:
                 raise BadInput(f"there is no vote of {voter}")
             changing = [vote for vote in votes if vote.standing != standing]
             for vote in changing:
                 vote_review.decide(session, vote, standing, reason, by, now)
-            operator_settings.note(session, f"voter {standing}", voter, reason, by, now)
             return [vote.id for vote in changing]
 
-        changed = self._database.write(work)
+        changed = self._carry_out(f"voter {standing}", voter, reason, by, change)
         self._arena.publish_decisions(changed)
         return len(changed)
 
@@ -85,17 +87,15 @@ class ArenaModeration:
         Raises:
             BadInput: nothing is judged on it, or no reason is given.
         """
-        reason, now = validate_reason(reason), self._clock()
 
-        def work(session: Session) -> None:
+        def change(session: Session) -> None:
             if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
                 raise BadInput(f"no dimension is called {dimension!r}; `podeval arena status` lists those there are")
             others = operator_settings.read_closed_dimensions(session) - {dimension}
-            operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
-            operator_settings.note(session, f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, now)
+            closed = sorted(others if opened else others | {dimension})
+            operator_settings.keep_setting(session, operator_settings.CLOSED_DIMENSIONS, closed, by, self._clock())
 
-        self._database.write(work)
-        self._arena.changed()
+        self._carry_out(f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, change)
 
     def pool_system(self, system: str, active: bool, reason: str, by: str) -> None:
         """Add a system to the pool for new battles, or remove it; its votes count either way.
@@ -103,19 +103,14 @@ class ArenaModeration:
         Raises:
             BadInput: the arena does not have it, or no reason is given.
         """
-        reason, now = validate_reason(reason), self._clock()
 
-        def work(session: Session) -> None:
+        def change(session: Session) -> None:
             row = session.get(ArenaSystem, system)
             if row is None:
                 raise BadInput(f"the arena has no system {system}")
             row.active = active
-            operator_settings.note(
-                session, f"system {'into' if active else 'out of'} the pool", system, reason, by, now
-            )
 
-        self._database.write(work)
-        self._arena.changed()
+        self._carry_out(f"system {'into' if active else 'out of'} the pool", system, reason, by, change)
 
     def set_goal(self, votes: int | None, reason: str, by: str) -> None:
         """Set how many counted votes are wanted on each dimension; pages show it beside the present number.
@@ -123,15 +118,26 @@ class ArenaModeration:
         Raises:
             BadInput: it is not a number of votes, or no reason is given.
         """
-        reason, now = validate_reason(reason), self._clock()
         if votes is not None and not 1 <= votes <= 10_000_000:
             raise BadInput(f"{votes} is not a valid target number of votes")
 
-        def work(session: Session) -> None:
-            operator_settings.set_votes_goal(session, votes, by, now)
-            operator_settings.note(session, "votes goal", str(votes or "none"), reason, by, now)
+        def change(session: Session) -> None:
+            operator_settings.keep_setting(session, operator_settings.VOTES_GOAL, votes, by, self._clock())
 
-        self._database.write(work)
+        self._carry_out("votes goal", str(votes or "none"), reason, by, change)
+
+    def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
+        """Carry out a decision and note it on the trail, both or neither; the next battle knows it."""
+        reason = validate_reason(reason)
+
+        def work(session: Session) -> Found:
+            done = change(session)
+            operator_settings.note(session, action, subject, reason, by, self._clock())
+            return done
+
+        done = self._database.write(work)
+        self._arena.changed()
+        return done
 
     def pool(self) -> Pool:
         """Return what the arena compares."""

@@ -11,11 +11,10 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from podeval.arena.excerpt_choice import PROTOCOLS
-from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension
+from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension, make_battles
 from podeval.arena.service import Arena
 from podeval.arena.vote_review import Status
 from podeval.arena.voting import may_tell
-from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating, votes_needed
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
@@ -258,9 +257,7 @@ def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
     Args:
         votes: with the columns of `build_rating_table`, at least one.
     """
-    first, second, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
-    battles = Battles.of(first, second, outcome, voter, slight=list(votes["preference"] == "slight"))
-    standings = compute_standings_by_dimension(battles, list(votes["dimension"]))
+    standings = compute_standings_by_dimension(make_battles(votes), list(votes["dimension"]))
     if len(standings) == 2:
         del standings[POOLED]
     return standings

@@ -218,16 +218,22 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
         groups = []
         for least, most in bounds:
             group = part[(measure >= least) & (measure < most)]
-            ratings = {} if group.empty else {row.system: row for row in rate(_make_battles(group)).systems}
+            ratings = {} if group.empty else {row.system: row for row in rate(make_battles(group)).systems}
             groups.append(HeardGroup(least, most, len(group), ratings))
-        order = tuple(row.system for row in rate(_make_battles(part)).systems)
+        order = tuple(row.system for row in rate(make_battles(part)).systems)
         rated.append(HeardRatings(protocol, order, tuple(groups)))
     return rated
 
 
-def _make_battles(votes: pd.DataFrame) -> Battles:
+def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] | None = None) -> Battles:
+    """Return the battles of votes with the columns of `build_rating_table`.
+
+    Args:
+        votes: the votes.
+        covariates: by its name, what A has more than B in each vote.
+    """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
-    return Battles.of(a, b, outcome, voter)
+    return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
 def build_rating_table(

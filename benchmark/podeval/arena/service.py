@@ -13,14 +13,34 @@ from cachetools import TTLCache, cachedmethod
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.arena import refusal, vote_review, voting
-from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens
+from podeval.arena import vote_review, voting
 from podeval.arena.excerpt_choice import PROTOCOLS
 from podeval.arena.matchmaking import Matchmaker
 from podeval.arena.ratings import build_rating_table, list_open_dimensions
-from podeval.arena.refusal import ArenaRefused
-from podeval.arena.served_battles import BattleView, find_unjudged, keep_battle, make_view, reopen_battle
+from podeval.arena.refusal import (
+    CLOSED,
+    EXPIRED,
+    FOREIGN,
+    FORGED,
+    INVALID,
+    NOTHING_LEFT,
+    REPLAYED,
+    UNKNOWN,
+    ArenaRefused,
+)
+from podeval.arena.served_battles import (
+    CACHED,
+    CACHED_SECONDS,
+    Audio,
+    AudioTokens,
+    BattleView,
+    find_unjudged,
+    keep_battle,
+    make_view,
+    reopen_battle,
+)
 from podeval.arena.settings import ArenaSettings
+from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.errors import CodedSentence
@@ -147,10 +167,10 @@ class Arena:
             ArenaRefused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
         """
         if reason := self.why_closed() or self.why_frozen():
-            raise ArenaRefused(refusal.CLOSED, reason)
+            raise ArenaRefused(CLOSED, reason)
         if protocol not in (None, *PROTOCOLS):
             raise ArenaRefused(
-                refusal.INVALID,
+                INVALID,
                 write_sentence("no-such-protocol", value=f"{protocol!r:.40}", choices=", ".join(PROTOCOLS)),
             )
         now, wish = self._clock(), {"protocol": protocol, "dimension": dimension}
@@ -162,7 +182,7 @@ class Arena:
                     battle = self._matchmaker.new_battle(session, voter, now, **wish, seed=seed)
                 except ArenaRefused as error:
                     if (
-                        error.reason != refusal.NOTHING_LEFT
+                        error.reason != NOTHING_LEFT
                         or (left := find_unjudged(session, voter, **wish, is_playable=self._matchmaker.shows)) is None
                     ):
                         raise
@@ -185,13 +205,13 @@ class Arena:
         with self.database.reading() as session:
             battle = session.get(Battle, battle_id)
             if battle is None:
-                raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-unknown"))
+                raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
             if battle.voter != voter:
-                raise ArenaRefused(refusal.FOREIGN, write_sentence("battle-of-another"))
+                raise ArenaRefused(FOREIGN, write_sentence("battle-of-another"))
             if session.scalar(select(Vote.number).where(Vote.battle == battle.id)) is not None:
-                raise ArenaRefused(refusal.REPLAYED, write_sentence("battle-judged"))
+                raise ArenaRefused(REPLAYED, write_sentence("battle-judged"))
             if self._clock() > battle.expires_at:
-                raise ArenaRefused(refusal.EXPIRED, write_sentence("battle-lapsed"))
+                raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
             return self._view(session, battle)
 
     def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
@@ -207,7 +227,7 @@ class Arena:
             ArenaRefused: nothing was recorded; the message says why.
         """
         if reason := self.why_closed() or self.why_frozen():
-            raise ArenaRefused(refusal.CLOSED, reason)
+            raise ArenaRefused(CLOSED, reason)
         ballot = voting.validate_ballot(ballot)
         battle_id = self._battle_of(ballot.token)
         now = self._clock()
@@ -236,10 +256,6 @@ class Arena:
         """Return how many counted votes the operator wants on each dimension; None where nothing is set."""
         with self.database.reading() as session:
             return operator_settings.read_votes_goal(session)
-
-    def dimensions(self) -> list[str]:
-        """Return the open dimensions that have an item with outputs of at least two systems."""
-        return sorted({name for names in self.dimensions_by_protocol().values() for name in names})
 
     def dimensions_by_protocol(self) -> dict[str, list[str]]:
         """Return, by protocol, the open dimensions that can be judged by it; a protocol without any is left out."""
@@ -280,7 +296,7 @@ class Arena:
     def sweep(self) -> vote_review.VoteReview:
         """Apply the rules of integrity to all votes."""
         with self.database.reading() as session:
-            findings = vote_review.look(session, self.settings)
+            findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
         now = self._clock()
         done = self.database.write(lambda session: vote_review.apply(session, findings, self.settings, now))
         self._matchmaker.forget()
@@ -345,7 +361,7 @@ class Arena:
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verify("battle", token) if isinstance(token, str) else None
         if parts is None or len(parts) != 1:
-            raise ArenaRefused(refusal.FORGED, write_sentence("not-a-token"))
+            raise ArenaRefused(FORGED, write_sentence("not-a-token"))
         return parts[0]
 
 

@@ -90,6 +90,9 @@ class IntegrityLimits:
     """Most votes of a voter who counts as a newcomer."""
 
 
+_LIMITS = IntegrityLimits()
+
+
 @dataclass(frozen=True)
 class VoteRule:
     """One rule of the set."""
@@ -307,7 +310,7 @@ class RuleFindings:
     alarms: list[str]
 
 
-def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
+def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     """Apply all rules to all votes; votes with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they are
@@ -317,7 +320,6 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
         votes: with `COLUMNS`.
         limits: the thresholds of the rules.
     """
-    limits = limits or IntegrityLimits()
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
@@ -332,7 +334,7 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
     return RuleFindings(signals, excluded, list_alarms(votes, set(excluded), limits))
 
 
-def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
+def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIMITS) -> list[str]:
     """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
@@ -340,7 +342,6 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None
         excluded: the excluded ones of these votes.
         limits: the thresholds of the rules.
     """
-    limits = limits or IntegrityLimits()
     votes = votes[votes["counts"]]
     if votes.empty:
         return []

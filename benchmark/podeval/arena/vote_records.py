@@ -1,22 +1,37 @@
-"""Votes and decisions as plain records: the content of the public log, exports, imports and buckets.
+"""Votes and decisions as plain records: JSON lines of the public log, imports and buckets, and Parquet of exports.
 
 A public record names a voter by pseudonym alone and holds no comment, because a comment may name a person and the log
 cannot be changed. A private record holds the comment. Neither holds the origin of a vote.
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.stats.battles import read_log_record
-from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
+from podeval.store.database import Database
+from podeval.store.tables import (
+    ArenaItem,
+    ArenaOutput,
+    Battle,
+    Erasure,
+    Flag,
+    ListeningAnswer,
+    ListeningRating,
+    ListeningSession,
+    ListeningTest,
+    Vote,
+)  # fmt: skip
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -141,7 +156,23 @@ def read_vote_records(
     if ids is not None:
         query = query.where(Vote.id.in_(list(ids)))
     for vote, battle, item, left, right in session.execute(query.execution_options(yield_per=2000)):
-        yield _make_record(vote, battle, item, left, right, private)
+        outputs = {
+            f"{'' if name == 'system' else 'output_'}{name}_{side}": getattr(output, name)
+            for side, output in (("a", left), ("b", right))
+            for name in ("system", "seconds", "loudness", "sha256")
+        }
+        yield VoteRecord.model_validate({
+            **{name: getattr(vote, name) for name in _OF_VOTE},
+            **{name: getattr(battle, name) for name in _OF_BATTLE},
+            **outputs,
+            "battle": battle.id,
+            "item": item.id,
+            "benchmark": item.benchmark,
+            "language": item.language,
+            "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
+            "comment": vote.comment if private else "",
+            "standing_by": describe_decider(vote.standing_by),
+        })  # fmt: skip
 
 
 _OF_VOTE = (
@@ -154,46 +185,15 @@ _OF_BATTLE = (
 """Fields that a row of the database has by the same name."""
 
 
-def _make_record(
-    vote: Vote, battle: Battle, item: ArenaItem, left: ArenaOutput, right: ArenaOutput, private: bool
-) -> VoteRecord:
-    """Return the record of one vote."""
-    outputs = {
-        f"{'' if name == 'system' else 'output_'}{name}_{side}": getattr(output, name)
-        for side, output in (("a", left), ("b", right))
-        for name in ("system", "seconds", "loudness", "sha256")
-    }
-    return VoteRecord.model_validate({
-        **{name: getattr(vote, name) for name in _OF_VOTE},
-        **{name: getattr(battle, name) for name in _OF_BATTLE},
-        **outputs,
-        "battle": battle.id,
-        "item": item.id,
-        "benchmark": item.benchmark,
-        "language": item.language,
-        "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
-        "comment": vote.comment if private else "",
-        "standing_by": describe_decider(vote.standing_by),
-    })  # fmt: skip
-
-
 def read_standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
     """Return decisions about votes, oldest first; their author is given as the rules or a person."""
     query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
     if ids is not None:
         query = query.where(Flag.id.in_(list(ids)))
     for flag in session.scalars(query):
+        decision = {"vote": flag.vote, "standing": flag.kind, "reason": flag.detail}
         by = describe_decider(flag.made_by) or "rules"
-        yield StandingRecord.model_validate(
-            {
-                "id": flag.id,
-                "vote": flag.vote,
-                "standing": flag.kind,
-                "reason": flag.detail,
-                "by": by,
-                "at": flag.made_at,
-            }
-        )
+        yield StandingRecord.model_validate({"id": flag.id, **decision, "by": by, "at": flag.made_at})
 
 
 def read_erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -> Iterator[ErasureRecord]:
@@ -316,3 +316,79 @@ def _iso(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds")
     raise TypeError(f"{type(value).__name__} is not written to a record")
+
+
+_SESSION_COLUMNS = (
+    ListeningTest.name.label("test"), ListeningTest.kind, ListeningTest.digest.label("design"),
+    ListeningSession.listener, ListeningSession.finished_at, ListeningSession.standing,
+)  # fmt: skip
+_RATING = ("page", "item", "stimulus", "scale", "value", "heard", "seconds", "saved_at")
+_ANSWER = ("page", "item", "stimulus", "question", "choice", "reason", "seconds", "saved_at")
+
+_Table = tuple[dict[str, type], list[dict[str, Any]]]
+"""Columns with the type of their values, and rows."""
+
+
+def export(database: Database, folder: Path, *, comments: bool = False) -> dict[str, int]:
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each atomically; return their numbers of rows.
+
+    An export is made anew each time, so that it can hold comments (a person who is erased is not in the next one);
+    without them it is as public as the log.
+
+    Args:
+        database: the database to read, in one consistent state.
+        folder: the folder of the export; it is made if it does not exist.
+        comments: whether what voters and listeners wrote is included.
+    """
+    with database.reading() as session:
+        tables = {
+            "votes": _tabulate(VoteRecord, read_vote_records(session, private=comments)),
+            "standings": _tabulate(StandingRecord, read_standing_records(session)),
+            "erasures": _tabulate(ErasureRecord, read_erasure_records(session)),
+            "ratings": _read_listening(session, ListeningRating, _RATING),
+            "answers": _read_listening(session, ListeningAnswer, _ANSWER),
+        }
+    if not comments:
+        for row in tables["answers"][1]:
+            row["reason"] = ""
+    for name, (columns, rows) in tables.items():
+        write_whole(folder / f"{name}.parquet", _write_parquet(columns, rows))
+    return {name: len(rows) for name, (_, rows) in tables.items()}
+
+
+def _tabulate(model: type[Record], records: Iterable[Record]) -> _Table:
+    columns = {field.alias or name: _find_type(field.annotation) for name, field in model.model_fields.items()}
+    return columns, [record.model_dump(by_alias=True) for record in records]
+
+
+def _find_type(annotation: Any) -> type:
+    """Return the plain type of an annotation: of a choice its values', of an optional one the type that is not None."""
+    while parts := [part for part in get_args(annotation) if part is not type(None)]:
+        annotation = parts[0]
+    return annotation if isinstance(annotation, type) else type(annotation)
+
+
+def _read_listening(session: Session, table: type[ListeningRating | ListeningAnswer], names: tuple[str, ...]) -> _Table:
+    """Read what listeners gave, with their session and test."""
+    query = (
+        select(*_SESSION_COLUMNS, *(getattr(table, name) for name in names))
+        .select_from(table)
+        .join(ListeningSession, table.session == ListeningSession.id)
+        .join(ListeningTest, ListeningSession.test == ListeningTest.id)
+        .order_by(table.number)
+    )
+    columns = {column.name: column.type.python_type for column in query.selected_columns}
+    return columns, [dict(row) for row in session.execute(query).mappings()]
+
+
+def _write_parquet(columns: dict[str, type], rows: list[dict[str, Any]]) -> bytes:
+    """Return a table as Parquet; its columns are there also if it has no rows, so that readers can rely on them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    times = pa.timestamp("us", tz="UTC")
+    table = pa.Table.from_pylist(rows, pa.schema([(name, types.get(kind, times)) for name, kind in columns.items()]))
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()

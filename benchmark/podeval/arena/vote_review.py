@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_integrity import COLUMNS, RuleFindings, judge, list_alarms
+from podeval.arena.vote_integrity import COLUMNS, RuleFindings, list_alarms
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
@@ -119,11 +119,6 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
     if before is None and control_a != control_b:
         return float(outcome == ("b" if control_a else "a"))
     return float("nan")
-
-
-def look(session: Session, settings: ArenaSettings) -> RuleFindings:
-    """Return what the rules find in all votes; this may take long, and does not block voting."""
-    return judge(read_evidence(session, settings), settings.limits)
 
 
 def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:

@@ -10,11 +10,20 @@ from datetime import datetime
 from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena import refusal
-from podeval.arena.audio_tokens import compute_played_seconds
-from podeval.arena.excerpt_choice import Span, compute_heard_share, count_heard_seconds
+from podeval.arena.excerpt_choice import Span, count_heard_seconds
 from podeval.arena.matchmaking import read_spans
-from podeval.arena.refusal import ArenaRefused
+from podeval.arena.refusal import (
+    EXPIRED,
+    FOREIGN,
+    INVALID,
+    NO_COMMENT,
+    NOT_HEARD,
+    REPLAYED,
+    TOO_SOON,
+    UNKNOWN,
+    ArenaRefused,
+)
+from podeval.arena.served_battles import compute_played_seconds
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.texts import write_sentence
@@ -73,24 +82,22 @@ def validate_ballot(ballot: Ballot) -> Ballot:
         ArenaRefused: a value is not possible; the message says which.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise ArenaRefused(refusal.INVALID, write_sentence("vote-id-form"))
+        raise ArenaRefused(INVALID, write_sentence("vote-id-form"))
     if ballot.outcome not in OUTCOMES:
         raise ArenaRefused(
-            refusal.INVALID,
+            INVALID,
             write_sentence("no-such-outcome", value=f"{ballot.outcome!r:.40}", choices=", ".join(OUTCOMES)),
         )
     if ballot.preference not in ("", *PREFERENCES) or (ballot.preference and ballot.outcome not in ("a", "b")):
         raise ArenaRefused(
-            refusal.INVALID,
+            INVALID,
             write_sentence("no-such-preference", value=f"{ballot.preference!r:.40}", choices=" or ".join(PREFERENCES)),
         )
     if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise ArenaRefused(refusal.INVALID, write_sentence("comment-unreadable"))
+        raise ArenaRefused(INVALID, write_sentence("comment-unreadable"))
     for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
         if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise ArenaRefused(
-                refusal.INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}")
-            )
+            raise ArenaRefused(INVALID, write_sentence("cannot-have-played", side=name, seconds=f"{seconds!r:.40}"))
     return ballot
 
 
@@ -123,20 +130,20 @@ def record(
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
     if row is None:
-        raise ArenaRefused(refusal.UNKNOWN, write_sentence("battle-unknown"))
+        raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
     battle, *titles, judged_before = row
     if battle.voter != voter:
-        raise ArenaRefused(refusal.FOREIGN, write_sentence("battle-of-another"))
+        raise ArenaRefused(FOREIGN, write_sentence("battle-of-another"))
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
         return _acknowledge(before, *titles if may_tell(session, before, battle, settings) else (None, None))
     if before is not None:
-        raise ArenaRefused(refusal.REPLAYED, write_sentence("battle-judged"))
+        raise ArenaRefused(REPLAYED, write_sentence("battle-judged"))
     if earlier:
-        raise ArenaRefused(refusal.REPLAYED, write_sentence("vote-id-taken"))
+        raise ArenaRefused(REPLAYED, write_sentence("vote-id-taken"))
     if now > battle.expires_at:
-        raise ArenaRefused(refusal.EXPIRED, write_sentence("battle-lapsed"))
+        raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
     amounts = [
@@ -154,7 +161,7 @@ def record(
             free = min(free, (now - judged_before).total_seconds())
         _refuse_unheard(amounts, lengths, free, battle.protocol, settings)
         if settings.comment_required and not comment:
-            raise ArenaRefused(refusal.NO_COMMENT, write_sentence("comment-needed"))
+            raise ArenaRefused(NO_COMMENT, write_sentence("comment-needed"))
     vote = Vote(
         id=ballot.id,
         battle=battle.id,
@@ -163,10 +170,10 @@ def record(
         comment=comment,
         comment_cut=was_cut,
         preference=ballot.preference,
-        heard_a=amounts[0].share,
-        heard_b=amounts[1].share,
-        heard_seconds_a=amounts[0].seconds,
-        heard_seconds_b=amounts[1].seconds,
+        heard_a=_compute_share(amounts[0], lengths[0]),
+        heard_b=_compute_share(amounts[1], lengths[1]),
+        heard_seconds_a=amounts[0],
+        heard_seconds_b=amounts[1],
         seconds_a=float(ballot.seconds_a),
         seconds_b=float(ballot.seconds_b),
         elapsed=elapsed,
@@ -210,36 +217,28 @@ def _acknowledge(vote: Vote, title_a: str | None, title_b: str | None) -> Acknow
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 
-@dataclass(frozen=True)
-class _Heard:
-    """How much of a side was played at least once: seconds, and as a share."""
-
-    seconds: float
-    share: float
-
-
 def _refuse_unheard(
-    amounts: list[_Heard], lengths: list[float], free: float | None, protocol: str, settings: ArenaSettings
+    amounts: list[float], lengths: list[float], free: float | None, protocol: str, settings: ArenaSettings
 ) -> None:
-    for name, side, length in zip("AB", amounts, lengths, strict=True):
+    for name, seconds, length in zip("AB", amounts, lengths, strict=True):
         least = settings.asked_seconds(length, protocol)
-        if side.seconds + _HAIR < least:
+        if seconds + _HAIR < least:
             raise ArenaRefused(
-                refusal.NOT_HEARD,
+                NOT_HEARD,
                 write_sentence(
-                    "listen-to-more", side=name, seconds=f"{side.seconds:.0f}", needed=math.ceil(round(least, 3))
+                    "listen-to-more", side=name, seconds=f"{seconds:.0f}", needed=math.ceil(round(least, 3))
                 ),
             )
     needed = settings.needed_seconds(lengths[0], lengths[1], protocol)
     if free is not None and free < needed:
         raise ArenaRefused(
-            refusal.TOO_SOON,
+            TOO_SOON,
             write_sentence("heard-too-soon", seconds=f"{free:.0f}", needed=f"{needed:.0f}"),
         )
 
 
-def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> _Heard:
-    """Return how much of a side was played, after checking that the played spans are possible.
+def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> float:
+    """Return how many seconds of a side were played at least once, after checking that the played spans are possible.
 
     Args:
         side: its name, for the error.
@@ -248,16 +247,21 @@ def _measure_heard(side: str, played: Sequence[Span], length: float, container: 
         container: the length of the sound with the silence after it, seconds.
     """
     if len(played) > _MOST_STRETCHES:
-        raise ArenaRefused(refusal.INVALID, write_sentence("too-many-stretches", side=side, count=len(played)))
+        raise ArenaRefused(INVALID, write_sentence("too-many-stretches", side=side, count=len(played)))
     for stretch in played:
         possible = isinstance(stretch, Sequence) and len(stretch) == 2 and all(_is_number(value) for value in stretch)
         if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= container + _BEYOND:
             raise ArenaRefused(
-                refusal.INVALID,
+                INVALID,
                 write_sentence("stretch-impossible", side=side, length=f"{container:.0f}", stretch=f"{stretch!r:.60}"),
             )
     spans = [(float(begin), float(end)) for begin, end in played]
-    return _Heard(count_heard_seconds(spans, (0.0, length)), compute_heard_share(spans, (0.0, length)))
+    return count_heard_seconds(spans, length)
+
+
+def _compute_share(seconds: float, length: float) -> float:
+    """Return which share of a side was heard; 1 for an empty one."""
+    return min(1.0, seconds / length) if length > 0 else 1.0
 
 
 def _is_number(value: object) -> bool:

@@ -27,7 +27,6 @@ from podeval.runs.board_tables import (
 from podeval.runs.reliability import DIMENSION, read_reliability
 from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
-from podeval.runs.spot_check_report import read_spot_check
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
@@ -61,7 +60,7 @@ def _runs(runs: Path) -> Iterable[Run]:
 def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     standings = find_standings(runs)
     for run in runs:
-        plan, checked = run.summary.plan, read_spot_check(run.folder)
+        plan, checked = run.summary.plan, run.folder.spot_check()
         for row in run.summary.metrics:
             metric = run.metrics[row.metric]
             for name, value in row.keys.items():

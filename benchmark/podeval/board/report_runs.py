@@ -10,7 +10,7 @@ from podeval.board.build import write_tables
 from podeval.board.report import Reports, SystemReport, list_places
 from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput
-from podeval.runs.run_folder import RunFolder
+from podeval.runs.run_folder import RunFolder, open_run
 
 
 def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
@@ -53,10 +53,7 @@ def find_run(path: Path) -> RunFolder:
     Raises:
         BadInput: there is none, or the folder is not where its plan says.
     """
-    path = path.resolve()
-    if not (path / "run.json").is_file():
-        raise BadInput(f"{path} contains no run; give a folder such as runs/real_pod/demo/espeak_ng")
-    run = RunFolder(path.parents[2], *path.parts[-3:])
+    run, path = open_run(path), path.resolve()
     plan = run.plan()
     if (plan.benchmark, plan.split, plan.system) != path.parts[-3:]:
         where = "/".join((plan.benchmark, plan.split, plan.system))

@@ -9,15 +9,17 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
 
 from podeval.cli import completion
-from podeval.cli.lazy_commands import lazy_group
 from podeval.errors import PodevalError
 from podeval.text.terminal_safe import Printable
 from podeval.version import __version__
@@ -34,17 +36,6 @@ def _judge() -> typer.Typer:
 
     judge.judge.command()(report_judge.check)
     return judge.judge
-
-
-@cache
-def _arena() -> typer.Typer:
-    from podeval.cli import arena, arena_log
-
-    arena.arena.command()(arena_log.erase)
-    arena.arena.command()(arena_log.export)
-    arena.arena.command("import")(arena_log.take_in)
-    arena.arena.command()(arena_log.mirror)
-    return arena.arena
 
 
 @cache
@@ -66,7 +57,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "defects": "defects:defects",
     "demo": "demo:demo",
     "run": "run:run",
-    "init": "init:init",
+    "init": "submit:init",
     "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
@@ -81,7 +72,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "models": "install:models",
     "report": _report,
     "listening": "listening:listening",
-    "arena": _arena,
+    "arena": "arena:arena",
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
@@ -95,14 +86,73 @@ _GROUPS = {
 }
 """How `--help` groups them; one that stands nowhere is among the last."""
 
-_IMPORTS: Mapping[str, Callable[[], Any]] = {
-    name: partial(resolve_name, f"{__name__}.{place}") if isinstance(place, str) else place
-    for name, place in _PLACES.items()
-}
+_LONGEST = 300
+"""Characters of a summary, which is the first sentence of a command's help."""
+
+
+class LazyCommands(Mapping[str, Any]):
+    """Commands by name, each imported and built when it is first looked up, so that one does not pay for the others."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            place = _PLACES[name]
+            command = resolve_name(f"{__name__}.{place}") if isinstance(place, str) else place()
+            self._built[name] = _build(name, command)
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+class FullHelpGroup(TyperGroup):
+    """A group whose help has every summary whole, its commands under headings where it has some."""
+
+    headings: Mapping[str, tuple[str, ...]] = {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands with their summaries, heading by heading."""
+        rest = [name for name in self.list_commands(ctx) if not any(name in names for names in self.headings.values())]
+        *firsts, last = list(self.headings.items()) or [("Commands", ())]
+        for title, names in (*firsts, (last[0], (*last[1], *rest))):
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, command.get_short_help_str(_LONGEST)) for name, command in commands if command]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+class LazyGroup(FullHelpGroup):
+    """The group of all commands, in their order."""
+
+    headings = _GROUPS
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = LazyCommands()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+
+def _build(name: str, command: Callable[..., Any] | typer.Typer) -> Any:
+    if isinstance(command, typer.Typer):
+        info = TyperInfo(command, name=name, cls=FullHelpGroup)
+        return get_group_from_info(info, pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None)
+    return get_command_from_info(
+        CommandInfo(name=name, callback=command), pretty_exceptions_short=True, rich_markup_mode=None
+    )
+
 
 app = typer.Typer(
     name="podeval",
-    cls=lazy_group(_IMPORTS, _GROUPS),
+    cls=LazyGroup,
     help="Evaluate long-form speech made by machines: podcasts, audiobooks, dialogue and scripts.\n\n"
     "Example: podeval score episode.wav",
     no_args_is_help=True,

@@ -1,4 +1,4 @@
-"""`podeval arena`: what an operator of an arena needs."""
+"""`podeval arena`: what an operator of an arena needs, where votes are kept, and what is forgotten."""
 
 import sys
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     """
     from podeval.store.database import find_damage
 
-    with open_arena(database, runs) as opened:
+    with _open(database, runs) as opened:
         wrong, name = find_damage(opened.database), opened.database.name
         if wrong is not None:
             print(
@@ -121,7 +121,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
         print(f"{now.votes} votes by {now.voters} voters" + (f": {outcomes}" if outcomes else ""))
         print(f"{now.excluded} excluded from the rating, {now.excluded_by_people} of them by a person")
         print(f"{name}: intact, and every commit is synced")
-    exit_at_alarm(now.alarms)
+    _exit_at_alarm(now.alarms)
 
 
 @arena.command()
@@ -147,10 +147,9 @@ def ratings(
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
     from podeval.arena.excerpt_choice import PROTOCOLS
-    from podeval.arena.ratings import compute_standings_by_dimension
-    from podeval.stats.battles import Battles
+    from podeval.arena.ratings import compute_standings_by_dimension, make_battles
 
-    with open_arena(database, runs) as opened:
+    with _open(database, runs) as opened:
         table = opened.battles(dimension=dimension)
     if table.empty:
         raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
@@ -158,9 +157,7 @@ def ratings(
     for protocol in PROTOCOLS:
         votes = table[table["protocol"] == protocol]
         if len(votes):
-            a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
-            slight = list(votes["preference"] == "slight")
-            battles = Battles.of(a, b, outcome, voter, _differences(votes, covariate or []), slight)
+            battles = make_battles(votes, _differences(votes, covariate or []))
             rated[protocol] = compute_standings_by_dimension(battles, list(votes["dimension"]), position=position)
     if as_json:
         emit({protocol: {name: _plain(part) for name, part in parts.items()} for protocol, parts in rated.items()})
@@ -195,7 +192,7 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval arena sweep
     """
-    with open_arena(database, runs) as opened:
+    with _open(database, runs) as opened:
         done = opened.sweep()
     if as_json:
         emit(done)
@@ -204,7 +201,7 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
             f"{done.votes} votes: {len(done.excluded)} excluded now, {len(done.restored)} count again, "
             f"{done.signals} new signals"
         )
-    exit_at_alarm(done.alarms)
+    _exit_at_alarm(done.alarms)
 
 
 @arena.command()
@@ -219,7 +216,7 @@ def flags(
 
     Example: podeval arena flags --newest 20
     """
-    with open_arena(database, runs) as opened:
+    with _open(database, runs) as opened:
         for flag in opened.flags(vote=vote, newest=newest):
             at = flag.made_at.isoformat(timespec="seconds")
             if as_json:
@@ -230,8 +227,122 @@ def flags(
                 print(f"{at}  {flag.vote}  {flag.kind} by {flag.made_by}  {what}")
 
 
+@arena.command()
+def erase(
+    name: Annotated[str | None, typer.Option(help="the name that the person signs in with")] = None,
+    provider: Annotated[
+        str,
+        typer.Option(
+            envvar="OPENID_PROVIDER_URL", help="with --name: where the person signs in: hf, or the provider's address"
+        ),
+    ] = "hf",
+    identity: Annotated[
+        str | None,
+        typer.Option(help="instead of --name: PROVIDER:ID, such as hf:5e67bdd61009063689407479"),
+    ] = None,
+    pseudonym: Annotated[str | None, typer.Option(help="instead of --name: the pseudonym in the public log")] = None,
+    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, if there is one")] = None,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Erase a person with all votes and listening sessions, permanently.
+
+    A Hub name is also looked up on the Hub, for people who voted before names were stored.
+
+    Example: podeval arena erase --name alice
+    """
+    if sum(value is not None for value in (name, identity, pseudonym)) != 1:
+        raise BadInput("give one of --name, --identity and --pseudonym")
+    if identity is not None and ":" in identity:
+        # What follows the provider may be the name: it is tried where it is no id.
+        provider, _, name = identity.rpartition(":")
+    issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
+    with _open(database, runs, objects) as opened:
+        done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
+        if done is None and name and issuer == "hf":
+            from podeval.hub.repo_info import find_user_id
+
+            account = find_user_id(name)
+            done = opened.erase(f"hf:{account}") if account else None
+    if done is None:
+        hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
+        raise BadInput(f"there are no votes or sessions of that identity{hint}")
+    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions erased")
+
+
+@arena.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="created if missing")],
+    comments: Annotated[
+        bool, typer.Option("--comments", help="include people's comments; not for publication")
+    ] = False,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Export votes, decisions, erasures, ratings and answers as Parquet files, with pseudonyms for people.
+
+    Example: podeval arena export ./votes
+    """
+    from podeval.arena.vote_records import export as write
+
+    with _open(database, runs) as opened:
+        counts = write(opened.database, folder, comments=comments)
+    print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+
+
+@arena.command("import")
+def take_in(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="a file of the public log, or a log of battles (.jsonl, .csv)")
+    ],
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Import a file of the public log, or a log of battles from elsewhere, all or nothing; existing data is not
+    changed.
+
+    Example: podeval arena import battles.jsonl
+    """
+    from podeval.arena.import_votes import import_file
+    from podeval.store.database import Database
+
+    with Database(resolve_database(database, runs)) as opened:
+        print(_describe_taken_in(import_file(opened, path)))
+
+
+@arena.command()
+def mirror(
+    repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
+    read_only: Annotated[bool, typer.Option("--read-back", help="only import; append nothing")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="make the repo private if this command creates it")
+    ] = False,
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+) -> None:
+    """Synchronise with the public log on the Hub: import what is new there, then append what is new here.
+
+    Example: podeval arena mirror my-lab/podeval-votes
+    """
+    from podeval.arena.public_log import PublicLog
+
+    with _open(database, runs) as opened:
+        log = PublicLog(opened.database, repo, private=private)
+        if read_only:
+            print(_describe_taken_in(log.read_back()))
+            return
+        done = log.push()
+    print(f"{repo}: {done.records} records in {len(done.files)} new files")
+    if done.others.votes:
+        print(
+            f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
+            "one did before it was restored; deployments that are not one arena need repos of their own",
+            file=sys.stderr,
+        )
+
+
 @contextmanager
-def open_arena(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
+def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
     """Open the arena in a database; `objects` is the bucket of votes where there is one."""
     from podeval.arena import Arena
     from podeval.arena.vote_objects import VoteObjects
@@ -241,7 +352,7 @@ def open_arena(database: str, runs: Path, objects: Path | None = None) -> "Itera
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)
 
 
-def exit_at_alarm(alarms: list[str]) -> None:
+def _exit_at_alarm(alarms: list[str]) -> None:
     """Print alarms, and exit with code 1 where there are any."""
     for alarm in alarms:
         print(f"ALARM: {alarm}", file=sys.stderr)
@@ -280,3 +391,10 @@ def _show(name: str, part: "Standings") -> None:
             "  these groups have no battles with one another, so their ratings cannot be compared: "
             + "; ".join(map(", ".join, part.islands))
         )
+
+
+def _describe_taken_in(done: Any) -> str:
+    return (
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
+        f"{done.erased} of erased voters and {done.orphans} without their vote left out"
+    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.database import resolve_database
-from podeval.cli.run import evaluate, say
+from podeval.cli.output import say
+from podeval.cli.run import evaluate
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
 """`podeval run`: a system on a benchmark."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -17,8 +18,8 @@ from podeval.cli.completion import (
     complete_system,
     complete_track,
 )
-from podeval.cli.executor_options import Where, spread
 from podeval.cli.measure import Refresh
+from podeval.cli.output import say
 from podeval.cli.own_systems import (
     Name,
     OutputsFolder,
@@ -37,10 +38,61 @@ from podeval.cli.own_systems import (
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
+    from podeval.runs.executor import Executor
+    from podeval.runs.multi_gpu import ProcessGroup
     from podeval.runs.own_system import OwnSystem
-    from podeval.runs.run import RunProgress, RunRequest
+    from podeval.runs.run import RunProgress, RunRequest, Speaking
     from podeval.runs.run_folder import RunSummary
     from podeval.systems.speech import SpeakingSystem
+
+
+Where = Literal["local", "ray"]
+"""Executors by name."""
+
+
+@contextmanager
+def spread(
+    where: Where,
+    workers: int,
+    address: str,
+    cpus: float,
+    gpus: float,
+    together: "ProcessGroup | None" = None,
+    profile: str = "embedded",
+) -> Iterator[tuple["Executor", "Speaking"]]:
+    """Who measures and who makes built-in systems speak, for as long as the block runs.
+
+    Args:
+        where: on this machine, or on a Ray cluster.
+        workers: processes; 0 for as many as there is room for.
+        address: the address of the cluster.
+        cpus: processors that each of its processes takes.
+        gpus: the same.
+        profile: the profile of the models that measure; a GPU has room for so many processes of them.
+        together: the processes that `accelerate launch` started; each speaks its share.
+
+    Raises:
+        BadInput: the cluster does not answer, or options do not go together.
+        ModelMissing: Ray is not installed.
+    """
+    from podeval.runs.executor import Workers, count_workers
+    from podeval.runs.multi_gpu import Shares
+    from podeval.runs.run import Voicing
+
+    if where == "ray" and together:
+        raise BadInput("use either accelerate launch or --executor ray, not both")
+    if where == "ray":
+        from podeval.runs.ray_executor import Ray
+
+        # Ray prints what it hears of nodes on standard output, which is the board's.
+        with Ray(address, workers=workers, cpus=cpus, gpus=gpus) as cluster, redirect_stdout(sys.stderr):
+            yield cluster, Voicing(cluster)
+        return
+    if address or gpus or cpus != 1:
+        raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
+    with Workers(workers or count_workers(profile)) as processes:
+        yield processes, Shares(together) if together else Voicing()
+
 
 RUNS = Path("runs")
 
@@ -98,9 +150,7 @@ def run(
             help="number of processes; 0 means one per core (fewer if GPU memory is small), or all of a Ray cluster",
         ),
     ] = 0,
-    executor: Annotated[
-        Where, typer.Option(help="run on this machine (local) or on a Ray cluster (ray)")
-    ] = Where.LOCAL,
+    executor: Annotated[Where, typer.Option(help="run on this machine (local) or on a Ray cluster (ray)")] = "local",
     address: Annotated[
         str, typer.Option(help="address of the Ray cluster: host:port or auto; a cluster is started by default")
     ] = "",
@@ -273,8 +323,3 @@ def _tell_unscored(title: str, summary: "RunSummary") -> bool:
         of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
         say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
-
-
-def say(text: str) -> None:
-    """Say something beside the results."""
-    print(text, file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ would fit. `headphone_check` and `completion` are described in `podeval.listenin
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -328,25 +328,24 @@ def measure_durations(design: Design, folder: Path) -> Design:
     """
     from podeval.audio.formats.duration import read_container_and_seconds
 
-    def measured(content: Any) -> Any:
-        if isinstance(content, dict):
-            if content.get("audio") and not content.get("seconds"):
-                return {**content, "seconds": read_container_and_seconds(folder / content["audio"])[1]}
-            return {key: measured(value) for key, value in content.items()}
-        return [measured(value) for value in content] if isinstance(content, list) else content
+    def measured(stimulus: dict[str, Any]) -> dict[str, Any]:
+        seconds = stimulus.get("seconds") or read_container_and_seconds(folder / stimulus["audio"])[1]
+        return stimulus | {"seconds": seconds}
 
-    return read_design(measured(design.model_dump(mode="json")))
+    return _change_stimuli(design, measured)
 
 
 def resolve_recordings(design: Design, folder: Path) -> Design:
     """Return the design with absolute paths; relative paths are taken to lie in `folder`."""
+    return _change_stimuli(design, lambda stimulus: stimulus | {"audio": str((folder / stimulus["audio"]).resolve())})
 
-    def absolute(content: Any) -> Any:
+
+def _change_stimuli(design: Design, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Design:
+    """Return the design with every stimulus that is audio changed."""
+
+    def walk(content: Any) -> Any:
         if isinstance(content, dict):
-            return {
-                key: str((folder / value).resolve()) if key == "audio" and isinstance(value, str) else absolute(value)
-                for key, value in content.items()
-            }
-        return [absolute(value) for value in content] if isinstance(content, list) else content
+            return change(content) if content.get("audio") else {key: walk(value) for key, value in content.items()}
+        return [walk(value) for value in content] if isinstance(content, list) else content
 
-    return read_design(absolute(design.model_dump(mode="json")))
+    return read_design(walk(design.model_dump(mode="json")))

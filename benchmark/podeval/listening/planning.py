@@ -7,6 +7,7 @@ evidence is that of `podeval.stats.sequential`, which holds at whatever number o
 """
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from podeval.stats.sequential import count_needed, sequential_interval
 
 MOST = 100_000
 """Listeners beyond which a difference is too small for any listening test."""
+
+_LEVEL = 0.95
+"""Level of intervals: of each in a plan, and of all of a running test together."""
 
 _CAUTION = 0.8
 """Confidence that the spread of all listeners is no greater than what is planned with; a pilot's own is often less."""
@@ -110,7 +114,6 @@ def count_listeners(
     difference: float,
     *,
     power: float = 0.8,
-    level: float = 0.95,
     pairs: bool = False,
 ) -> list[ListenersNeeded]:
     """Count the listeners that tell each two systems apart where they differ by so much, from the marks of a pilot.
@@ -120,14 +123,13 @@ def count_listeners(
         systems: all of the test.
         difference: least difference of means that is to be found, in marks.
         power: how surely it is to be found.
-        level: level of the interval that must not contain 0.
         pairs: whether the marks are those of a test of pairs.
 
     Raises:
         BadInput: a number is out of its range, or fewer than three listeners heard two systems.
     """
-    if difference <= 0 or not 0 < power < 1 or not 0 < level < 1:
-        raise BadInput("the difference must be above 0, and power and level between 0 and 1")
+    if difference <= 0 or not 0 < power < 1:
+        raise BadInput("the difference must be above 0, and the power between 0 and 1")
     counts = []
     for first, second in combinations(systems, 2):
         values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
@@ -135,26 +137,21 @@ def count_listeners(
             raise BadInput(f"{len(values)} listeners heard both {first} and {second}; a pilot needs three or more")
         freedom = len(values) - 1
         spread = float(np.std(values, ddof=1) * math.sqrt(freedom / stats.chi2.ppf(1 - _CAUTION, freedom)))
-        counts.append(
-            ListenersNeeded(first, second, len(values), spread, _find_count(difference, spread, power, level))
-        )
+        counts.append(ListenersNeeded(first, second, len(values), spread, _find_count(difference, spread, power)))
     return counts
 
 
-def judge_stopping(
-    marks: Sequence[Mark], systems: Sequence[str], level: float = 0.95, *, pairs: bool = False
-) -> list[StoppingVerdict]:
+def judge_stopping(marks: Sequence[Mark], systems: Sequence[str], *, pairs: bool = False) -> list[StoppingVerdict]:
     """Judge for each two systems whether the test may stop now; it may be asked after every listener.
 
     Args:
         marks: marks of the finished listeners, in the order of their places.
-        systems: all of the test; the level is shared between all pairs.
-        level: level that all intervals hold together, at every look.
+        systems: all of the test; the level of 95 % is shared between all pairs, at every look.
         pairs: whether the marks are those of a test of pairs; of an ABX test `better` names the first system of two
             that are told apart.
     """
     compared = list(combinations(systems, 2))
-    error = (1 - level) / max(1, len(compared))
+    error = (1 - _LEVEL) / max(1, len(compared))
     verdicts = []
     for first, second in compared:
         values = (pair_differences if pairs else compute_listener_differences)(marks, first, second)
@@ -166,25 +163,17 @@ def judge_stopping(
     return verdicts
 
 
-def _find_count(difference: float, spread: float, power: float, level: float) -> int | None:
+def _find_count(difference: float, spread: float, power: float) -> int | None:
     """Return the least count of a paired t-test with this power."""
     if spread == 0:
         return 2
-    low, high = 1, MOST
-    if _find_power(MOST, difference / spread, level) < power:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _find_power(middle, difference / spread, level) >= power
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    count = 2 + bisect_left(range(2, MOST + 1), power, key=lambda count: _find_power(count, difference / spread))
+    return count if count <= MOST else None
 
 
-def _find_power(count: int, effect: float, level: float) -> float:
+def _find_power(count: int, effect: float) -> float:
     """Return the chance that `count` differences of this effect size give an interval without 0, on the right side."""
-    if count < 2:
-        return 0.0
-    limit = stats.t.ppf(1 - (1 - level) / 2, count - 1)
+    limit = stats.t.ppf(1 - (1 - _LEVEL) / 2, count - 1)
     chance = float(stats.nct.sf(limit, count - 1, effect * math.sqrt(count)))
     # Far out scipy's noncentral t has no value; the normal distribution is it to many places there.
     return chance if math.isfinite(chance) else float(stats.norm.sf(limit - effect * math.sqrt(count)))

@@ -22,7 +22,7 @@ from podeval.listening.listener_pages import (
     make_pages,
     validate_answer,
 )
-from podeval.listening.session_results import get_design, read_sessions
+from podeval.listening.session_results import get_design
 from podeval.listening.sessions import (
     AnsweredPage,
     SessionProgress,
@@ -337,43 +337,26 @@ class Listening:
         return self.database.write(work)
 
     def count_session(self, test: str, listener: str, counted: bool, reason: str, by: str) -> None:
-        """Exclude a listener from a test's results, or include them again; the decision is noted on the trail.
+        """Exclude a listener from a test's results, or include them again; nothing is deleted.
 
         Raises:
             BadInput: there is no such test or listener, or no reason is given.
         """
-        sessions = {came.listener: came.session for came in read_sessions(self.database, test)}
-        if listener not in sessions:
-            raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
-        validated = operator_settings.validate_reason(reason)
-        self.set_standing(sessions[listener], counted=counted, reason=validated, by=by)
-
-    def set_standing(self, session_id: str, *, counted: bool, reason: str, by: str) -> None:
-        """Exclude a session from the results or include it again, with the reason; nothing is deleted.
-
-        Raises:
-            BadInput: there is no such session, or no reason is given.
-        """
         if not reason.strip():
             raise BadInput(write_sentence("say-why"))
-        standing = "counted" if counted else "excluded"
+        reason, standing = operator_settings.validate_reason(reason), "counted" if counted else "excluded"
 
         def work(session: Session) -> None:
-            row = get_session(session, session_id)
+            get_design(session, test)
+            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
+            row = session.scalar(select(ListeningSession).where(*mine))
+            if row is None:
+                raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
+            now = self._clock()
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
             # Not the session's id: whoever has that is the listener.
-            operator_settings.note(
-                session, f"session {standing}", f"{row.test}: {row.listener}", reason, by, self._clock()
-            )
-            session.add(
-                Flag(
-                    id=secrets.token_hex(16),
-                    session=row.id,
-                    kind=standing,
-                    detail=reason,
-                    made_by=by,
-                    made_at=self._clock(),
-                )
-            )
+            operator_settings.note(session, f"session {standing}", f"{test}: {listener}", reason, by, now)
+            decision = {"kind": standing, "detail": reason, "made_by": by, "made_at": now}
+            session.add(Flag(id=secrets.token_hex(16), session=row.id, **decision))
 
         self.database.write(work)

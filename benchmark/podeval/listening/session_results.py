@@ -283,51 +283,36 @@ def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]
     headphones = {came.session: came.headphones for came in read_sessions(database, test)}
     with database.reading() as session:
         kind = get_design(session, test).kind
-        answers = _read_answers(session, test)
-        rows = session.execute(
+        every = select(ListeningAnswer).join(ListeningSession).where(ListeningSession.test == test)
+        reasons = {(answer.session, answer.page, answer.question): answer.reason for answer in session.scalars(every)}
+        query = (
             select(ListeningSession, ListeningRating)
             .join(ListeningRating, ListeningRating.session == ListeningSession.id)
             .where(ListeningSession.test == test, ListeningSession.finished_at.is_not(None), ListeningRating.item != "")
             .order_by(ListeningSession.place, ListeningRating.number)
-        ).all()
-        return [
-            {
+        )
+        rows = []
+        for row, rating in session.execute(query):
+            number, page = next((n, page) for n, page in enumerate(row.pages, 1) if page["id"] == rating.page)
+            # The reason of a mark, or of all marks of its page.
+            names = [(row.id, rating.page, name) for name in (rating.scale, "rationale")]
+            reason = next((reasons[name] for name in names if name in reasons), "")
+            other = next((name for name in page["stimuli"] if name != rating.stimulus), "")
+            rows.append({
                 "test": test,
                 "kind": kind,
                 "listener": row.listener,
-                "page": _find_page(row, rating.page),
+                "page": number,
                 "item": rating.item,
                 "stimulus": rating.stimulus,
-                "compared_with": _find_other(row, rating) if kind in PAIRED else "",
+                "compared_with": other if kind in PAIRED else "",
                 "scale": rating.scale,
                 "mark": rating.value,
-                "reason": "" if kind in PAIRED else _find_reason(answers, row.id, rating),
+                "reason": "" if kind in PAIRED else reason,
                 "heard": rating.heard,
                 "seconds": rating.seconds,
                 "saved_at": rating.saved_at,
                 "counted": row.standing == "counted",
                 "headphones": headphones[row.id],
-            }
-            for row, rating in rows
-        ]
-
-
-def _read_answers(session: Session, test: str) -> dict[tuple[str, str, str], str]:
-    rows = session.scalars(select(ListeningAnswer).join(ListeningSession).where(ListeningSession.test == test))
-    return {(answer.session, answer.page, answer.question): answer.reason for answer in rows}
-
-
-def _find_reason(answers: dict[tuple[str, str, str], str], session: str, rating: ListeningRating) -> str:
-    """Return the reason of a mark, or of all marks of its page."""
-    of_mark = answers.get((session, rating.page, rating.scale))
-    return of_mark if of_mark is not None else answers.get((session, rating.page, "rationale"), "")
-
-
-def _find_page(row: ListeningSession, page: str) -> int:
-    return 1 + next(number for number, document in enumerate(row.pages) if document["id"] == page)
-
-
-def _find_other(row: ListeningSession, rating: ListeningRating) -> str:
-    """Return the system that the one of a mark was compared with."""
-    page = next(document for document in row.pages if document["id"] == rating.page)
-    return str(next(name for name in page["stimuli"] if name != rating.stimulus))
+            })  # fmt: skip
+        return rows

@@ -2,8 +2,10 @@
 
 import io
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from podeval.files import write_whole
 from podeval.listening.headphones import synthesise
 from podeval.listening.service import Listening
 from podeval.recording.playback import RATE, Playback, Stretch
+
+Found = TypeVar("Found")
 
 LEVEL = -23.0
 """Loudness of the noise to set the volume by, LUFS (EBU R 128)."""
@@ -48,25 +52,24 @@ class StimulusAudio:
         source = self._listening.source(session, number, letter)
         if source.audio is None:
             return synthesise(*source.check) if source.check else b""
-        try:
-            return self._playback.copy(self._stretch(source.audio), seconds=source.seconds)
-        except (PodevalError, OSError) as error:
-            raise _hide(source.audio, error) from None
+        return self._of(source.audio, lambda stretch: self._playback.copy(stretch, seconds=source.seconds))
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
         """Return the peaks of that file, 0 to 1, none where they would give the answer; raises as `file` does."""
         source = self._listening.source(session, number, letter)
         if source.blind or source.audio is None:
             return []
-        try:
-            return self._playback.peaks(self._stretch(source.audio))
-        except (PodevalError, OSError) as error:
-            raise _hide(source.audio, error) from None
+        return self._of(source.audio, self._playback.peaks)
 
-    def _stretch(self, source: Path) -> Stretch:
-        path = self._folder / source
-        status = path.stat()
-        return Stretch(path, content=_content(path, status.st_mtime_ns, status.st_size))
+    def _of(self, audio: Path, fact: Callable[[Stretch], Found]) -> Found:
+        """Return a fact of a recording; a refusal does not say whose it is, the operator finds the reason in a log."""
+        path = self._folder / audio
+        try:
+            status = path.stat()
+            return fact(Stretch(path, content=_content(path, status.st_mtime_ns, status.st_size)))
+        except (PodevalError, OSError) as error:
+            _log.error("a recording of a listening test cannot be played: %s: %s", audio, error)
+            raise BadInput(_SILENT) from None
 
 
 def write_level_noise(folder: Path) -> Path:
@@ -101,9 +104,3 @@ def _make_noise() -> bytes:
 def _content(path: Path, changed: int, size: int) -> str:
     """Return the hash of a file in its present state, cached so that a range request does not read the whole file."""
     return hash_file(path)
-
-
-def _hide(source: Path, error: Exception) -> BadInput:
-    """Return a refusal that does not tell a listener whose recording it is; the operator finds the reason in a log."""
-    _log.error("a recording of a listening test cannot be played: %s: %s", source, error)
-    return BadInput(_SILENT)

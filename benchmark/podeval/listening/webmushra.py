@@ -1,4 +1,4 @@
-"""Read webMUSHRA's test configurations as designs and its results as marks, and write marks in its layout.
+"""Read webMUSHRA's test configurations as designs and its results as marks, and write tests in its layout.
 
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
@@ -11,17 +11,19 @@ lists to select from, numbers) is refused, and the message names them.
 
 import csv
 import html
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
+from podeval.text.table_files import make_csv_safe
 from podeval.text.yaml_text import LONGEST_YAML, read_yaml
 
 COLUMNS = (
@@ -45,7 +47,6 @@ _IN_WORDS = ("text", "long_text", "option")
 _BY_LABELS = ("rate2", "likert", "likert2")
 _WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
 _MASK = "\ue000"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -121,33 +122,12 @@ def read_results(path: Path) -> list[Mark]:
     pages: dict[str, dict[str, None]] = {}
     for row in rows:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
-    stimuli_of = {page: _by_stimulus(page, list(stimuli)) for page, stimuli in pages.items()}
+    split = {page: _split_names(page, list(stimuli)) for page, stimuli in pages.items()}
+    stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
     return [_mark(path, number, row, *stimuli_of[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
 
 
-def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """Return the item that a page is about, and the system of each stimulus."""
-    category, systems = _split_names(page, stimuli)
-    return category, dict(zip(stimuli, systems, strict=True))
-
-
-def write_results(test: str, marks: Iterable[Mark]) -> str:
-    """Write marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
-
-    Args:
-        test: its id.
-        marks: marks of MUSHRA pages.
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for mark in marks:
-        time = "" if mark.seconds is None else round(1000 * mark.seconds)
-        about = [test, mark.rater, "", "", mark.rater]
-        rated = [f"trial_{mark.page}", f"{mark.stimulus}_{mark.page}", f"{mark.value:g}", time, mark.comment]
-        writer.writerow([_plain(cell) for cell in (*about, *rated)])
-    return out.getvalue()
-
+_SESSION = ("session_test_id", "session_uuid", "trial_id")
 
 CHOICES = ("choice_reference", "choice_non_reference", "choice_answer", "choice_time", "choice_comment")
 """Columns of webMUSHRA's paired comparison, which is an ABX test: which of two is the reference?"""
@@ -155,34 +135,39 @@ CHOICES = ("choice_reference", "choice_non_reference", "choice_answer", "choice_
 SINGLE = ("stimuli_rating", "stimuli", "rating_time")
 """Columns of webMUSHRA's likert_single_stimulus."""
 
+_TABLES = {"mushra": COLUMNS, "abx": (*_SESSION, *CHOICES), "mos": (*_SESSION, *SINGLE)}
+
 
 def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Write an ABX or MOS test as webMUSHRA's `paired_comparison.csv` or `lss.csv`; a scale is a trial of its own.
+    """Write a test as webMUSHRA's `mushra.csv`, `paired_comparison.csv` or `lss.csv`, without formulas.
 
     Args:
         test: its id.
-        kind: `abx` or `mos`.
+        kind: `mushra`, `abx` or `mos`.
         rows: as `session_results.tabulate_marks_of_test` gives them; those that do not count are left out.
 
     Raises:
         BadInput: webMUSHRA has no table for the kind.
     """
-    if kind not in ("abx", "mos"):
+    if kind not in _TABLES:
         raise BadInput(f"webMUSHRA has no table for a {kind} test; it has some for mushra, abx and mos, take csv here")
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("session_test_id", "session_uuid", "trial_id", *(CHOICES if kind == "abx" else SINGLE)))
-    for row in rows:
-        if not row["counted"]:
-            continue
-        time = "" if row["seconds"] is None else round(1000 * row["seconds"])
-        if kind == "abx":
+    cells = [_list_cells(test, kind, row) for row in rows if row["counted"]]
+    return make_csv_safe(pd.DataFrame(cells, columns=_TABLES[kind])).to_csv(index=False, lineterminator="\n")
+
+
+def _list_cells(test: str, kind: str, row: Mapping[str, Any]) -> list[Any]:
+    """Return the cells of a mark; a scale of a MOS test is a trial of its own."""
+    trial, listener, mark = f"trial_{row['item']}", row["listener"], f"{row['mark']:g}"
+    time = "" if row["seconds"] is None else round(1000 * row["seconds"])
+    match kind:
+        case "mushra":
+            stimulus = f"{row['stimulus']}_{row['item']}"
+            return [test, listener, "", "", listener, trial, stimulus, mark, time, row["reason"]]
+        case "abx":
             answer = "correct" if row["mark"] else "incorrect"
-            cells = [f"trial_{row['item']}", row["stimulus"], row["compared_with"], answer, time, ""]
-        else:
-            cells = [f"trial_{row['item']}_{row['scale']}", f"{row['mark']:g}", row["stimulus"], time]
-        writer.writerow([_plain(cell) for cell in (test, row["listener"], *cells)])
-    return out.getvalue()
+            return [test, listener, trial, row["stimulus"], row["compared_with"], answer, time, ""]
+        case _:
+            return [test, listener, f"{trial}_{row['scale']}", mark, row["stimulus"], time]
 
 
 def _read(path: Path) -> Any:
@@ -338,7 +323,3 @@ def _mark(path: Path, number: int, row: Mapping[str, str | None], category: str,
         seconds=seconds,
         comment=row.get("rating_comment") or "",
     )
-
-
-def _plain(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -5,7 +5,7 @@ needs (id, revision, SHA-256 of the weights, decoding options), the dataset revi
 and the conditions of their generation (voices, whole or joined, file or microphone). Profile, device and library
 versions are provenance: they travel beside the id and do not change it.
 
-The content's `generation` says how the items really came about (`podeval.runs.conditions`). That enters the id only of
+The content's `generation` says how the items really came about (`podeval.runs.measure`). That enters the id only of
 metrics that depend on timing (`Key.timing`), whose values say nothing of a system if podeval set the pauses. In the id
 of every other metric are the conditions that the task asks of all systems alike: otherwise a system that speaks turn by
 turn, one that speaks whole dialogues and supplied outputs would never share a column.

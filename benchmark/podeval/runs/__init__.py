@@ -5,9 +5,7 @@ __all__ = [
     "board_tables",
     "compare",
     "composite_scores",
-    "conditions",
     "executor",
-    "generate",
     "hf_jobs",
     "hub_figures",
     "item_inputs",
@@ -18,6 +16,5 @@ __all__ = [
     "reliability",
     "run",
     "run_folder",
-    "spot_check_report",
     "submission_draft",
 ]

@@ -12,8 +12,7 @@ from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
-from podeval.runs.conditions import list_conditions
-from podeval.runs.measure import make_protocols
+from podeval.runs.measure import list_conditions, make_protocols
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 
 NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")

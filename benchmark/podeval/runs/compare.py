@@ -22,10 +22,9 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key
-from podeval.metrics.score import Result
+from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import collect_metrics
-from podeval.runs.paired_values import Pair, PairedValues, pair_values
-from podeval.runs.run_folder import RunFolder, RunPlan
+from podeval.runs.run_folder import RunPlan, open_run
 from podeval.stats.intervals import Interval, paired_difference
 from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import (
@@ -42,6 +41,54 @@ LEAST_SEEDS = 5
 """Seeds of an item that are tested by themselves."""
 
 Verdict = Literal["worse", "no worse", "undecided"]
+
+Pair = tuple[str, int]
+"""An item and a seed."""
+
+
+@dataclass(frozen=True)
+class PairedValues:
+    """Values of one key in two runs: by pair where both have one; and pairs that one of them lost by its own fault."""
+
+    before: dict[Pair, float]
+    after: dict[Pair, float]
+    weights: tuple[dict[Pair, float], ...]
+    clusters: dict[Pair, str]
+    lost: tuple[Pair, ...]
+    won: tuple[Pair, ...]
+
+
+def pair_values(
+    benchmark: Benchmark,
+    items: Sequence[Item],
+    seeds: Sequence[int],
+    key: str,
+    first: Mapping[Pair, Result],
+    second: Mapping[Pair, Result],
+) -> PairedValues:
+    """Pair the values of a key of a metric; `second` has the results of the run that is judged."""
+    clusters = {(item.id, seed): benchmark.cluster(item) for item in items for seed in seeds}
+    # Values with their weights, of each side.
+    sides = [
+        {
+            pair: (value, score.weights.get(key, 1.0))
+            for pair, score in side.items()
+            if isinstance(score, Score) and (value := score.values.get(key)) is not None
+        }
+        for side in (first, second)
+    ]
+    both = [pair for pair in clusters if pair in sides[0] and pair in sides[1]]
+    before, after = ({pair: side[pair][0] for pair in both} for side in sides)
+    weights = tuple({pair: side[pair][1] for pair in both} for side in sides)
+    # A pair is lost, or won, where the other side has a value and this one's system is to blame that it has none.
+    lost = tuple(pair for pair in clusters if pair in sides[0] and _is_fault(second.get(pair)))
+    won = tuple(pair for pair in clusters if pair in sides[1] and _is_fault(first.get(pair)))
+    return PairedValues(before, after, weights, clusters, lost, won)
+
+
+def _is_fault(result: Result | None) -> bool:
+    """Whether a system is to blame that there is no score."""
+    return isinstance(result, Unscored) and result.cause == "system"
 
 
 @dataclass(frozen=True)
@@ -178,9 +225,11 @@ def compare_runs(
     protocols = {a.metrics[one]: one for one in a.results if one in b.results}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
     limits = {_resolve(watch.column, keys, protocols, apart): watch.margin for watch in watched}
-    enough = _seeds_for_items(len(items), len(limits))
-    test_items = len(seeds) >= max(LEAST_SEEDS, enough)
-    share = LEVEL / max(1, len(limits)) / (2 if test_items else 1)
+    share = LEVEL / max(1, len(limits))
+    # Seeds that a test of single items needs, to be able to find one among so many.
+    enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
+    test_items = len(seeds) >= enough
+    share /= 2 if test_items else 1
     columns = []
     for column, key in keys.items():
         metric = column.partition(".")[0]
@@ -193,11 +242,8 @@ def compare_runs(
 
 
 def _read(path: Path, profile: str) -> _Measured:
-    if not (path / "run.json").is_file():
-        raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
-    place = path.resolve()
-    run = RunFolder(place.parents[2], *place.parts[-3:])
-    folders = {run.plan().seed: run, **{repeat.plan().seed: repeat for repeat in run.repeats()}}
+    run = open_run(path)
+    folders = run.by_seed()
     measured = _Measured(run.plan(), run.items() or (), tuple(folders))
     for seed, folder in folders.items():
         protocols = folder.protocols(profile)
@@ -350,9 +396,3 @@ def _count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float]
         if evidence_of_increase(centre + factor * (increases - centre), margin)[-1] >= needed:
             return total - seeds
     return None
-
-
-def _seeds_for_items(items: int, watched: int) -> int:
-    """How many seeds a test of single items needs, to be able to find one among so many."""
-    share = LEVEL / max(1, watched) / 2
-    return next(seeds for seeds in range(LEAST_SEEDS, 40) if least_permutation_p(seeds, seeds) <= share / items)

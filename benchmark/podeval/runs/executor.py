@@ -75,13 +75,8 @@ class Workers(AbstractContextManager["Workers"]):
     """Worker processes, started with the first task and kept, with their models, until the block ends."""
 
     def __init__(self, processes: int) -> None:
-        self._processes = processes
+        self.processes = processes
         self._pool: ProcessPoolExecutor | None = None
-
-    @property
-    def processes(self) -> int:
-        """How many work at once."""
-        return self._processes
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Yield each task with its result, in the order they finish; None where the process died twice on it.
@@ -92,14 +87,14 @@ class Workers(AbstractContextManager["Workers"]):
         fallen: list[T] = []
         too_large: list[T] = []
         for task in tasks:
-            while len(running) >= self._processes:
+            while len(running) >= self.processes:
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
             future, pool = self._submit(work, task)
             running[future] = task, pool
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
         # What had no room beside the others, with fewer of them.
         while running or too_large:
-            if too_large and len(running) < self._processes:
+            if too_large and len(running) < self.processes:
                 task = too_large.pop()
                 future, pool = self._submit(work, task)
                 running[future] = task, pool
@@ -128,19 +123,19 @@ class Workers(AbstractContextManager["Workers"]):
                 fallen.append(task)
                 self._stop(pool)
             except MemoryRanOut:
-                (too_large if self._processes > 1 else fallen).append(task)
+                (too_large if self.processes > 1 else fallen).append(task)
                 if pool is self._pool:
                     self._leave_one_out(pool)
 
     def _leave_one_out(self, pool: ProcessPoolExecutor) -> None:
         """Go on with one process fewer, once those that are at work have finished; the next pool starts empty."""
-        self._processes = max(1, self._processes - 1)
+        self.processes = max(1, self.processes - 1)
         self._pool = None
         pool.shutdown()
 
     def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
         """Hand a task to the pool: to a new one where a process of the present one has died."""
-        self._pool = pool = self._pool or _pool(self._processes)
+        self._pool = pool = self._pool or _pool(self.processes)
         try:
             return pool.submit(work, task), pool
         except BrokenProcessPool:

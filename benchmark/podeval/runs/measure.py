@@ -11,7 +11,7 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any
 
-from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
+from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse, Split
 from podeval.errors import PodevalError
 from podeval.measuring.compute import score_item, score_judged
 from podeval.measuring.inputs import MetricInputs
@@ -19,14 +19,70 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, make_protocol
-from podeval.metrics.score import Result, Unscored
+from podeval.metrics.score import UNRANKED, Result, Score, Unscored
 from podeval.models import registry
 from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores
-from podeval.runs.conditions import list_conditions, list_task_conditions, mark_joined_timing
 from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, gather_inputs
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
+
+CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
+"""What the task asks of every system alike."""
+
+JOINED = "podeval joined its turns, so that the pauses between them are not the system's"
+"""Why values of timing are not ranked."""
+
+_ORDER = ("turns", "chunks", "given", "supplied", "whole", "own")
+
+
+def list_task_conditions(split: Split) -> dict[str, str]:
+    """Return what the task asks: systems are offered the reference voices of a split that has some."""
+    return CONDITIONS | ({"voices": "given"} if split.voices else {})
+
+
+def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, str]:
+    """Return how these outputs of a run came about; without outputs, as far as the plan says."""
+    details: list[Mapping[str, Any]] = [output.details for output in outputs] or [{}]
+    strategies = {_find_strategy(plan, one) for one in details}
+    voices = {_find_voices(plan, one) for one in details}
+    return CONDITIONS | {
+        "strategy": min(strategies, key=_ORDER.index),
+        "voices": min(voices, key=_ORDER.index),
+    }
+
+
+def mark_joined_timing(plan: RunPlan, output: Output, results: Mapping[str, Result]) -> dict[str, Result]:
+    """Note in the results of an output, by metric, that what depends on pauses is not ranked if podeval set them."""
+    noted = dict(results)
+    if plan.provenance == "run by us" and list_conditions(plan, [output])["strategy"] in ("turns", "chunks"):
+        for name, result in results.items():
+            reasons = {key.name: JOINED for key in catalogue.get(name).keys if key.timing}
+            if isinstance(result, Score) and reasons:
+                noted[name] = replace(result, notes={**result.notes, UNRANKED: {**result.unranked, **reasons}})
+    return noted
+
+
+def _find_strategy(plan: RunPlan, details: Mapping[str, Any]) -> str:
+    generation = details if "strategy" in details else plan.generation
+    while isinstance(generation.get("reader"), Mapping):
+        generation = generation["reader"]
+    strategy = generation.get("strategy")
+    if strategy == "chunked":
+        return "chunks" if str(generation.get("chunk")).startswith("turns") else "turns"
+    if strategy not in _ORDER:
+        return "supplied" if plan.provenance == "outputs supplied" else "whole"
+    return str(strategy)
+
+
+def _find_voices(plan: RunPlan, details: Mapping[str, Any]) -> str:
+    voices = details.get("voices")
+    if isinstance(voices, Mapping) and "reference" in voices.values():
+        return "given"
+    if plan.provenance == "outputs supplied":
+        return voices if voices in ("given", "own") else "supplied"
+    return "own"
+
 
 DIED = Unscored(
     "the measuring process died twice on this item, or its memory was too small; use --workers 1 to give it all of it",
@@ -85,7 +141,7 @@ def make_protocols(
         benchmark: what is measured.
         plan: the plan of the run.
         profile: the profile of the models.
-        conditions: how outputs came about, of `podeval.runs.conditions.list_conditions`.
+        conditions: how outputs came about, of `podeval.runs.measure.list_conditions`.
         bench: the judges.
     """
     by_name = {}

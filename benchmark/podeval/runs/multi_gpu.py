@@ -13,8 +13,7 @@ from typing import Any
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.generate import Voicing
-from podeval.runs.run import RunRequest, read_items
+from podeval.runs.run import RunRequest, Voicing, read_items
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 

@@ -99,7 +99,7 @@ def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
 
 def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> Reliability:
     """Compute the figures of a run and its repeats."""
-    folders = {run.plan().seed: run, **{repeat.plan().seed: repeat for repeat in run.repeats()}}
+    folders = run.by_seed()
     seeds, items = tuple(sorted(folders)), run.items() or ()
     summary = next(one for one in run.summaries() if one.profile == profile)
     protocols = {row.metric: row.protocol for row in summary.metrics}

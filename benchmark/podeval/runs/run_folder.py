@@ -15,7 +15,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from podeval.files import append_lines, read_lines, write_json, write_whole
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Cause, Result, parse_result
 from podeval.systems.speech import SpokenTurn
+
+Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
 
@@ -135,6 +137,62 @@ class RunSummary(_Document):
     metrics: tuple[MetricSummary, ...]
 
 
+SPOT_CHECK_FILE = "spot_check.json"
+"""In the folder of a run: what a spot check of supplied outputs found."""
+
+DIFFERS_BELOW = 0.01
+"""Adjusted p below which what a model makes is something else than what was supplied."""
+
+
+class KeyComparison(BaseModel):
+    """One key of a metric: what was supplied, what the model makes, and whether that is the same.
+
+    `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: str
+    key: str
+    items: int
+    supplied: float
+    generated: float
+    difference: float
+    spread: float
+    p: float
+    """Adjusted over all keys."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether that is more than chance."""
+        return self.p < DIFFERS_BELOW
+
+
+class SpotCheckReport(BaseModel):
+    """What a spot check of one run found; kept in the run's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = 1
+    submission: str
+    repo: str
+    revision: str
+    items: tuple[str, ...]
+    seeds: tuple[int, ...]
+    drawn_with: int
+    at: str
+    failed: dict[str, str] = {}
+    """Why an item could not be made again, by item and seed."""
+    comparisons: tuple[KeyComparison, ...] = ()
+
+    @property
+    def verdict(self) -> Literal["agrees", "differs", "not told"]:
+        """`not told` where nothing could be compared."""
+        if not self.comparisons:
+            return "not told"
+        return "differs" if any(each.differs for each in self.comparisons) else "agrees"
+
+
 class RunFolder:
     """The folder of one system on one split of one benchmark."""
 
@@ -153,6 +211,10 @@ class RunFolder:
         """List the folders of the same system with other seeds, by seed."""
         seeds = sorted(int(plan.parent.name) for plan in self.path.glob(f"{SEEDS}/*/run.json"))
         return [self.repeat(seed) for seed in seeds]
+
+    def by_seed(self) -> dict[int, "RunFolder"]:
+        """Return the folders of the same system by seed, this one first."""
+        return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
     def begin(self, plan: RunPlan) -> None:
         """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
@@ -177,15 +239,14 @@ class RunFolder:
 
     def plan(self) -> RunPlan:
         """Read the plan of the run in this folder."""
-        plan: RunPlan = _read(self.path / "run.json", RunPlan)
-        return plan
+        return _read(self.path / "run.json", RunPlan)
 
     def output(self, item: str) -> Output | None:
         """Read what the system made of an item; None where that, or its audio, is not there and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
-        output: Output = _read(path, Output)
+        output = _read(path, Output)
         files = [output.audio, *(answer.audio for answer in output.answers)]
         whole = all((self.outputs / Path(file).name).exists() for file in files if file)
         return output if whole or output.audio_removed else None
@@ -286,6 +347,11 @@ class RunFolder:
             raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
         return contents
 
+    def spot_check(self) -> SpotCheckReport | None:
+        """Read what the spot check of the run found; None where there was none."""
+        path = self.path / SPOT_CHECK_FILE
+        return _read(path, SpotCheckReport) if path.is_file() else None
+
     def write_summary(self, summary: RunSummary) -> None:
         """Keep the aggregates, and how the outputs came about now that all are known."""
         contents = self.protocols(summary.profile)
@@ -298,13 +364,25 @@ class RunFolder:
         return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
+def open_run(path: Path) -> RunFolder:
+    """Open the run in a folder.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if not (path / "run.json").is_file():
+        raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
+    place = path.resolve()
+    return RunFolder(place.parents[2], *place.parts[-3:])
+
+
 def run_folders(runs: Path) -> list[RunFolder]:
     """List every run below a folder."""
     plans = sorted(runs.glob("*/*/*/run.json"))
     return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in plans]
 
 
-def _read(path: Path, form: type[Any]) -> Any:
+def _read(path: Path, form: type[Form]) -> Form:
     try:
         return form.model_validate_json(path.read_bytes())
     except ValidationError as error:

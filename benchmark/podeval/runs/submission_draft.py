@@ -11,7 +11,7 @@ import yaml
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.files import write_whole
-from podeval.runs.run_folder import Output, RunFolder, RunPlan
+from podeval.runs.run_folder import Output, RunFolder, RunPlan, open_run
 from podeval.systems import submission_reading
 from podeval.systems.submission_reading import FILE_NAME
 
@@ -45,11 +45,9 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
     Raises:
         BadInput: there is no run, it made nothing, the folder is in use, or the id is none.
     """
-    if not (run_path / "run.json").is_file():
-        raise BadInput(f"there is no run in {run_path}; give a folder such as runs/real_pod/demo/my_tts")
+    run = open_run(run_path)
     if (folder / FILE_NAME).exists():
         raise BadInput(f"{folder / FILE_NAME} is there already; move it away, or choose another name")
-    run = RunFolder(run_path.resolve().parents[2], *run_path.resolve().parts[-3:])
     plan, items = run.plan(), run.items() or ()
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:

@@ -27,7 +27,7 @@ CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
-_CHECK_VALUE = "secret.check value"
+SECRET_CHECK = "secret.check value"
 
 
 class OperatorSetting(TableBase):
@@ -114,31 +114,16 @@ def read_closed_dimensions(session: Session) -> frozenset[str]:
     return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
 
 
-def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str, now: datetime) -> None:
-    """Stop new battles in the arena on these dimensions, and allow them on all others."""
-    keep_setting(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
-
-
 def read_votes_goal(session: Session) -> int | None:
     """Return how many counted votes the operator wants on each dimension; None if no goal is set."""
     votes = _value(session, VOTES_GOAL)
     return int(votes) if votes else None
 
 
-def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
-    """Set the goal of counted votes on each dimension, or remove it."""
-    keep_setting(session, VOTES_GOAL, votes, by, now)
-
-
 def read_secret_check(session: Session) -> str | None:
     """Return the check value of the service's secret; None if none is stored yet."""
-    value = _value(session, _CHECK_VALUE)
+    value = _value(session, SECRET_CHECK)
     return str(value) if value else None
-
-
-def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
-    """Store the check value; from now on, people are identified by this secret."""
-    keep_setting(session, _CHECK_VALUE, check, by, now)
 
 
 def set_probe(session: Session, now: datetime) -> None:

@@ -25,8 +25,7 @@ from podeval.files import lock_folder, write_json
 from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score
 from podeval.runs.measure import Task, measure_item
-from podeval.runs.run_folder import RunFolder
-from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
+from podeval.runs.run_folder import SPOT_CHECK_FILE, KeyComparison, RunFolder, SpotCheckReport
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import RunEntry, find_runs
 from podeval.submissions.cleanup import SPOT_CHECK
@@ -93,7 +92,7 @@ class SpotCheck:
             for entry, run in find_runs(row, self.board):
                 report = self._check_run(row, entry, run, model, (files, base), items, seed)
                 with lock_folder(self.board, wait=True):
-                    write_json(run.path / FILE, report.model_dump(mode="json"))
+                    write_json(run.path / SPOT_CHECK_FILE, report.model_dump(mode="json"))
                 reports.append(report)
         if not reports:
             raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --runs")

@@ -30,9 +30,8 @@ from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
-from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
+from podeval.runs.run_folder import REPLACED, SPOT_CHECK_FILE, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.database import Database, parse_address
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
@@ -55,7 +54,7 @@ Tell = Callable[[str], None]
 
 _LOG = logging.getLogger("podeval.submissions")
 
-_KEPT = ("run.json", "items.json", "submission.json", spot_check_report.FILE)
+_KEPT = ("run.json", "items.json", "submission.json", SPOT_CHECK_FILE)
 _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
 
 
@@ -247,7 +246,7 @@ def _leave_figures(run: RunFolder) -> None:
             _leave_figures_of_a_profile(path)
         elif path.name not in _KEPT:
             _remove(path)
-    checked = run.path / spot_check_report.FILE
+    checked = run.path / SPOT_CHECK_FILE
     if checked.exists():
         write_json(checked, json.loads(checked.read_text(encoding="utf-8")) | {"failed": {}})
 

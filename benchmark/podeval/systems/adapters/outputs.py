@@ -4,7 +4,7 @@ A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, 
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
 they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
-`given`), as `podeval.runs.conditions` has them. Files are decoded here, so that whoever measures reads only what
+`given`), as `podeval.runs.measure` has them. Files are decoded here, so that whoever measures reads only what
 podeval wrote.
 """
 

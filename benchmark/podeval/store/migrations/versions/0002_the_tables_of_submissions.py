@@ -77,20 +77,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["submission"], ["submissions.id"], name=op.f("fk_submission_history_submission")),
         sa.PrimaryKeyConstraint("submission", "step", name=op.f("pk_submission_history")),
     )
-
-
-def downgrade() -> None:
-    """Drop the tables."""
-    op.drop_table("submission_history")
-    with op.batch_alter_table("leases", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_leases_expires_at"))
-
-    op.drop_table("leases")
-    with op.batch_alter_table("submissions", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_submissions_system"))
-        batch_op.drop_index("ix_submissions_state_priority_number")
-        batch_op.drop_index(batch_op.f("ix_submissions_state"))
-        batch_op.drop_index(batch_op.f("ix_submissions_owner"))
-        batch_op.drop_index(batch_op.f("ix_submissions_digest"))
-
-    op.drop_table("submissions")

@@ -44,9 +44,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["submission"], ["submissions.id"], name=op.f("fk_hub_proposals_submission")),
         sa.PrimaryKeyConstraint("submission", "form", name=op.f("pk_hub_proposals")),
     )
-
-
-def downgrade() -> None:
-    """Take it back."""
-    op.drop_table("hub_proposals")
-    op.drop_table("hub_jobs")

@@ -32,12 +32,3 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("operator_actions", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_operator_actions_action"), ["action"], unique=False)
-
-
-def downgrade() -> None:
-    """Take it back."""
-    with op.batch_alter_table("operator_actions", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_operator_actions_action"))
-
-    op.drop_table("operator_actions")
-    op.drop_table("operator_settings")

@@ -46,17 +46,6 @@ def upgrade() -> None:
         connection.execute(set_heard, heard[start : start + _AT_ONCE])
 
 
-def downgrade() -> None:
-    """Take it back."""
-    for table, column in (
-        ("votes", "preference"),
-        ("votes", "heard_seconds_b"),
-        ("votes", "heard_seconds_a"),
-        ("battles", "protocol"),
-    ):
-        op.drop_column(table, column)
-
-
 def _read_battles(connection: sa.Connection) -> tuple[list[str], dict[str, tuple[float, float]]]:
     """Return the battles of whole recordings, and how long the two sides of each battle were."""
     whole: list[str] = []

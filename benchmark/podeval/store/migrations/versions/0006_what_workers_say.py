@@ -22,8 +22,3 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("submission", "number", name=op.f("pk_submission_log")),
     )
-
-
-def downgrade() -> None:
-    """Take it back."""
-    op.drop_table("submission_log")
