@@ -25,7 +25,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_part
 from tabs import queue, score, submit
-from tabs.leaderboard import LeaderboardTab
 from tabs_frame import TABS_ID, TabsFrame
 from website import Site
 
@@ -61,7 +60,8 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
     names = texts["site"]
     with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
-            LeaderboardTab(site, language).build(app)
+            make_part("board-part", "board.js")
+            make_part("board-compare", "compare_part.js")
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             make_part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):

@@ -8,10 +8,10 @@ export function fillIn(element, content) {
 }
 
 /** Put what an address says into an element, asked for again until it is answered; gives the element, or nothing once it is no longer wanted. */
-export async function load(element, address, wanted = () => true) {
+export async function load(element, address, { wanted = () => true, part = "1" } = {}) {
   while (wanted()) {
     try {
-      const answer = await fetch(address, { headers: { "X-Podeval-Part": "1" }, cache: "no-store" });
+      const answer = await fetch(address, { headers: { "X-Podeval-Part": part }, cache: "no-store" });
       const content = answer.headers.get("Content-Type")?.startsWith("text/html") ? await answer.text() : "";
       if (!content) throw new Error(String(answer.status));
       return wanted() ? fillIn(element, content) : null;
