@@ -6,9 +6,7 @@ export async function start(element) {
   const place = element.querySelector(".podeval-part");
   let latest = "";
   async function show(address) {
-    const focused = document.activeElement.id;
     if (address === latest || !(await load(place, (latest = address), { wanted: () => address === latest }))) return;
-    if (focused.startsWith("choose-")) document.getElementById(focused)?.focus();
     place.querySelector("#compare-data") ? begin(place) : (latest = "");
   }
   const ask = (form) => show(`/compare?${new URLSearchParams(new FormData(form))}`);

@@ -1,9 +1,11 @@
 // The content of a part, as the site sends it to this person.
 const PAUSE = 1_000;
 
-/** Put HTML of the server, in which strangers' words are escaped, into an element; gives the element. */
+/** Put HTML of the server, in which strangers' words are escaped, into an element; gives the element. What had the focus has it again. */
 export function fillIn(element, content) {
+  const focused = document.activeElement?.id;
   element.replaceChildren(...new DOMParser().parseFromString(content, "text/html").body.childNodes);
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
   return element;
 }
 
@@ -22,4 +24,12 @@ export async function load(element, address, { wanted = () => true, part = "1" }
   return null;
 }
 
-export const start = (element, props) => load(element.querySelector(".podeval-part"), props.address);
+/** Load the part, and again once its value changes, its tab comes to the front or a button of it asks for that. */
+export function start(element, props, trigger, watch) {
+  const place = element.querySelector(".podeval-part");
+  const again = () => load(place, props.address);
+  watch("value", again);
+  document.addEventListener("podeval:tab", ({ detail }) => { if (detail === props.tab) again(); });
+  place.addEventListener("click", (event) => { if (event.target.closest("[data-again]")) again(); });
+  again();
+}
