@@ -58,6 +58,7 @@ def describe_view(
         instead=_missed_sentences(settled, wish, words),
         status=status,
         where=words["where"].format(_describe_place(settled, words), words["profiles"].get(view.profile, view.profile)),
+        offered=_offered(settled, words),
         boards=_boards(settled, words),
         tabs=_tabs(settled, words),
         heads=_heads(settled, words),
@@ -133,6 +134,27 @@ def _boards(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
         (write_board_name(label), write_address(BoardView(board=value)), value == settled.view.board)
         for label, value in settled.choices.boards
     ]
+
+
+def _offered(settled: ResolvedView, words: Words) -> dict[str, list[tuple[str, str]]]:
+    """What each field of the form offers: what is shown, and the value that it stands for."""
+    choices = settled.choices
+    facts = {
+        name: [(f"{words.fact(name, value)} ({number})", value) for value, number in choices.facts[name]]
+        for name in FACTS
+    }
+    return {
+        **facts,
+        "board": [(write_board_name(label), value) for label, value in choices.boards],
+        "profile": [(words["profiles"].get(value, value), value) for _, value in choices.profiles],
+        "slice": [(words.slice(value), value) for _, value in choices.slices],
+        "provenance": [(words["provenances"].get(value, value), value) for _, value in choices.provenances],
+        "judge": [(words["any_judge"], ""), *choices.judges],
+        "protocols": list(choices.protocols),
+        "columns": [(words.column(column), column.id) for column in choices.columns],
+        "plot": [(words[f"plot_{name}"], name) for name in pictures.list_offered_plots(settled)],
+        "of": [(words.column(column), column.id) for column in settled.columns],
+    }
 
 
 def _tabs(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:

@@ -23,9 +23,8 @@ from program_api import ProgramApi
 from request_guard import find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
-from tab_parts import make_part
-from tabs import queue, score, submit
-from tabs.leaderboard import LeaderboardTab
+from tab_parts import make_fetched_part, make_part
+from tabs import score, submit
 from tabs_frame import TABS_ID, TabsFrame
 from website import Site
 
@@ -61,15 +60,16 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
     names = texts["site"]
     with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
-            LeaderboardTab(site, language).build(app)
+            make_part("board-part", "board.js")
+            make_part("board-compare", "compare_part.js")
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             make_part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
             score.build(site, language, measuring)
-        with gr.Tab(names["submit"], id="submit", elem_id="tab-submit") as tab:
-            submit.build(site, language, app, tab)
-        with gr.Tab(names["queue"], id="queue", elem_id="tab-queue") as tab:
-            queue.build(site, language, app, tab)
+        with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
+            submit.build(site, language, app)
+        with gr.Tab(names["queue"], id="queue", elem_id="tab-queue"):
+            make_fetched_part("queue-part", "/queue", "queue")
         with gr.Tab(names["about"], id="about", elem_id="tab-about"):
             gr.Markdown(f"# {texts['about']['title']}\n\n{texts['about']['content']}", elem_id="about-content")
 

@@ -101,7 +101,7 @@ def render_view(site: Site, request: Request, wide: bool = False) -> tuple[str, 
         problem = str(error) if operates else words["in_the_log"]
     content = site.render_text(
         request,
-        "board_view.html",
+        "board.html",
         shown=view,
         problem=problem,
         folder=str(folder.path) if operates else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,9 +32,11 @@ from podeval.submissions.job_budget import Ledger, estimate
 from podeval.submissions.public_view import (
     SubmissionLog,
     describe_hub_work,
+    describe_last,
     describe_log,
     describe_publicly,
     describe_steps,
+    sum_cost,
 )
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import RULES, SubmissionRefused
@@ -45,6 +48,8 @@ from podeval.texts import write_sentence
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
+MOST_OWN = 50
+"""Submissions of a person that the tab lists; the queue has all."""
 _STATUS = {"duplicate": 409, "quota": 429, "open": 503}
 _OURS = ("operator", "gate", "queue", "worker")
 """Names under which this installation itself writes into the history."""
@@ -76,6 +81,32 @@ class SubmissionRoutes:
         """Show the tab in which people submit."""
         self.site.limit(request, RATE)
         return self.site.render(request, "submit.html")
+
+    def shown_queue(self, request: Request) -> HTMLResponse:
+        """Show the tab of the queue, and whether anybody works on it."""
+        self.site.limit(request, RATE)
+        texts, evaluation = self.site.texts[self.site.language(request)], self.site.services.evaluation
+        worker = evaluation.sentence(texts["submit"]) if evaluation else ""
+        return self.site.render(
+            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, say=self._say(request)
+        )
+
+    def own(self, request: Request) -> HTMLResponse:
+        """Show the submissions of who asks, with their cost and the last line of their log."""
+        self.site.limit(request, RATE)
+        person = self.site.person(request)
+        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person else []
+        more = {
+            row.id: {"spent": sum_cost(self.ledger.of(row.id))["spent"], "last": describe_last(self.log.lines(row.id))}
+            for row in rows
+        }
+        return self.site.render(
+            request, "own_submissions.html", rows=self._listed(rows), more=more, say=self._say(request)
+        )
+
+    def _say(self, request: Request) -> Callable[[str], str]:
+        """What says a kept reason in the reader's language."""
+        return partial(translate_reason, texts=self.site.texts[self.site.language(request)]["refused"])
 
     def schema(self) -> JSONResponse:
         """The JSON Schema of a submission document."""
@@ -131,7 +162,7 @@ class SubmissionRoutes:
             history=describe_steps(self.queue.history(id)),
             hub=self._hub_of(id),
             work=describe_log(self.log.lines(id)),
-            say=partial(translate_reason, texts=self.site.texts[self.site.language(request)]["refused"]),
+            say=self._say(request),
             mine=person is not None and may(person, row),
         )
 
@@ -208,6 +239,8 @@ def build_router(site: Site) -> APIRouter:
         return routes
     pages = SubmissionRoutes(site, site.services.desk)
     parts.get("/submit", include_in_schema=False)(pages.head)
+    parts.get("/submissions", include_in_schema=False)(pages.own)
+    parts.get("/queue", include_in_schema=False)(pages.shown_queue)
     routes.get("/submit/schema.json")(pages.schema)
     routes.get("/submit/scripts/{benchmark}/{split}.zip")(pages.scripts)
     routes.get("/submit/outputs/{benchmark}/{split}.ipynb")(pages.notebook)

@@ -1,9 +1,14 @@
-// The view of the leaderboard: every choice is an address; the server sends the view that belongs to it.
+// The leaderboard: every choice is an address; the server sends the view that belongs to it.
+import { load } from "./fragment.js";
+
+const TYPING = 200; // ms without another letter, after which what is typed is looked for
+const PLACES = ["board", "profile"]; // fields whose change leaves no column chosen: those before were of other figures
 let asked = null;
 let failed = null;
 let current = "";
-let view, plots, problem, loading;
+let view, problem, loading;
 const wide = matchMedia("(min-width: 56rem)");
+const part = () => (wide.matches ? "wide view" : "view");
 
 async function show(target, how) {
   if (asked) asked.abort();
@@ -14,17 +19,19 @@ async function show(target, how) {
     loading.textContent = loading.dataset.loading;
   }, 250);
   try {
-    const answer = await fetch(target, { headers: { "X-Podeval-Part": wide.matches ? "wide view" : "view" }, signal: own.signal });
+    const answer = await fetch(target, { headers: { "X-Podeval-Part": part() }, signal: own.signal });
     const content = await answer.text();
     const refusal = answer.status === 429 ? JSON.parse(content) : {};
     if (!answer.ok) throw new Error(refusal.sentence ?? refusal.error ?? problem.dataset.failed);
     if (own.signal.aborted) return;
-    replace(content);
+    const next = new DOMParser().parseFromString(content, "text/html");
+    replace(next, how);
     failed = null;
     problem.hidden = true;
-    current = target;
-    if (how === "push") history.pushState(null, "", target);
-    if (how === "replace") history.replaceState(null, "", target);
+    const address = next.getElementById("choices").dataset.address;
+    if (how === "push" && address !== current) history.pushState(null, "", address);
+    if (how === "replace") history.replaceState(null, "", address);
+    current = address;
     whole();
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -40,29 +47,26 @@ async function show(target, how) {
   }
 }
 
-// What had the focus has it again, and what was open stays open.
-function replace(content) {
+// What had the focus has it again, what was open stays open, and what is being typed is left to its reader.
+function replace(next, how) {
   const unfolded = document.getElementById("fold-controls")?.getAttribute("aria-expanded") === "true";
   stop();
   const focused = document.activeElement && document.activeElement.id;
-  const open = [...document.querySelectorAll("#view details[open], #board-plots details[open]")].map((details) => details.id);
-  const parsed = new DOMParser().parseFromString(content, "text/html");
-  const drawn = parsed.getElementById("drawn");
-  document.getElementById("early")?.remove();
-  plots = document.querySelector("#board-plots .podeval-part");
-  plots?.replaceChildren(...(drawn ? [drawn] : []));
-  view.replaceChildren(...parsed.body.childNodes);
+  const open = [...document.querySelectorAll("#view details[open]")].map((details) => details.id);
+  for (const field of next.querySelectorAll("#choices .field")) {
+    if (how !== "replace" || field.id !== "f-q") document.getElementById(field.id).replaceWith(field);
+  }
+  view.replaceChildren(...next.getElementById("view").childNodes);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (unfolded) fold(document.getElementById("fold-controls"));
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-function toggle(button) {
-  const open = button.getAttribute("aria-expanded") !== "true";
-  button.setAttribute("aria-expanded", String(open));
-  return open;
+function fold(button) {
+  const closed = button?.getAttribute("aria-expanded") === "true";
+  button?.setAttribute("aria-expanded", String(!closed));
+  if (button) document.getElementById("controls").hidden = closed;
 }
-const fold = (button) => { if (button) document.getElementById("controls").hidden = !toggle(button); };
 
 // One sample at a time, which stops when another begins, when the view changes, or when it is over.
 let sound = null;
@@ -102,12 +106,11 @@ function copy(button) {
   written.catch(() => document.execCommand("copy")).then(() => { button.textContent = button.dataset.copied; });
 }
 
-function click(event, trigger) {
+function click(event) {
   const link = event.target.closest("a[data-view]");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
     event.preventDefault();
     show(link.getAttribute("href"), "push");
-    trigger("select", { address: link.getAttribute("href") });
   }
   const play = event.target.closest("button.hear");
   if (play) hear(play);
@@ -115,24 +118,35 @@ function click(event, trigger) {
   if (event.target.id === "copy") copy(event.target);
 }
 
-/** Begin in the element of the component; `trigger` says the fields which link was followed, `watch` what they say. */
-export function start(element, props, trigger, watch) {
-  view = element.querySelector("#view");
-  problem = element.querySelector("#board-problem");
-  loading = element.querySelector("#board-loading");
-  plots = document.querySelector("#board-plots .podeval-part");
-  for (const place of [element, plots]) place?.addEventListener("click", (event) => click(event, trigger));
+let typing;
+
+function choose({ target, isComposing }) {
+  if (isComposing || target.form?.id !== "choices") return;
+  clearTimeout(typing);
+  const said = new URLSearchParams(new FormData(target.form));
+  if (PLACES.includes(target.name)) said.delete("columns");
+  if (target.name === "q") typing = setTimeout(show, TYPING, `/?${said}`, "replace");
+  else show(`/?${said}`, "push");
+}
+
+/** Begin in the element of the component. */
+export async function start(element) {
+  const place = await load(element.querySelector(".podeval-part"), `/${location.search}`, { part: part() });
+  document.getElementById("early")?.remove();
+  if (!place.querySelector("#choices")) return;
+  view = place.querySelector("#view");
+  problem = place.querySelector("#board-problem");
+  loading = place.querySelector("#board-loading");
+  current = `/${location.search}`;
+  whole();
+  place.addEventListener("click", click);
+  place.addEventListener("submit", (event) => event.preventDefault());
+  for (const kind of ["input", "compositionend"]) place.addEventListener(kind, choose);
   problem.querySelector("button").addEventListener("click", () => failed && show(...failed));
-  wide.addEventListener("change", () => current && show(current, "stay"));
+  wide.addEventListener("change", () => show(current, "stay"));
   document.addEventListener("podeval:tab", stop);
-  document.getElementById("fold-choices")?.addEventListener("click", (event) => {
-    document.documentElement.dataset.choices = toggle(event.currentTarget) ? "open" : "";
-  });
-  watch("value", () => show(`/?${props.value.query}`, props.value.how));
   addEventListener("popstate", () => {
     if (!["/", "/leaderboard"].includes(location.pathname) || `/${location.search}` === current) return;
     show(`/${location.search}`, "stay");
-    trigger("select", { address: `/${location.search}` });
   });
-  show(`/${location.search}`, "stay");
 }

@@ -2,14 +2,16 @@
 import { begin } from "./compare.js";
 import { load } from "./fragment.js";
 
-export function start(element, props, trigger, watch) {
+export async function start(element) {
   const place = element.querySelector(".podeval-part");
   let latest = "";
   async function show(address) {
-    if (address === latest || !(await load(place, (latest = address), () => address === latest))) return;
+    if (address === latest || !(await load(place, (latest = address), { wanted: () => address === latest }))) return;
     place.querySelector("#compare-data") ? begin(place) : (latest = "");
   }
-  watch("value", () => props.value && show(props.value));
+  const ask = (form) => show(`/compare?${new URLSearchParams(new FormData(form))}`);
+  // Once two are chosen they are shown.
+  place.addEventListener("change", ({ target }) => { if (target.required && target.form.checkValidity()) ask(target.form); });
   place.addEventListener("click", (event) => {
     const address = event.target.closest("a[href^='/compare?']:not([target])")?.getAttribute("href");
     if (!address) return;
@@ -18,6 +20,7 @@ export function start(element, props, trigger, watch) {
   });
   place.addEventListener("submit", (event) => {
     event.preventDefault();
-    show(`/compare?${new URLSearchParams(new FormData(event.target))}`);
+    ask(event.target);
   });
+  show("/compare");
 }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import gradio as gr
-from tab_parts import answer_part, render_folded_table
+from tab_parts import answer_part
 
 from podeval.board.columns import get_column
 from podeval.board.table import choose_decimals, format_value, to_number
@@ -20,8 +19,6 @@ from podeval.metrics.description import find_score_part, format_range
 from podeval.text.message_catalogue import FIRST, translate
 from podeval.texts import translate_reason
 
-HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")
-"""Heads of the table of values, by their names in the texts."""
 MARKS = {"low": "▼", "usual": "●", "high": "▲"}
 
 SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
@@ -60,8 +57,8 @@ def measure_item(name: str, inputs: MetricInputs) -> tuple[Metric, dict[str, Any
     return metric, compute(metric, [selected], input_names=tuple(selected))
 
 
-def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], language: str) -> list[tuple[Any, ...]]:
-    """The rows of a metric's result under `HEADERS`.
+def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], language: str) -> list[dict[str, str]]:
+    """The rows of a metric's result, each by the names that the texts have for its heads.
 
     Args:
         metric: the metric that was measured.
@@ -72,25 +69,24 @@ def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], lan
     (item,) = result["items"]
     words = texts["score"]
     reason = translate_reason(item.get("unscored", ""), texts["board"]["causes"])
-    return [
-        (
-            name_metric(metric, language),
-            key.name,
-            _text(item.get(key.name)),
-            translate(key.unit, language),
-            _stand(key, item.get(key.name), words["words_beside"]),
-            *format_reach(key),
-            format_range(key),
-            words["better"].get(key.better, key.better),
-            reason,
+    rows = []
+    for key in metric.keys:
+        people, systems = format_reach(key)
+        rows.append(
+            {
+                "metric": name_metric(metric, language),
+                "key": key.name,
+                "value": _text(item.get(key.name)),
+                "unit": translate(key.unit, language),
+                "beside": _stand(key, item.get(key.name), words["words_beside"]),
+                "people": people,
+                "systems": systems,
+                "range": format_range(key),
+                "direction": words["better"].get(key.better, key.better),
+                "reason": reason,
+            }
         )
-        for key in metric.keys
-    ]
-
-
-def render_values_table(rows: Sequence[tuple[Any, ...]], texts: dict[str, Any]) -> str:
-    """Rows under `HEADERS` as HTML; nothing where there are none."""
-    return render_folded_table(texts["values"], [str(texts[name]) for name in HEADERS], rows, "")
+    return rows
 
 
 def place_of_problem(name: str) -> gr.HTML:

@@ -13,7 +13,7 @@ from gradio_addresses import LARGEST_UPLOAD
 from markupsafe import Markup
 from measure_apart import SECONDS, ScoreSession, open_decoded, score_apart
 from pages.score import EXAMPLES, read_example
-from tab_parts import answer_part, place_folded_table
+from tab_parts import answer_part
 from website import Site, get_web_request
 
 from podeval.errors import PodevalError
@@ -36,7 +36,6 @@ from tabs.measuring import (
     name_metric,
     place_of_problem,
     render_problem,
-    render_values_table,
 )
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
@@ -246,7 +245,7 @@ class ScriptPart:
     """
 
     def __init__(self, site: Site, language: str) -> None:
-        self._all_texts, self._language = site.texts[language], language
+        self._site, self._all_texts, self._language = site, site.texts[language], language
         self._texts = self._all_texts["score"]
 
     def build(self) -> None:
@@ -257,19 +256,19 @@ class ScriptPart:
         names = choose_metrics("script", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary")
         wrong = place_of_problem("script-problem")
-        values = place_folded_table("script-values", texts["values"])
+        values = answer_part("script-values")
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
         run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
 
-    def measure(self, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
-        """What `measure_rows` gives, with the values as HTML."""
+    def measure(self, request: gr.Request, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
+        """What is wrong, if anything is; the values of all chosen metrics as HTML, and their protocols."""
         wrong, rows, protocols = self.measure_rows(text, names)
-        return wrong, render_values_table(rows, self._texts), protocols
+        return wrong, self._site.render_text(get_web_request(request), "script_values.html", rows=rows), protocols
 
-    def measure_rows(self, text: str, names: list[str]) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
-        """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
-        rows: list[tuple[Any, ...]] = []
+    def measure_rows(self, text: str, names: list[str]) -> tuple[str, list[dict[str, str]], dict[str, Any]]:
+        """The same, with the values as the rows of a table."""
+        rows: list[dict[str, str]] = []
         protocols: dict[str, Any] = {}
         if not text.strip():
             return render_problem(self._texts["enter_script"]), rows, protocols

@@ -9,28 +9,23 @@ from typing import Any
 import gradio as gr
 from auth import NotSignedIn
 from error_messages import translate
-from pages.submit import check_document, get_submitter, give_verdict, list_public_rows, list_refused_rules, read
+from pages.submit import check_document, get_submitter, give_verdict, list_refused_rules, read
 from submission_form import FormField, build_document, get_value, list_fields, list_kinds
-from tab_parts import answer_part, make_fetched_part, place_folded_table
+from tab_parts import answer_part, make_fetched_part
 from website import Site, get_web_request
 
 from podeval import benchmarks
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
 from podeval.submissions.author_kit import draft_document
-from podeval.submissions.job_budget import Ledger
-from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.systems.submission_reading import BadDocument
-from tabs.queue import build_table_rows, render_submissions_table
 from tabs.recordings_upload import RecordingsUpload, explain_refusal
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
-CHECK_RATE, SUBMIT_RATE, OWN_RATE = "20/minute", "20/hour", "60/minute"
+CHECK_RATE, SUBMIT_RATE = "20/minute", "20/hour"
 SYSTEM, DRAFT = "system", "podeval-submission"
-MOST_OWN = 50
-"""Submissions of a person that the tab lists; the queue has all."""
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
 _KEEP = "(...values) => {{ sessionStorage.setItem({name}, JSON.stringify(values)); }}"
@@ -63,7 +58,7 @@ class SubmitTab:
         self._repo: Any = None
         self._recordings = RecordingsUpload(site, desk, language)
 
-    def build(self, app: gr.Blocks, tab: gr.Tab) -> None:
+    def build(self, app: gr.Blocks) -> None:
         """Put the components where they are called for, and say what happens."""
         texts = self._texts
         make_fetched_part("submit-head", "/submit")
@@ -81,7 +76,7 @@ class SubmitTab:
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
-        my_table = place_folded_table("submit-own", texts["own"])
+        my_table = make_fetched_part("submit-own", "/submissions", "submit")
         form_inputs = [kind, tracks, *self._fields]
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
@@ -93,8 +88,6 @@ class SubmitTab:
         self._recordings.connect(tracks)
         keep_draft(app, DRAFT, known)
         forget_draft(sent, DRAFT, answer, 'href="/submissions/')
-        for event in (tab.select, app.load):
-            event(self.own, None, my_table, **{**EVENT, "show_progress": "hidden"})
 
     def _tracks(self) -> list[tuple[str, str]]:
         offered = [benchmarks.get(name) for name in benchmarks.list_benchmarks()]
@@ -235,29 +228,11 @@ class SubmitTab:
             return self._answer(request, refusals=list_refused_rules(error)), gr.skip()
         except (PodevalError, NotSignedIn) as error:
             return self._say(request, error), gr.skip()
-        return self._answer(request, row=row), self.own(request)
+        return self._answer(request, row=row), row.id
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
         """The folder beside a document whose outputs were uploaded here."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
-
-    def own(self, request: gr.Request) -> Any:
-        """The submissions of who asks."""
-        try:
-            self._site.limit(get_web_request(request), OWN_RATE, "own submissions")
-            person = self._site.person(get_web_request(request))
-            rows = self._desk.queue.all(owner=get_submitter(person).name) if person else []
-        except PodevalError:
-            return gr.skip()
-        database = self._desk.queue.database
-        ledger, log = Ledger(database, 0.0), SubmissionLog(database)
-        rows = rows[:MOST_OWN]
-        extra = [(f"{sum_cost(ledger.of(row.id))['spent']:.2f} USD", describe_last(log.lines(row.id))) for row in rows]
-        cells = build_table_rows(
-            list_public_rows(self._desk.queue, rows), self._site.texts[self._language], self._language
-        )
-        complete = [[*line, *more] for line, more in zip(cells, extra, strict=True)]
-        return render_submissions_table(complete, self._texts, "own", ("cost_column", "last_line"))
 
     def _answer(self, request: gr.Request, **told: Any) -> str:
         names = {field.path: field.name for field in self._declared}
@@ -281,19 +256,18 @@ class SubmitTab:
         return self._answer(request, sentence=explain_refusal(error, self._refused))
 
 
-def build(site: Site, language: str, app: gr.Blocks, tab: gr.Tab) -> None:
+def build(site: Site, language: str, app: gr.Blocks) -> None:
     """Put the tab's components where they are called for; where nothing is taken, what says so.
 
     Args:
         site: the site that receives the submission.
         language: the language of the fields.
         app: the app that is being built.
-        tab: in which the components stand.
     """
     if site.services.desk is None:
         make_fetched_part("submit-head", "/submit")
         return
-    SubmitTab(site, site.services.desk, language).build(app, tab)
+    SubmitTab(site, site.services.desk, language).build(app)
 
 
 def keep_draft(app: gr.Blocks, name: str, form: list[Any]) -> None:

@@ -93,21 +93,13 @@ class Visit:
     def open(self, url: str) -> Any:
         self.page.goto(url)
         # The first view comes with the page; the one that a reader can use follows it.
-        self.page.wait_for_selector("#view #table td")
-        # The fields know by then what can be chosen.
-        self.page.wait_for_function("document.querySelector('#f-board input')?.value")
+        self.page.wait_for_selector("#board-part #table td")
         return self.page
 
     def rows(self) -> list[str]:
         """The rows of the leaderboard, as a reader sees them."""
         rows = self.page.locator("#table tbody:not(.group) tr:visible").all_inner_texts()
         return [" ".join(str(text).replace("☆", "").replace("★", "").replace("▶", "").split()) for text in rows]
-
-
-def choose(page: Any, label: str, text: str) -> None:
-    """Choose in one of Gradio's dropdowns, as a reader does."""
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=text, exact=True).click()
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_the_blind_player_the_dense_table_and_the_comparison_are_components_fill
         parts = {block.elem_id: block for block in app.blocks.values() if isinstance(block, gr.HTML)}
         for name, script in {
             "arena-part": "arena.js",
-            "board-view": "board.js",
+            "board-part": "board.js",
             "board-compare": "compare_part.js",
         }.items():
             filled = parts[name]

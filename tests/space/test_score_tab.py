@@ -200,14 +200,13 @@ def test_a_script_is_measured_in_the_readers_language(board_app: ModuleType, tmp
     app = board_app.build(tmp_path / "runs")
     english, chinese = (part_of(app, language, "ScriptPart") for language in ("en", "zh"))
     _, rows, protocols = english.measure_rows("a b a b", ["mattr", "distinct_n"])
-    assert float({row[1]: row[2] for row in rows}["mattr"]) == 0.5
+    assert float({row["key"]: row["value"] for row in rows}["mattr"]) == 0.5
     assert set(protocols) == {"mattr", "distinct_n"}
-    assert '<td data-label="Value" class="short">0.500</td>' in english.measure("a b a b", ["mattr"])[1]
-    assert "Enter a script first" in english.measure("  ", ["mattr"])[0]
+    assert '<td data-label="Value" class="short">0.500</td>' in english.measure(Asking(), "a b a b", ["mattr"])[1]
+    assert "Enter a script first" in english.measure(Asking(), "  ", ["mattr"])[0]
     _, rows, _ = chinese.measure_rows("a b a b", ["info_dens"])
-    assert rows[0][0] == "信息密度"
-    assert rows[0][3] == "比特"
-    assert "请先输入脚本" in chinese.measure("  ", ["mattr"])[0]
+    assert (rows[0]["metric"], rows[0]["unit"]) == ("信息密度", "比特")
+    assert "请先输入脚本" in chinese.measure(Asking(), "  ", ["mattr"])[0]
 
 
 @pytest.mark.parametrize(

@@ -125,15 +125,15 @@ def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
     assert page.evaluate("[navigator.language, document.documentElement.lang]") == ["zh-CN", "zh-CN"]
     page.locator("#tab-score-button").click()
     page.get_by_text("拖放").first.wait_for()
-    page.locator("#tab-queue-button").click()
+    page.locator("#tab-submit-button").click()
     restarted.stop()
-    page.click("#queue-refresh")
+    page.click("#submit-check")
     page.get_by_text("与服务器的连接已中断").wait_for()
     said = page.locator(".toast-wrap").inner_text()
     assert not [letter for letter in said if letter.isascii() and letter.isalpha()], said
     with page.expect_navigation(timeout=60_000):
         restarted.start()
-    page.wait_for_selector("#queue-refresh")
+    page.wait_for_selector("#submit-check")
 
 
 @pytest.mark.long
@@ -263,7 +263,7 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
     assert reached == ["Look again"], "the tables are text, through which nobody has to tab"
     page.locator("#tab-queue-button").focus()
     reach("Look again")
-    with page.expect_response(lambda answer: "/gradio_api/" in answer.url and answer.ok):
+    with page.expect_response(lambda answer: answer.url.endswith("/queue") and answer.ok):
         press("Enter")
 
     page.locator("#tab-leaderboard-button").focus()

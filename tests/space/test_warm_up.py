@@ -47,7 +47,7 @@ def test_a_site_that_is_served_puts_each_page_together_before_its_first_reader_c
     gradio_app.warm_up(site)
     with TestClient(site) as client:
         assert put_together.count("a page") == 2
-        assert {"tabs_header.html", "board_early.html", "board_view.html"} <= set(put_together)
+        assert {"tabs_header.html", "board_early.html", "board.html"} <= set(put_together)
         put_together.clear()
         for language in ("en", "zh"):
             ask(client, language)

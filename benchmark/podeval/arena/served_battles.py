@@ -19,10 +19,10 @@ from podeval.arena.excerpt_choice import EXCERPTS
 from podeval.arena.matchmaking import read_spans, time_open
 from podeval.arena.refusal import EXPIRED, FORGED, TOO_MANY, UNKNOWN, ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.texts import write_sentence
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Vote
+from podeval.texts import write_sentence
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
 """Seconds for which a lookup is cached, and the number of cached lookups."""
