@@ -26,15 +26,6 @@ class SpeechFailed(PodevalError):
     """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
 
 
-@dataclass(frozen=True)
-class Voice:
-    """One voice a system can speak with."""
-
-    name: str
-    description: str
-    licence: str
-
-
 class SpokenTurn(BaseModel):
     """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
 
@@ -70,11 +61,6 @@ class Speech:
     def duration(self) -> float:
         """Length in seconds."""
         return len(self.samples) / self.rate
-
-    @property
-    def rtf(self) -> float:
-        """Real-time factor: synthesis time over duration; below 1 is faster than speech."""
-        return self.wall_seconds / self.duration
 
 
 @dataclass(frozen=True)
@@ -143,26 +129,12 @@ class SpeakingSystem(ABC):
     Attributes:
         at_once: how many items it may be given together.
         name: the system's name, unique in `podeval.systems.registry`.
-        description: one sentence for the board.
-        licence: what a user of the system is bound by.
         kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
     """
 
     at_once: int = 1
     name: ClassVar[str]
-    description: ClassVar[str]
-    licence: ClassVar[str]
     kind: ClassVar[Kind]
-
-    @property
-    @abstractmethod
-    def languages(self) -> tuple[str, ...]:
-        """Languages it reads, as ISO 639-1 codes."""
-
-    @property
-    @abstractmethod
-    def voices(self) -> tuple[Voice, ...]:
-        """Its voices for English, in the order in which a script's speakers receive them."""
 
     @property
     @abstractmethod
