@@ -18,10 +18,9 @@ from podeval.metrics.score import Score, Unscored
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
-from podeval.systems.ask import Ask
-from podeval.systems.own_outputs import OwnOutputs
+from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.servers.connection import RequestRefused, ServerBusy
-from podeval.systems.speech import Speech, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, Speech, SpokenAnswer, SpokenAnswers, WrittenScript
 
 
 def write_wav(path: Path, seconds: float = 1.0, level: float = 0.3) -> None:

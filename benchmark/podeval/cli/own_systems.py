@@ -116,7 +116,7 @@ def require_name(name: str) -> str:
 def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
     """Open what makes the outputs; returns it with what it is called."""
     if options.outputs is not None:
-        from podeval.systems.own_outputs import OwnOutputs
+        from podeval.systems.adapters.outputs import OwnOutputs
 
         return OwnOutputs(options.outputs), make_printable(options.outputs.resolve().name)
     if options.python:

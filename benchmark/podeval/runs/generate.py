@@ -12,8 +12,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.systems.ask import Ask
-from podeval.systems.speech import Samples, SpeakingSystem, SpeechFailed
+from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 
 class Speaking(Protocol):

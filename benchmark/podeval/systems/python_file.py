@@ -26,8 +26,8 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
 from podeval.systems.speech import (
+    Ask,
     Product,
     Samples,
     Speech,

@@ -9,7 +9,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.adapters import presets
 from podeval.systems.adapters.adapter import TASKS, ModelClass, find_adapter, label, list_adapters
-from podeval.systems.ask import Reference
+from podeval.systems.speech import Reference
 from podeval.systems.submission import Submission
 
 DOCUMENT = {

@@ -20,8 +20,7 @@ from podeval.systems.adapters import generate, text_to_speech
 from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, limit_time
-from podeval.systems.ask import Ask
-from podeval.systems.speech import SpeechFailed, WrittenScript
+from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"
 REPOSITORY = Path(__file__).parents[3]

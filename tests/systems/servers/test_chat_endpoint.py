@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import soundfile
 
-from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.chat_endpoint import ChatEndpoint
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.speech import SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed, SpokenAnswers, WrittenScript
 from tests.fakes.loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 WRITE = Ask(id="w", prompt="Write about tea.")

@@ -15,11 +15,10 @@ import numpy as np
 import pytest
 
 from podeval.models.http_errors import RefusedFields
-from podeval.systems.ask import Ask
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Ask, SpeechFailed
 from podeval.text.script import Turn
 from tests.fakes.loopback_speech import (
     RATE,

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
 from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import Speech, SpeechFailed
+from podeval.systems.speech import Ask, Speech, SpeechFailed
 from podeval.text.script import Turn
 from tests.fakes.loopback_speech import Plan, Reply, SpeechServer, pcm, wav
 

@@ -25,8 +25,7 @@ from podeval.systems.adapters.speech_model import (
     open_model,
     read_clips,
 )
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Speech
+from podeval.systems.speech import Ask, OutputMaker, Speech
 from podeval.systems.text_cleaning import estimate_seconds, make_speakable
 from podeval.text.script import Script, Turn
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Reference
+from podeval.systems.speech import Reference
 from podeval.text.text_file import read_text
 
 

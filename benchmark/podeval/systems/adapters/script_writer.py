@@ -18,8 +18,7 @@ from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.adapters.snapshot import check_files, read_config
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
+from podeval.systems.speech import Ask, OutputMaker, SpeechFailed, WrittenScript
 from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2

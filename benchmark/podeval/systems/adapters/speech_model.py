@@ -13,8 +13,7 @@ from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import ModelClass
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
-from podeval.systems.ask import Ask, Reference
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Ask, Reference, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0

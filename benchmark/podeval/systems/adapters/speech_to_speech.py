@@ -25,8 +25,7 @@ from podeval.systems.adapters.qwen_omni import OMNI, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import check_files, read_config, require_type
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.systems.speech import Ask, OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
 PARTS = ("transcriber", "language_model", "speech")

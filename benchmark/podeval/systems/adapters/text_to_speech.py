@@ -17,9 +17,8 @@ from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import LineModel, SpeechClass, finish, open_model, read_clips
-from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
-from podeval.systems.speech import OutputMaker, Speech
+from podeval.systems.speech import Ask, OutputMaker, Speech
 from podeval.systems.text_cleaning import make_speakable, split_into_short_lines
 from podeval.text.script import Script
 

@@ -10,10 +10,18 @@ from typing import Any
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
 from podeval.models.chat import read_text
-from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
 from podeval.systems.servers.sound_reading import decode_base64, read_sound
-from podeval.systems.speech import Product, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import (
+    Ask,
+    Product,
+    RecordedUserTurn,
+    Speech,
+    SpeechFailed,
+    SpokenAnswer,
+    SpokenAnswers,
+    WrittenScript,
+)
 from podeval.text.reasoning import strip_reasoning, strip_thoughts
 
 

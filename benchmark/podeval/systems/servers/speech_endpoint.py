@@ -12,12 +12,11 @@ from typing import Any
 
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
 from podeval.systems.servers.connection import ServerConnection, ServerResponse
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.streaming import summarise_playback
-from podeval.systems.speech import Speech, SpeechFailed
+from podeval.systems.speech import Ask, Speech, SpeechFailed
 from podeval.systems.text_cleaning import make_speakable
 
 
