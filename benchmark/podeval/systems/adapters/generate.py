@@ -247,7 +247,7 @@ def _without_network() -> None:
 
 def _hardware(job: Job) -> str:
     """Describe what the model runs on, as RTFs are compared on the same hardware only."""
-    if job.adapter in ("outputs", "human"):
+    if job.adapter == "outputs":
         return ""
     import platform
 

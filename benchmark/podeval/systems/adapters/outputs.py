@@ -22,12 +22,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.adapter import Adapter
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import (
     Ask,
-    OutputMaker,
     Product,
     Samples,
     Speech,
@@ -288,30 +287,24 @@ def _files_of(entry: ManifestLine) -> list[str]:
     return [name for name in (entry.audio, entry.script, *entry.answers.values()) if name]
 
 
-class OutputsAdapter:
-    """The adapter of the kind `outputs`."""
-
-    task = "outputs"
-    title = "Supplied outputs"
-    makes = "audio"
-    about = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
-    needs = ("a file an item, named by its id, or manifest.jsonl", "audio of at most four hours, 8 to 192 kHz")
-    models: tuple[ModelClass, ...] = ()
-
-    def available(self) -> str | None:
-        """Return None: nothing has to be installed."""
-        return None
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`: it takes a folder, with a manifest that can be read where there is one."""
-        if not folder.is_dir():
-            raise BadInput(f"there is no folder {folder} with outputs")
-        read_manifest(folder)
-
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """See `Adapter.open`."""
-        self.check(job.model_folder)
-        return Supplied(job.model_folder)
+def check(folder: Path, base: Path | None = None) -> None:
+    """See `Adapter`: it takes a folder, with a manifest that can be read where there is one."""
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder} with outputs")
+    read_manifest(folder)
 
 
-ADAPTER = OutputsAdapter()
+def open_outputs(job: Job, preset: Preset) -> Supplied:
+    """See `Adapter`."""
+    check(job.model_folder)
+    return Supplied(job.model_folder)
+
+
+ADAPTER = Adapter(
+    task="outputs",
+    title="Supplied outputs",
+    models=(),
+    check=check,
+    open=open_outputs,
+    packages=(),
+)

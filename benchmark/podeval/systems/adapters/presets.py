@@ -41,6 +41,10 @@ class Preset:
     rate: int | None = None
     reference_voices: bool = False
 
+    def sampling(self, *names: str) -> dict[str, Any]:
+        """Return those of these settings that the preset sets, by the names that `generate` of transformers has."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
     def settings(self) -> dict[str, Any]:
         """Return what the preset sets, as plain data for a protocol."""
         kept = {name: value for name, value in asdict(self).items() if value not in (None, False)}

@@ -344,7 +344,7 @@ class ServerSystem(ABC):
 
     @classmethod
     @abstractmethod
-    def open(cls, connection: ServerConnection, model: str, **options: Any) -> "ServerSystem":
+    def open(cls, connection: ServerConnection, model: str, *_: Any, **options: Any) -> "ServerSystem":
         """Open a model of a server.
 
         Args:
