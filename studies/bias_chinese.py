@@ -7,7 +7,7 @@ an accent.
 """
 
 import re
-from collections.abc import Sequence
+from functools import cached_property
 
 from podeval.systems import kokoro
 
@@ -83,9 +83,10 @@ class _ChineseNetwork(kokoro._Network):
 class ChineseKokoro(kokoro.Kokoro):
     """Kokoro that reads the study's Chinese lines and nothing else."""
 
-    def _say(self, lines: Sequence[kokoro.SpokenLine], language: str, seed: int) -> kokoro.SynthesisedLines:
-        self._loaded = self._loaded or _ChineseNetwork(self.threads)
-        return super()._say(lines, language, seed)
+    @cached_property
+    def network(self) -> _ChineseNetwork:
+        """The network, given the sounds of the study's lines."""
+        return _ChineseNetwork(self.threads)
 
 
 def _sound(syllable: str) -> str:

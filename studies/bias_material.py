@@ -142,7 +142,7 @@ def voices() -> list[StudyVoice]:
         StudyVoice("espeak-british", "espeak-ng", "male", ("gmw/en", 50)),
     ]
     kokoro = [
-        StudyVoice(voice.name, "Kokoro", "female" if voice.name.startswith("jf") else "male", number)
+        StudyVoice(voice, "Kokoro", "female" if voice.startswith("jf") else "male", number)
         for number, voice in enumerate(Kokoro().voices)
     ]
     others = [StudyVoice("hibari-heart", "hibari", "female", 0), StudyVoice("piper-joe", "Piper", "male", 1)]
@@ -258,8 +258,7 @@ def _speak(voice: StudyVoice, language: str, texts: Sequence[str]) -> tuple[int,
         # The system has six voices; the study needs the engine's other variants too.
         files = [espeakng_loader.get_library_path(), espeakng_loader.get_data_path()]
         output = run_worker("espeak-ng", espeak_worker.__file__, files, job, sum(map(len, texts)))
-        _, rate = espeak_worker.HEAD.unpack_from(output)
-        sounds, _ = read_records(output, len(texts), espeak_worker.HEAD, espeak_worker.HEAD.size)
+        rate, sounds, _ = read_records(output, len(texts))
     else:
         # One voice for all lines; a script would begin with the engine's first.
         engine = engine_of(voice.engine, language)

@@ -25,7 +25,7 @@ from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import SCHEMA, RunFolder, RunPlan
-from podeval.systems.own_outputs import OwnOutputs
+from podeval.systems.adapters.outputs import OwnOutputs
 
 SPLIT, NAME = "spontaneous", "many_items"
 

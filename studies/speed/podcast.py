@@ -74,7 +74,8 @@ def scripts() -> list[Script]:
 
 def make(path: Path, minutes: float) -> None:
     """Write so many minutes of speech, and beside them as .txt the words, as .json the turns with their times."""
-    voice = HibariPiper(threads=len(os.sched_getaffinity(0)))
+    voice = HibariPiper()
+    voice.threads = len(os.sched_getaffinity(0))
     turns: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
         file: soundfile.SoundFile | None = None

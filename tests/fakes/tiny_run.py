@@ -29,7 +29,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.systems import registry as systems
-from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpeechFailed, SpokenTurn, Voice
+from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
 from podeval.text.script import Script
 
 ITEMS = ("one", "two", "three")
@@ -113,18 +113,8 @@ class Singer(SpeakingSystem):
     """A second of tone whose pitch follows the words."""
 
     name: ClassVar[str] = "singer"
-    description: ClassVar[str] = "a tone"
-    licence: ClassVar[str] = "CC0-1.0"
     kind: ClassVar[Kind] = "model"
     pitch = 200
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return ("en",)
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        return (Voice("sine", "a sine", "CC0-1.0"),)
 
     @property
     def generation(self) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import Prompt, break_control_words, delimit, hash_inputs, mark_for
+from podeval.judges.prompt import AudioClip, Prompt, break_control_words, delimit, hash_inputs, mark_for
 
 
 class Score(pydantic.BaseModel):

@@ -12,8 +12,7 @@ import soundfile
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered
 from podeval.judges.judge import find_judge
-from podeval.judges.materials import AudioClip, AudioLimits
-from podeval.judges.prompt import Prompt
+from podeval.judges.prompt import AudioClip, AudioLimits, Prompt
 from podeval.models import chat_transformers
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
 from podeval.models.chat_transformers import TransformersChat, install, load_transformers_chat

@@ -29,13 +29,11 @@ from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.systems import registry
-from podeval.systems.ask import Ask, Reference
-from podeval.systems.own_outputs import OwnOutputs
+from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.python_file import open_python
 from podeval.systems.servers.connection import ServerConnection
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import Speech
-from podeval.texts import REASONS
+from podeval.systems.speech import Ask, Reference, Speech
 
 REAL_POD = benchmarks.get("real_pod")
 TIMED = {

@@ -11,9 +11,8 @@ from podeval.runs.compare import Watched, compare_runs
 from podeval.runs.executor import Executor, Workers
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
-from podeval.systems.ask import Ask
 from podeval.systems.hibari_piper import HibariPiper
-from podeval.systems.speech import Speech
+from podeval.systems.speech import Ask, Speech
 
 # Minutes of processor time: more than ten on a machine that others use too.
 pytestmark = [pytest.mark.long, pytest.mark.models, pytest.mark.timeout(3600)]

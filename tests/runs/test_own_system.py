@@ -18,10 +18,9 @@ from podeval.metrics.score import Score, Unscored
 from podeval.runs.own_system import OwnSystem, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
-from podeval.systems.ask import Ask
-from podeval.systems.own_outputs import OwnOutputs
+from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.servers.connection import RequestRefused, ServerBusy
-from podeval.systems.speech import Speech, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, Speech, SpokenAnswer, SpokenAnswers, WrittenScript
 
 
 def write_wav(path: Path, seconds: float = 1.0, level: float = 0.3) -> None:
@@ -219,6 +218,9 @@ def test_the_command_takes_exactly_one_system_and_says_so(tiny: Any, tmp_path: P
     assert "SYSTEM and --python are several systems" in refuse("espeak_ng", "--python", "a.py:speak")
     assert "give --server too" in refuse("espeak_ng", "--model", "x")
     assert "name the model" in refuse("--server", "http://127.0.0.1:9/v1")
+    assert "can only be used with --server" in refuse("espeak_ng", "--api", "chat")
+    foreign = refuse("--server", "http://127.0.0.1:9/v1", "--model", "x", "--api", "chat", "--stream")
+    assert "--stream cannot be used with the API chat" in foreign
     assert "no server answers" in refuse("--server", "http://127.0.0.1:9/v1", "--model", "x")
     write_wav(tmp_path / "espeak_ng" / "one.wav")
     folder = str(tmp_path / "espeak_ng")

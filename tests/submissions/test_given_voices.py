@@ -10,7 +10,7 @@ from podeval.runs.measure import list_conditions, make_protocols
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.submissions.benchmark_entries import RunEntry, ask_of, list_entries, list_possible_runs, write_asks
 from podeval.systems.adapters.presets import assign_voices
-from podeval.systems.ask import Ask
+from podeval.systems.speech import Ask
 from podeval.systems.submission import Submission
 
 REAL_POD = benchmarks.get("real_pod")

@@ -104,8 +104,6 @@ def test_an_unknown_voice_is_an_error_and_not_another_voice(
     espeak: EspeakNg, dialogue: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A voice that a version of espeak-ng lacks: the table of voices is changed for it.
-    unknown = espeak_ng._Setting("gmw/nobody", 50, "")
-    # As above.
-    monkeypatch.setitem(espeak_ng._VOICES, "en", (unknown, unknown))
+    monkeypatch.setitem(espeak_ng._VOICES, "en", (("gmw/nobody", 50),) * 2)
     with pytest.raises(SpeechFailed, match="no voice 'gmw/nobody'"):
         espeak.speak(dialogue)

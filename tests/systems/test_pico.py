@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems import pico
 from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.pico import Pico
 from podeval.systems.speech import Speech, SpeechFailed
@@ -64,6 +63,6 @@ def test_without_its_package_it_names_the_command(monkeypatch: pytest.MonkeyPatc
 
 def test_an_engine_that_breaks_is_a_failure_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "py_nanotts.py").write_text("raise ImportError('native extension failed to load')")
-    monkeypatch.setattr(pico, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(Pico, "_locate_package", lambda self: tmp_path / "py_nanotts")
     with pytest.raises(SpeechFailed, match="exit code 1: ImportError: native extension failed to load"):
         Pico().speak(Script.parse([{"speaker": "A", "text": "Hello."}]))

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask, RecordedUserTurn, Reference
 from podeval.systems.python_file import PythonSystem, open_python
-from podeval.systems.speech import Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, RecordedUserTurn, Reference, Speech, SpeechFailed, SpokenAnswers, WrittenScript
 from podeval.text.script import Turn
 
 SPEAK = Ask(

@@ -18,9 +18,6 @@ def test_every_system_is_found_by_its_own_name() -> None:
 @pytest.mark.parametrize("name", registry.NAMES)
 def test_every_system_states_what_it_is(name: str) -> None:
     system = registry.get(name)
-    assert system.description
-    assert system.licence
-    assert system.languages
     assert json.loads(json.dumps(system.generation))["system"] == name
     assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng", "kokoro", "pico", "piper") else "control")
 

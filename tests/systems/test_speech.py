@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from podeval.runs.run_folder import Output
 from podeval.systems import registry
 from podeval.systems.adapters.job import Generated
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Speech, SpokenTurn
+from podeval.systems.speech import Ask, OutputMaker, Speech, SpokenTurn
 from podeval.text.script import Turn
 
 TURN = SpokenTurn(speaker="A", start=0, end=1.5, text="Hello.")

@@ -10,8 +10,7 @@ from podeval.benchmarks.item import Item
 from podeval.errors import BadInput
 from podeval.measuring.inputs import MetricInputs
 from podeval.systems.adapters.outputs import Supplied
-from podeval.systems.ask import Ask
-from podeval.systems.speech import WrittenScript
+from podeval.systems.speech import Ask, WrittenScript
 from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.characters import clean_text
 from podeval.text.podcast_request import PodcastRequest

@@ -12,7 +12,7 @@ from podeval.cli.data_tools import data
 from podeval.cli.output import AsJson, emit, say
 
 if TYPE_CHECKING:
-    from podeval.systems.ask import Ask
+    from podeval.systems.speech import Ask
 
 __all__ = ["data"]
 

@@ -4,16 +4,16 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podeval.errors import BadInput
+from podeval.systems.servers import SERVERS, find_server
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
     from podeval.runs.own_system import OwnMaker, OwnSystem
-    from podeval.systems.servers.connection import ServerConnection
 
 Name = Annotated[
     str,
@@ -26,6 +26,9 @@ OutputsFolder = Annotated[
 PythonFunction = Annotated[str, typer.Option("--python", help="FILE.py:FUNCTION that speaks, writes or answers")]
 Server = Annotated[
     str, typer.Option("--server", help="base URL of an OpenAI-compatible server, such as http://host/v1")
+]
+Api = Annotated[
+    str, typer.Option("--api", help=f"API of the server: {' or '.join(SERVERS)}; chosen by the track by default")
 ]
 ServedModel = Annotated[str, typer.Option("--model", help="the model's name on the server")]
 Voices = Annotated[
@@ -49,7 +52,7 @@ def require_system(context: typer.Context, system: str) -> str:
     return system
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnOptions:
     """What `podeval run` was told of a system of the user's own."""
 
@@ -57,7 +60,8 @@ class OwnOptions:
     python: str = ""
     server: str = ""
     model: str = ""
-    voices: tuple[str, ...] = ()
+    api: str = ""
+    voice: tuple[str, ...] = ()
     stream: bool = False
     per_minute: float = 0.0
     timeout: float = 120.0
@@ -74,8 +78,14 @@ class OwnOptions:
             raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
-        if (self.voices or self.stream) and not self.server:
-            raise BadInput("--voice and --stream can only be used with --server")
+        if (self.api or self.of_server) and not self.server:
+            raise BadInput("--api, --voice and --stream can only be used with --server")
+
+    @property
+    def of_server(self) -> dict[str, Any]:
+        """The options that a class of `podeval.systems.servers` may take, by name, as far as they are given."""
+        options = {"voice": self.voice, "stream": self.stream}
+        return {name: value for name, value in options.items() if value}
 
     @property
     def is_own(self) -> bool:
@@ -116,7 +126,7 @@ def require_name(name: str) -> str:
 def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
     """Open what makes the outputs; returns it with what it is called."""
     if options.outputs is not None:
-        from podeval.systems.own_outputs import OwnOutputs
+        from podeval.systems.adapters.outputs import OwnOutputs
 
         return OwnOutputs(options.outputs), make_printable(options.outputs.resolve().name)
     if options.python:
@@ -127,41 +137,17 @@ def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
 
 
 def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
-    from podeval.systems.servers.chat_endpoint import ChatEndpoint
     from podeval.systems.servers.connection import RequestPace, ServerConnection
-    from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 
+    api = options.api or ("speech" if track == "voice" else "chat")
+    server = find_server(api)
+    if foreign := [f"--{name}" for name in options.of_server if name not in server.options]:
+        raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
     if not options.model:
         raise BadInput(f"name the model that {options.server} is to use with --model")
     connection = ServerConnection(options.server, timeout=options.timeout, pace=RequestPace(options.per_minute))
     connection.require()
-    pairs = [voice.partition("=") for voice in options.voices]
-    voices = tuple(voice for voice, equals, _ in pairs if not equals)
-    if track != "voice":
-        if options.stream:
-            raise BadInput("--stream is for servers that speak scripts; this track asks for something else")
-        return ChatEndpoint(connection, options.model, voice=voices[0] if voices else "alloy")
-    by_speaker = {speaker: voice for speaker, equals, voice in pairs if equals}
-    voices = voices or (() if by_speaker else _ask_for_voices(connection))
-    return SpeechEndpoint(connection, options.model, voices, by_speaker, options.stream)
-
-
-def _ask_for_voices(connection: "ServerConnection") -> tuple[str, ...]:
-    """Ask a server which voices it has.
-
-    Raises:
-        BadInput: it does not say.
-    """
-    answer = connection.get("audio/voices")
-    entries = answer.get("voices") if isinstance(answer, dict) else answer
-    listing = entries if isinstance(entries, list) else []
-    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listing]
-    voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
-    if not voices:
-        raise BadInput(
-            f"{connection.url} does not list its voices; give one for each speaker: --voice alloy --voice onyx"
-        )
-    return voices
+    return server.open(connection, options.model, **options.of_server)
 
 
 def _to_name(text: str) -> str:

@@ -21,6 +21,7 @@ from podeval.cli.completion import (
 from podeval.cli.measure import Refresh
 from podeval.cli.output import say
 from podeval.cli.own_systems import (
+    Api,
     Name,
     OutputsFolder,
     OwnOptions,
@@ -111,6 +112,7 @@ def run(
     outputs: OutputsFolder = None,
     python: PythonFunction = "",
     server: Server = "",
+    api: Api = "",
     model: ServedModel = "",
     voice: Voices = None,
     stream: Stream = False,
@@ -187,7 +189,17 @@ def run(
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest
 
-    own = OwnOptions(outputs, python, server, model, tuple(voice or ()), stream, requests_per_minute, timeout)
+    own = OwnOptions(
+        outputs=outputs,
+        python=python,
+        server=server,
+        model=model,
+        api=api,
+        voice=tuple(voice or ()),
+        stream=stream,
+        per_minute=requests_per_minute,
+        timeout=timeout,
+    )
     own.require_one(system)
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split

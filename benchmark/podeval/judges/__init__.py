@@ -5,7 +5,6 @@ __all__ = [
     "client",
     "exchange_records",
     "judge",
-    "materials",
     "parsing",
     "prompt",
     "rounds",

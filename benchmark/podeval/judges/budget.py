@@ -13,7 +13,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.judges.judge import Price
-from podeval.judges.materials import AudioClip
+from podeval.judges.prompt import AudioClip
 from podeval.models.chat import ChatAnswer
 
 BYTES_A_TOKEN = 3.0
@@ -30,8 +30,6 @@ class Account:
     prompt_tokens: int = 0
     answer_tokens: int = 0
     cost: float = 0.0
-    reckoned: int = 0
-    """Calls whose tokens the backend did not count, and that were estimated from their length."""
     from_records: int = 0
     busy: int = 0
     """Calls that got no answer and were repeated or given up."""
@@ -111,7 +109,6 @@ class Budget:
             else:
                 question_tokens, answered = count_used_tokens(answer, reservation.prompt_tokens)
                 account.calls += 1
-                account.reckoned += answer.prompt_tokens is None or answer.answer_tokens is None
                 account.prompt_tokens += question_tokens
                 account.answer_tokens += answered
                 account.cost += compute_price(price, question_tokens, answered)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pydantic
 
@@ -24,9 +24,8 @@ from podeval.judges.budget import Account, Budget, estimate_tokens
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.judges.exchange_records import JudgeExchange, Records, build_key
 from podeval.judges.judge import Judge
-from podeval.judges.materials import AudioClip, strip_audio
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.judges.prompt import Prompt, break_control_words, hash_inputs
+from podeval.judges.prompt import AudioClip, Prompt, break_control_words, hash_inputs, strip_audio
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused, convert_library_errors
 
 _SHOWN_AGAIN = 6000
@@ -391,8 +390,3 @@ def _describe_input(value: str | AudioClip) -> dict[str, Any]:
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": hash_inputs({"": value}), "characters": len(value)}
-
-
-def keep_answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
-    """Return the outcomes that are answers."""
-    return cast(list[UsableAnswer], [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)])

@@ -38,7 +38,6 @@ class AdaptiveConcurrency:
     def __init__(self, most: int) -> None:
         self.most = most
         self.limit = float(most)
-        self.lowest = float(most)
         self._under_way = 0
         self._round = 0
         self._open_from = 0.0
@@ -74,6 +73,5 @@ class AdaptiveConcurrency:
             if begun == self._round:
                 self._round += 1
                 self.limit = max(1.0, self.limit / 2)
-                self.lowest = min(self.lowest, self.limit)
             if retry_after:
                 self._open_from = max(self._open_from, time.monotonic() + retry_after)

@@ -17,15 +17,16 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import pydantic
+from pydantic import ConfigDict, Field
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.judges.materials import FORMATS, AudioLimits
+from podeval.judges.prompt import AudioLimits
 from podeval.models.chat import ChatModel, Sampling
 from podeval.models.device import is_gpu_used
 from podeval.text.yaml_text import describe_place, read_yaml_file
@@ -45,13 +46,15 @@ _WAYS = (
 class Price:
     """The price of a million tokens, in any one currency."""
 
-    prompt: float
-    answer: float
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    prompt: Annotated[float, Field(ge=0)]
+    answer: Annotated[float, Field(ge=0)]
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A model that judges.
+    """A model that judges; a YAML file of a judge has these fields but the last and `dtype`.
 
     Args:
         backend: `endpoint`, `gguf`, `transformers` or `records`.
@@ -72,8 +75,10 @@ class Judge:
         recorded: for `records`, the id of the judge whose answers they are.
     """
 
-    backend: str
-    model: str
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    backend: Literal["endpoint", "gguf", "transformers", "records"]
+    model: Annotated[str, Field(max_length=500)] = ""
     revision: str | None = None
     endpoint: str | None = None
     sampling: Sampling = field(default_factory=Sampling)
@@ -81,9 +86,9 @@ class Judge:
     hears: bool = False
     audio: AudioLimits = field(default_factory=AudioLimits)
     extra: Mapping[str, Any] = field(default_factory=dict)
-    timeout: float = 180.0
-    tries: int = 3
-    context: int | None = None
+    timeout: Annotated[float, Field(gt=0)] = 180.0
+    tries: Annotated[int, Field(ge=1, le=10)] = 3
+    context: Annotated[int, Field(ge=256)] | None = None
     dtype: str | None = None
     price: Price | None = None
     recorded: str | None = None
@@ -200,7 +205,7 @@ def _strip_secrets(endpoint: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
-def _gguf(path: Path, **fields: Any) -> Judge:
+def _gguf(path: Path, pinned: str | None = None) -> Judge:
     if not path.is_file():
         raise ModelMissing(f"there is no model file {path}; give the path of a .gguf file")
     with path.open("rb") as file:
@@ -208,9 +213,9 @@ def _gguf(path: Path, **fields: Any) -> Judge:
             raise BadInput(f"{path} is not a GGUF file; give the path of a model in that format")
     stat = path.stat()
     revision = _file_digest(str(path.resolve()), stat.st_size, stat.st_mtime_ns)
-    if fields.setdefault("revision", revision) != revision:
-        raise BadInput(f"{path} has the SHA-256 {revision}, not {fields['revision']}; download the right file")
-    return Judge("gguf", fields.pop("model", path.name), endpoint=str(path), **fields)
+    if pinned not in (None, revision):
+        raise BadInput(f"{path} has the SHA-256 {revision}, not {pinned}; download the right file")
+    return Judge("gguf", path.name, revision=revision, endpoint=str(path))
 
 
 @functools.lru_cache(maxsize=16)
@@ -219,16 +224,16 @@ def _file_digest(path: str, size: int, modified: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _transformers(text: str, **fields: Any) -> Judge:
+def _transformers(text: str) -> Judge:
     repo, _, commit = text.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo) or not re.fullmatch(r"[0-9a-f]{40}", commit):
         raise BadInput(
             f"transformers:{text} does not name a commit; write transformers:OWNER/NAME@ and the 40 digits of the "
             "commit, which the repo's page on the Hub shows under 'History'"
         )
-    fields.setdefault("hears", bool(re.search("omni|audio|speech", repo, re.IGNORECASE)))
+    hears = bool(re.search("omni|audio|speech", repo, re.IGNORECASE))
     # In 16 bits it is another judge: part of its answers differ.
-    return Judge("transformers", repo, revision=commit, dtype="bfloat16" if is_gpu_used() else None, **fields)
+    return Judge("transformers", repo, revision=commit, hears=hears, dtype="bfloat16" if is_gpu_used() else None)
 
 
 def _read_recorded(text: str) -> Judge:
@@ -260,83 +265,33 @@ def _read_recorded(text: str) -> Judge:
     )
 
 
-class _SamplingFields(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-    temperature: float | None = pydantic.Field(0.0, ge=0, le=2)
-    top_p: float | None = pydantic.Field(None, gt=0, le=1)
-    seed: int | None = 0
-    max_tokens: int | None = pydantic.Field(4096, ge=16)
-
-
-class _AudioFields(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-    format: str = pydantic.Field("wav", pattern="|".join(f"^{name}$" for name in FORMATS))
-    seconds: float = pydantic.Field(AudioLimits().seconds, gt=0)
-    bytes: int = pydantic.Field(AudioLimits().bytes, gt=0)
-
-
-class _PriceFields(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
-    prompt: float = pydantic.Field(ge=0)
-    answer: float = pydantic.Field(ge=0)
-
-
-class _JudgeFields(pydantic.BaseModel):
-    """A judge's YAML file."""
-
-    model_config = pydantic.ConfigDict(extra="forbid")
-    backend: str = pydantic.Field(pattern="^endpoint$|^gguf$|^transformers$|^records$")
-    model: str = pydantic.Field("", max_length=500)
-    revision: str | None = None
-    endpoint: str | None = None
-    sampling: _SamplingFields = pydantic.Field(default_factory=lambda: _SamplingFields.model_validate({}))
-    trial: bool = False
-    hears: bool = False
-    audio: _AudioFields = pydantic.Field(default_factory=lambda: _AudioFields.model_validate({}))
-    extra: dict[str, Any] = pydantic.Field(default_factory=dict)
-    timeout: float = pydantic.Field(180.0, gt=0)
-    tries: int = pydantic.Field(3, ge=1, le=10)
-    context: int | None = pydantic.Field(None, ge=256)
-    price: _PriceFields | None = None
-
-
 def _read_file(path: Path) -> Judge:
     """Read a judge from its YAML file; the path of a GGUF file is given in `endpoint`, relative to the YAML file."""
     if not path.exists():
         raise BadInput(f"there is no file {path}; {_WAYS}")
+    names = [name for name in Judge.__dataclass_fields__ if name not in ("dtype", "recorded")]
     try:
-        read = _JudgeFields.model_validate(read_yaml_file(path))
+        read = pydantic.TypeAdapter(Judge).validate_python(read_yaml_file(path))
     except pydantic.ValidationError as error:
         # The message omits the value, which may be a key.
         first = error.errors(include_input=False, include_url=False)[0]
         location = ".".join(str(part) for part in first["loc"]) or "the file"
         raise BadInput(
-            f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; "
-            f"fields are {', '.join(_JudgeFields.model_fields)}"
+            f"{describe_place(path, first['loc'])}: {location}: {first['msg']}; fields are {', '.join(names)}"
         ) from None
-    fields: dict[str, Any] = {
-        "sampling": Sampling(**read.sampling.model_dump()),
-        "trial": read.trial,
-        "hears": read.hears,
-        "audio": AudioLimits(**read.audio.model_dump()),
-        "extra": read.extra,
-        "timeout": read.timeout,
-        "tries": read.tries,
-        "context": read.context,
-        "price": Price(**read.price.model_dump()) if read.price else None,
-    }
+    if read.dtype or read.recorded:
+        raise BadInput(f"{path}: podeval itself says dtype and recorded; fields are {', '.join(names)}")
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
-        model = {"model": read.model} if read.model else {}
-        pinned = {"revision": read.revision} if read.revision else {}
-        return _gguf(path.parent / str(read.endpoint), **model, **pinned, **fields)
+        found = _gguf(path.parent / str(read.endpoint), read.revision)
+        return replace(read, model=read.model or found.model, revision=found.revision, endpoint=found.endpoint)
     if read.backend == "transformers":
-        return _transformers(f"{read.model}@{read.revision or ''}", **fields)
+        return replace(read, dtype=_transformers(f"{read.model}@{read.revision or ''}").dtype)
     if not read.model or not read.endpoint:
         raise BadInput(f"{path}: an endpoint judge needs model and endpoint, such as endpoint: https://host/v1")
-    return Judge("endpoint", read.model, revision=read.revision, endpoint=_check_endpoint(read.endpoint), **fields)
+    return replace(read, endpoint=_check_endpoint(read.endpoint))
 
 
 def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:

@@ -6,8 +6,10 @@ none can end its section and pose as the prompt. Control words of chat templates
 invisible character, because a model's tokenizer would otherwise take them for the end of the message.
 """
 
+import base64
 import functools
 import hashlib
+import io
 import json
 import re
 import string
@@ -15,10 +17,116 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import pydantic
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from podeval.judges.materials import AudioClip, AudioLimits, Text
+from podeval.errors import BadInput, CannotScore
+
+FORMATS = ("wav", "flac", "mp3")
+
+SECONDS = 1800.0
+"""Maximum duration of a clip: half an hour, the limit of the most capable public models."""
+BYTES = 20_000_000
+"""Maximum bytes of an encoded clip: endpoints accept requests of 20 to 30 MB, base64 included."""
+
+
+@dataclass(frozen=True)
+class AudioLimits:
+    """Limits on the audio that a judge accepts.
+
+    Args:
+        format: `wav` (16 bits, accepted by every endpoint), `flac` (the same samples, smaller) or `mp3`.
+        seconds: maximum duration of a clip.
+        bytes: maximum size of an encoded clip, before base64.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    format: Annotated[str, Field(pattern="|".join(f"^{name}$" for name in FORMATS))] = "wav"
+    seconds: Annotated[float, Field(gt=0)] = SECONDS
+    bytes: Annotated[int, Field(gt=0)] = BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class AudioClip:
+    """An audio clip for a judge.
+
+    Args:
+        samples: mono float32, shape (frames,).
+        rate: sample rate, Hz.
+
+    Raises:
+        CannotScore: the clip is empty or holds samples that are not finite numbers.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+
+    def __post_init__(self) -> None:
+        if self.samples.ndim != 1:
+            raise ValueError(f"a clip for a judge is mono, shape (frames,), not {self.samples.shape}")
+        if not self.samples.size:
+            raise CannotScore("an empty clip cannot be judged")
+        if not np.isfinite(self.samples).all():
+            raise CannotScore("the clip contains NaN or infinite samples")
+
+    @property
+    def seconds(self) -> float:
+        """Duration in seconds."""
+        return len(self.samples) / self.rate
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """Digest of rate and samples, which identifies the clip in records and cache keys."""
+        digest = hashlib.sha256(f"{self.rate}:".encode())
+        digest.update(np.ascontiguousarray(self.samples, dtype="<f4").tobytes())
+        return digest.hexdigest()
+
+    def part(self, limits: AudioLimits) -> dict[str, Any]:
+        """Return the clip as the `input_audio` part of a message.
+
+        Raises:
+            BadInput: the clip is longer or larger than the judge accepts.
+        """
+        if self.seconds > limits.seconds:
+            raise BadInput(
+                f"the clip lasts {self.seconds:.0f} s and the judge is sent at most {limits.seconds:.0f} s; "
+                "judge an excerpt, or raise audio.seconds in the judge's YAML file if it hears longer ones"
+            )
+        data = self.encoded(limits.format)
+        if len(data) > limits.bytes:
+            smaller = " (audio.format: flac or mp3 makes it smaller)" if limits.format == "wav" else ""
+            raise BadInput(
+                f"the clip takes {len(data) / 1e6:.1f} MB as {limits.format} and the judge is sent at most "
+                f"{limits.bytes / 1e6:.1f} MB; judge an excerpt or a lower sampling rate{smaller}"
+            )
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": base64.b64encode(data).decode("ascii"), "format": limits.format},
+        }
+
+    def encoded(self, kind: str) -> bytes:
+        """Encode the clip as a file.
+
+        A clip that exceeds full scale is attenuated as a whole, because clipping would be an audible fault.
+        """
+        import soundfile
+
+        # Attenuate rather than clip.
+        peak = float(np.abs(self.samples).max())
+        samples = self.samples / peak if peak > 1 else self.samples
+        subtype = "MPEG_LAYER_III" if kind == "mp3" else "PCM_16"
+        file = io.BytesIO()
+        try:
+            soundfile.write(file, samples, self.rate, format=kind.upper(), subtype=subtype)
+        except (soundfile.LibsndfileError, ValueError) as error:
+            raise BadInput(
+                f"audio at {self.rate} Hz cannot be written as {kind} ({error}); "
+                f"choose audio.format {' or '.join(f for f in FORMATS if f != kind)} in the judge's YAML file"
+            ) from None
+        return file.getvalue()
 
 
 class JudgeAnswer(BaseModel):
@@ -119,9 +227,7 @@ class Prompt:
         names = (name for _, name, _, _ in string.Formatter().parse(self.template) if name is not None)
         return tuple(dict.fromkeys(names))
 
-    def messages(
-        self, inputs: Mapping[str, Text | AudioClip], audio: AudioLimits | None = None
-    ) -> list[dict[str, Any]]:
+    def messages(self, inputs: Mapping[str, str | AudioClip], audio: AudioLimits | None = None) -> list[dict[str, Any]]:
         """Return the conversation that asks about these inputs: a system message and a user message.
 
         Args:
@@ -161,6 +267,21 @@ class Prompt:
         return [{"role": "system", "content": system}, {"role": "user", "content": content}]
 
 
+def strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
+    content = message["content"]
+    if isinstance(content, str):
+        return dict(message)
+    kept = []
+    for part in content:
+        if part["type"] == "input_audio":
+            data = base64.b64decode(part["input_audio"]["data"])
+            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
+        kept.append(part)
+    return {"role": message["role"], "content": kept}
+
+
 def mark_for(texts: Mapping[str, str]) -> str:
     """Return the delimiter for these texts: made from a hash of all of them, and contained in none."""
     salt = 0
@@ -186,7 +307,7 @@ def break_control_words(text: str) -> str:
     return _CONTROL_WORDS.sub(_WORD_JOINER, whole)
 
 
-def hash_inputs(inputs: Mapping[str, Text | AudioClip]) -> str:
+def hash_inputs(inputs: Mapping[str, str | AudioClip]) -> str:
     """Return one hash of all inputs by name, for cache keys."""
     return _digest(
         [

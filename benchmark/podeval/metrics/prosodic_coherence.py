@@ -17,8 +17,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 
 from podeval.judges.client import JudgeRequest
-from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import HalfStep, JudgeAnswer, Prompt
+from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse

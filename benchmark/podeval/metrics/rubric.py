@@ -28,8 +28,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from podeval.judges.client import JudgeRequest
-from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import JudgeAnswer, Prompt
+from podeval.judges.prompt import AudioClip, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse

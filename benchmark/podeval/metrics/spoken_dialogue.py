@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput, CannotScore
-from podeval.judges.materials import AudioClip
+from podeval.judges.prompt import AudioClip
 from podeval.models.card import Profile
 from podeval.recording import Recording
 from podeval.text.characters import clean_text

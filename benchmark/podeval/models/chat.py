@@ -10,7 +10,9 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
+
+from pydantic import ConfigDict, Field
 
 from podeval.errors import PodevalError
 
@@ -28,10 +30,12 @@ class Sampling:
         max_tokens: maximum length of the answer in tokens.
     """
 
-    temperature: float | None = 0.0
-    top_p: float | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     seed: int | None = 0
-    max_tokens: int | None = 4096
+    max_tokens: Annotated[int, Field(ge=16)] | None = 4096
 
     def with_seed(self, seed: int) -> "Sampling":
         """Return the same settings with a request's seed added, if seeds are sent at all."""

@@ -8,7 +8,7 @@ from typing import Any
 from podeval.benchmarks.benchmark import Item
 from podeval.measuring.inputs import MetricInputs
 from podeval.runs.run_folder import Output
-from podeval.systems.ask import Ask, RecordedUserTurn, Reference
+from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.text.script import Script
 
 GIVEN: Mapping[str, tuple[str, ...]] = {

@@ -17,9 +17,9 @@ from podeval.metrics.score import Cause
 from podeval.runs.item_inputs import ask_of
 from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_items
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
-from podeval.systems.ask import Ask
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused
 from podeval.systems.speech import (
+    Ask,
     OutputMaker,
     Product,
     Speech,

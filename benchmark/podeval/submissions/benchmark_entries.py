@@ -17,7 +17,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.outputs import SCRIPT
-from podeval.systems.ask import Ask, RecordedUserTurn, Reference
+from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.systems.submission import Submission
 
 ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}

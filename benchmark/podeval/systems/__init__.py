@@ -2,8 +2,6 @@
 
 __all__ = [
     "adapters",
-    "ask",
-    "own_outputs",
     "python_file",
     "registry",
     "servers",

@@ -12,7 +12,7 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
-from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn, Voice
+from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn
 from podeval.systems.text_cleaning import estimate_seconds, split_sentences
 from podeval.text.script import Script
 
@@ -32,19 +32,7 @@ class Silence(SpeakingSystem):
     """Digital silence, as long as a person would take for the script."""
 
     name: ClassVar[str] = "silence"
-    description: ClassVar[str] = "control: digital silence as long as the script would take"
-    licence: ClassVar[str] = "Apache-2.0"
     kind: ClassVar[Kind] = "control"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """It is silent in English and in Chinese."""
-        return ("en", "zh")
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """None."""
-        return ()
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -71,17 +59,6 @@ class ReaderControl(SpeakingSystem):
     def __init__(self, reader: DialogueReader) -> None:
         """Take the reader."""
         self._reader = reader
-        self.licence = reader.licence  # type: ignore[misc]  # as its voices allow, known with the reader
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Those of the reader."""
-        return self._reader.languages
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """Those of the reader."""
-        return self._reader.voices
 
     def available(self) -> str | None:
         """Return None where the reader is ready, else what it lacks."""
@@ -93,7 +70,6 @@ class RepeatedSentence(ReaderControl):
     """The script's first sentence, over and over in the first voice: flawless sound, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
-    description: ClassVar[str] = "control: the first sentence of the script again and again"
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -127,7 +103,6 @@ class ShuffledVoices(ReaderControl):
     """The script as it stands, but half of its sentences in another speaker's voice: right words, wrong people."""
 
     name: ClassVar[str] = "shuffled_voices"
-    description: ClassVar[str] = "control: the script read right, but half of the sentences in the wrong voice"
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -139,8 +114,8 @@ class ShuffledVoices(ReaderControl):
         self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
-        if len(self.voices) < people:
-            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {len(self.voices)}")
+        if (had := len(self._reader.voices)) < people:
+            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {had}")
         # Half, not each by a coin: swapping all of them would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
@@ -158,7 +133,6 @@ class DrawnGaps(ReaderControl):
     """
 
     name: ClassVar[str] = "drawn_gaps"
-    description: ClassVar[str] = "control: the script read right, with gaps and overlaps drawn by chance from people's"
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -189,7 +163,6 @@ class UnevenPace(ReaderControl):
     """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
 
     name: ClassVar[str] = "uneven_pace"
-    description: ClassVar[str] = "control: the script read right, but faster and slower within every minute"
 
     @property
     def generation(self) -> dict[str, Any]:

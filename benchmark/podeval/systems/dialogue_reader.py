@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.speech import Samples, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
+from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
 from podeval.systems.text_cleaning import make_speakable, split_into_short_lines
 from podeval.text.language import identify_language, read_as
 from podeval.text.script import Script
@@ -61,9 +61,14 @@ class DialogueReader(SpeakingSystem):
     """A system that gives each speaker of a script a voice of its own and reads line by line.
 
     Attributes:
+        languages: the languages it reads, as ISO 639-1 codes.
+        voices: the names of its voices for English, in the order in which a script's speakers receive them.
         longest_line: turns are split in sentences of at most so many characters; None reads turns whole.
     """
 
+    kind: ClassVar[Kind] = "model"
+    languages: ClassVar[tuple[str, ...]] = ("en",)
+    voices: ClassVar[tuple[str, ...]]
     longest_line: ClassVar[int | None] = None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:

@@ -7,14 +7,15 @@ the espeak-ng that Piper brings. Nothing is drawn: equal words give equal sample
 import json
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from podeval.models import weights
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.onnx_reader import OnnxReader
-from podeval.systems.speech import Samples, SpeechFailed, Voice
+from podeval.systems.onnx_reader import OnnxReader, open_session
+from podeval.systems.speech import Samples, SpeechFailed
 
 RATE = 24_000
 """Hz of what it says."""
@@ -24,34 +25,23 @@ WEIGHTS = "kokoro"
 
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
-_NAMES = {
-    "jf_alpha": "Japanese, female",
-    "jm_kumo": "Japanese, male",
-    "jf_nezumi": "Japanese, female, bright",
-    "jf_gongitsune": "Japanese, female, soft",
-    "jf_tebukuro": "Japanese, female, low",
-}
+_NAMES = ("jf_alpha", "jm_kumo", "jf_nezumi", "jf_gongitsune", "jf_tebukuro")
+"""Voices by their names in the package; the second letter says whether a woman or a man speaks."""
 
 
 class Kokoro(OnnxReader):
     """Five voices by one network; the first speaker of a script is a woman, the second a man."""
 
     name: ClassVar[str] = "kokoro"
-    description: ClassVar[str] = "Kokoro-82M, 8 bits, in its Japanese voices: the better baseline that a laptop runs"
-    licence: ClassVar[str] = "Apache-2.0 (Kokoro), GPL-3.0-or-later (espeak-ng, by Piper)"
+    voices: ClassVar[tuple[str, ...]] = _NAMES
     longest_line: ClassVar[int | None] = 250
     packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (WEIGHTS,)
 
-    def __init__(self, *, threads: int | None = None) -> None:
-        """Choose how many processors to use, as every `OnnxReader`."""
-        super().__init__(threads=threads)
-        self._loaded: _Network | None = None
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """The voices that come in packages."""
-        return tuple(Voice(name, about, "Apache-2.0") for name, about in _NAMES.items())
+    @cached_property
+    def network(self) -> "_Network":
+        """The network, loaded with the first script."""
+        return _Network(self.threads)
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -66,25 +56,20 @@ class Kokoro(OnnxReader):
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
-        network = self._loaded = self._loaded or _Network(self.threads)
+        network = self.network
         loaded = time.perf_counter()
-        names = list(_NAMES)
-        sounds = [_say_line(network, line, names[line.voice]) for line in lines]
-        return self._collect(sounds, RATE, begin, loaded, {str(line.voice): names[line.voice] for line in lines})
+        sounds = [_say_line(network, line, _NAMES[line.voice]) for line in lines]
+        return self._collect(sounds, RATE, begin, loaded, {str(line.voice): _NAMES[line.voice] for line in lines})
 
 
 class _Network:
     """The network with its voices, and what makes sounds of words."""
 
     def __init__(self, threads: int) -> None:
-        import onnxruntime
         from piper.phonemize_espeak import EspeakPhonemizer
 
         folder = weights.locate_weights(WEIGHTS)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = threads
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(str(folder / _MODEL), options, providers=["CPUExecutionProvider"])
+        self._session = open_session(folder / _MODEL, threads)
         self._numbers: dict[str, int] = json.loads((folder / _VOCABULARY).read_bytes())["vocab"]
         with np.load(folder / _VOICES, allow_pickle=False) as voices:
             self._voices = {name: np.asarray(voices[name], np.float32) for name in _NAMES}

@@ -3,13 +3,14 @@
 import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata, util
+from pathlib import Path
 from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
-from podeval.models.threads import count_threads as threads_allowed
+from podeval.models.threads import count_threads
 from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
-from podeval.systems.speech import Kind, Samples
+from podeval.systems.speech import Samples
 
 INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
 """The command that brings the packages of every such system."""
@@ -18,24 +19,14 @@ INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
 class OnnxReader(DialogueReader):
     """A reader of English scripts by networks that packages bring, or `podeval models install`."""
 
-    kind: ClassVar[Kind] = "model"
     packages: ClassVar[Mapping[str, str]]
     """Modules that it imports, each with the package that brings it."""
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
 
-    def __init__(self, *, threads: int | None = None) -> None:
-        """Choose how many processors to use; nothing is loaded yet.
-
-        Args:
-            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
-        """
-        self.threads = threads or threads_allowed(1)
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """English only."""
-        return ("en",)
+    def __init__(self) -> None:
+        """Choose how many threads onnxruntime uses: PODEVAL_THREADS, else one; nothing is loaded yet."""
+        self.threads = count_threads(1)
 
     def available(self) -> str | None:
         """Return None where the packages and the weights are there, else what is missing and its command."""
@@ -81,3 +72,13 @@ class OnnxReader(DialogueReader):
                 "threads": self.threads,
             },
         )
+
+
+def open_session(model: Path, threads: int) -> Any:
+    """Open a network with onnxruntime on the processor, without its warnings."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])

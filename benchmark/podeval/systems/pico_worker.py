@@ -1,8 +1,8 @@
 """The child process in which SVOX Pico speaks; run by its path.
 
 Arguments: the folder that holds the package `py_nanotts`. Standard input: JSON,
-`{"volume": factor, "lines": [[voice, speed, text], …]}`. Standard output: one record a line of the script: seconds
-taken (float64), a number of bytes (uint32), and so many bytes of 16-bit samples at 16 kHz.
+`{"volume": factor, "lines": [[voice, speed, text], …]}`. Standard output: one record for the start, whose number is
+the rate, then one a line: seconds taken (float64), a number of bytes (uint32), and so many bytes of 16-bit samples.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import time
 
 HEAD = struct.Struct("<dI")
+RATE = 16_000
 
 
 def main() -> None:
@@ -20,6 +21,7 @@ def main() -> None:
 
     engine = NanoTTS()
     job = json.load(sys.stdin.buffer)
+    sys.stdout.buffer.write(HEAD.pack(0.0, RATE))
     for voice, speed, text in job["lines"]:
         begin = time.perf_counter()
         samples = engine.speak(text, voice, speed=speed, volume=job["volume"])

@@ -17,8 +17,8 @@ import numpy as np
 from podeval.audio.resample import resample
 from podeval.models import weights
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.onnx_reader import OnnxReader
-from podeval.systems.speech import Samples, SpeechFailed, Voice
+from podeval.systems.onnx_reader import OnnxReader, open_session
+from podeval.systems.speech import Samples, SpeechFailed
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
@@ -33,17 +33,12 @@ def load_voice(voice: str, threads: int) -> Any:
     Raises:
         ModelMissing: they are not.
     """
-    import onnxruntime
     from piper import PiperConfig, PiperVoice
 
     folder = weights.locate_weights(voice)
     model = next(folder / file.to for file in weights.lock()[voice].files if file.to.endswith(".onnx"))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = threads
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     config = PiperConfig.from_dict(json.loads(model.with_name(f"{model.name}.json").read_text("utf-8")))
-    return PiperVoice(session=session, config=config)
+    return PiperVoice(session=open_session(model, threads), config=config)
 
 
 def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
@@ -85,21 +80,15 @@ class Piper(OnnxReader):
     """Two American voices by two networks; the first speaker of a script is kristin, the second joe."""
 
     name: ClassVar[str] = "piper"
-    description: ClassVar[str] = "Piper's kristin (female) and joe (male): a neural baseline of one engine"
-    licence: ClassVar[str] = "GPL-3.0-or-later (Piper), public domain (kristin), CC0-1.0 (joe)"
+    voices: ClassVar[tuple[str, ...]] = VOICES
     longest_line: ClassVar[int | None] = 300
     packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = VOICES
 
-    def __init__(self, *, threads: int | None = None) -> None:
-        """Choose how many processors to use, as every `OnnxReader`."""
-        super().__init__(threads=threads)
+    def __init__(self) -> None:
+        """Load nothing yet."""
+        super().__init__()
         self._loaded: dict[int, Any] = {}
-
-    @property
-    def voices(self) -> tuple[Voice, ...]:
-        """Kristin and joe."""
-        return (Voice(KRISTIN, "American, female", "public domain"), Voice(JOE, "American, male", "CC0-1.0"))
 
     @property
     def generation(self) -> dict[str, Any]:

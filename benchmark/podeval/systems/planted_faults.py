@@ -10,16 +10,13 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 from podeval.systems.controls import ReaderControl
 from podeval.systems.dialogue_reader import SpokenLine
-from podeval.systems.speech import Speech
+from podeval.systems.speech import Samples, Speech
 from podeval.systems.text_cleaning import split_sentences
 from podeval.text.script import Script
-
-Samples = NDArray[np.float32]
 
 HOLE, CLIPPED = 0.15, 0.5
 """Seconds of a hole, and of a clipped run."""
@@ -53,7 +50,6 @@ class ContentFaults(_Faulty):
     """The script with one sentence left out, one said twice and one turn in another speaker's voice; clean sound."""
 
     name: ClassVar[str] = "content_faults"
-    description: ClassVar[str] = "control: a sentence left out, one said twice, a turn in the wrong voice; clean sound"
     planted: ClassVar[dict[str, float]] = {"omitted": 1, "repeated": 1, "wrong_voice": 1}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -84,7 +80,6 @@ class SignalFaults(_Faulty):
     """The script read right, with a hole, a click and a clipped run in the sound."""
 
     name: ClassVar[str] = "signal_faults"
-    description: ClassVar[str] = "control: the script read right, with a hole, a click and a clipped run in the sound"
     planted: ClassVar[dict[str, float]] = {"hole": HOLE, "click": 1, "clipped": CLIPPED}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:

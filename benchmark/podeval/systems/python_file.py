@@ -15,7 +15,6 @@ The file is the user's own and runs in this process, with all that the user may 
 import hashlib
 import importlib.util
 import inspect
-import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -26,8 +25,9 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
+from podeval.systems.adapters.loading import set_seed
 from podeval.systems.speech import (
+    Ask,
     Product,
     Samples,
     Speech,
@@ -82,7 +82,7 @@ class PythonSystem:
         return [self._make(ask, seed) for ask in asks]
 
     def _make(self, ask: Ask, seed: int) -> Product:
-        set_every_seed(seed)
+        set_seed(seed)
         if ask.script is not None:
             script = ask.spoken()
             voices = {speaker: _audio_of(ask, speaker) for speaker in script.speakers}
@@ -185,14 +185,6 @@ def open_python(reference: str) -> PythonSystem:
     if not path.is_file():
         raise BadInput(f"there is no file {path}; --python takes FILE.py:FUNCTION, such as {_EXAMPLE}")
     return PythonSystem(path, function)
-
-
-def set_every_seed(seed: int) -> None:
-    """Seed what a program may draw from: `random`, numpy's global generator, and torch where it is loaded."""
-    random.seed(seed)
-    np.random.seed(seed)  # the one that programs without a generator of their own draw from
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(seed)
 
 
 def _load(path: Path, function: str) -> Callable[..., Any]:

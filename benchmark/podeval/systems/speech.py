@@ -1,38 +1,91 @@
-"""The words for what systems make, and the one protocol of whatever makes it.
+"""The words for what systems are asked and what they make, and the one protocol of whatever makes it.
 
-A built-in system, a model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a
-`WrittenScript` or `SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who
-made it.
+An `Ask` is the same for every system, wherever it runs, and as JSON it is a line of a job's items. A built-in system, a
+model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a `WrittenScript` or
+`SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who made it.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.systems.ask import Ask
-from podeval.text.script import Script
+from podeval.text.script import Script, Turn
 
 Samples = NDArray[np.float32]
 Kind = Literal["model", "control"]
 
+ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
+LONGEST_NAME = 200
+"""Characters of a speaker's name in a job."""
+
+
+class JobPart(BaseModel):
+    """Immutable, with no field that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _refuse_long_name(turn: Turn) -> Turn:
+    if len(turn.speaker) > LONGEST_NAME:
+        raise ValueError(f"the name of a speaker has at most {LONGEST_NAME} characters, not {len(turn.speaker)}")
+    return turn
+
+
+class Reference(JobPart):
+    """A recording of the voice a speaker should have, and what is said in it where that is known."""
+
+    audio: Annotated[str, Field(min_length=1, max_length=1000)]
+    text: str | None = None
+
+
+class RecordedUserTurn(JobPart):
+    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
+
+    id: Annotated[str, Field(pattern=ITEM_ID)]
+    audio: str | None = None
+    words: str = ""
+
+
+class Ask(JobPart):
+    """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
+
+    `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
+    have none here.
+    """
+
+    id: Annotated[str, Field(pattern=ITEM_ID)]
+    language: Literal["en", "zh"] = "en"
+    script: Annotated[tuple[Annotated[Turn, AfterValidator(_refuse_long_name)], ...], Field(min_length=1)] | None = None
+    prompt: Annotated[str, Field(min_length=1)] | None = None
+    user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
+    voices: dict[str, Reference] = {}
+
+    @model_validator(mode="after")
+    def _one_task(self) -> Self:
+        tasks = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
+        if len(tasks) > 1:
+            raise ValueError(f"an item is one task, not {' and '.join(tasks)}")
+        return self
+
+    def spoken(self) -> Script:
+        """Return the script to speak.
+
+        Raises:
+            BadInput: the item has none, or no words in it.
+        """
+        if self.script is None:
+            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
+        return Script.parse(self.script)
+
 
 class SpeechFailed(PodevalError):
     """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
-
-
-@dataclass(frozen=True)
-class Voice:
-    """One voice a system can speak with."""
-
-    name: str
-    description: str
-    licence: str
 
 
 class SpokenTurn(BaseModel):
@@ -70,11 +123,6 @@ class Speech:
     def duration(self) -> float:
         """Length in seconds."""
         return len(self.samples) / self.rate
-
-    @property
-    def rtf(self) -> float:
-        """Real-time factor: synthesis time over duration; below 1 is faster than speech."""
-        return self.wall_seconds / self.duration
 
 
 @dataclass(frozen=True)
@@ -143,26 +191,12 @@ class SpeakingSystem(ABC):
     Attributes:
         at_once: how many items it may be given together.
         name: the system's name, unique in `podeval.systems.registry`.
-        description: one sentence for the board.
-        licence: what a user of the system is bound by.
         kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
     """
 
     at_once: int = 1
     name: ClassVar[str]
-    description: ClassVar[str]
-    licence: ClassVar[str]
     kind: ClassVar[Kind]
-
-    @property
-    @abstractmethod
-    def languages(self) -> tuple[str, ...]:
-        """Languages it reads, as ISO 639-1 codes."""
-
-    @property
-    @abstractmethod
-    def voices(self) -> tuple[Voice, ...]:
-        """Its voices for English, in the order in which a script's speakers receive them."""
 
     @property
     @abstractmethod

@@ -4,12 +4,72 @@ import json
 import struct
 import subprocess
 import sys
+import time
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
 from podeval.systems.speech import Samples, SpeechFailed
+
+_HEAD = struct.Struct("<dI")
+"""What a worker writes before the samples of a line: seconds taken, and the number of bytes of samples."""
+
+
+class WorkerReader(DialogueReader):
+    """A reader whose engine comes in a package and says the lines of each script in a child process.
+
+    Attributes:
+        engine: its name in messages.
+        package: the package that brings it.
+        module: the module by which the package is imported.
+        worker: the file of the child's program.
+    """
+
+    engine: ClassVar[str]
+    package: ClassVar[str]
+    module: ClassVar[str]
+    worker: ClassVar[str]
+
+    def available(self) -> str | None:
+        """Return None where the package is installed, else the command that brings it."""
+        if self._locate_package() is None:
+            return f"{self.name} needs the package {self.package}; install it with `pip install 'podeval[baselines]'`"
+        return None
+
+    def _locate_package(self) -> Path | None:
+        """Find the folder of the package without importing it."""
+        spec = util.find_spec(self.module)
+        return Path(spec.origin).parent if spec is not None and spec.origin else None
+
+    @abstractmethod
+    def _prepare(
+        self, lines: Sequence[SpokenLine], language: str, folder: Path
+    ) -> tuple[dict[str, Any], list[str], Sequence[str]]:
+        """Return the worker's job without the seed, its arguments, and the names of the voices by number."""
+
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
+        begin = time.perf_counter()
+        folder = self._locate_package()
+        assert folder is not None, "checked by require()"
+        job, arguments, voices = self._prepare(lines, language, folder)
+        characters = sum(len(line.text) for line in lines)
+        output = run_worker(self.engine, self.worker, arguments, {"seed": seed, **job}, characters)
+        rate, sounds, synthesis = read_records(output, len(lines))
+        return SynthesisedLines(
+            lines=sounds,
+            rate=rate,
+            wall_seconds=synthesis,
+            load_seconds=time.perf_counter() - begin - synthesis,
+            details={
+                self.package: metadata.version(self.package),
+                "voices": {str(voice): voices[voice] for voice in sorted({line.voice for line in lines})},
+            },
+        )
 
 
 def run_worker(engine: str, script: str, arguments: Sequence[str], job: dict[str, Any], characters: int) -> bytes:
@@ -38,21 +98,21 @@ def run_worker(engine: str, script: str, arguments: Sequence[str], job: dict[str
     return done.stdout
 
 
-def read_records(output: bytes, count: int, head: struct.Struct, start: int = 0) -> tuple[list[Samples], float]:
-    """Read the samples of each line, and the seconds of synthesis.
+def read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
+    """Read the rate in Hz, the samples of each line, and the seconds of synthesis.
 
     Args:
-        output: what a worker wrote: for each line its seconds and length in bytes, then samples of 16 bits.
+        output: what a worker wrote: a record that has the rate for a length, then for each line its seconds and length
+            in bytes, and samples of 16 bits.
         count: the number of lines.
-        head: the form of what comes before the samples of a line.
-        start: the offset of the first line.
     """
-    position, synthesis = start, 0.0
+    _, rate = _HEAD.unpack_from(output)
+    position, synthesis = _HEAD.size, 0.0
     sounds: list[Samples] = []
     for _ in range(count):
-        seconds, size = head.unpack_from(output, position)
-        samples = np.frombuffer(output, "<i2", size // 2, position + head.size)
+        seconds, size = _HEAD.unpack_from(output, position)
+        samples = np.frombuffer(output, "<i2", size // 2, position + _HEAD.size)
         sounds.append(samples.astype(np.float32) / np.float32(32768))
-        position += head.size + size
+        position += _HEAD.size + size
         synthesis += seconds
-    return sounds, synthesis
+    return int(rate), sounds, synthesis

@@ -11,8 +11,7 @@ import soundfile
 from podeval import benchmarks
 from podeval.errors import CannotScore
 from podeval.judges.client import JudgeRequest
-from podeval.judges.materials import AudioClip
-from podeval.judges.prompt import RULES, HalfStep, JudgeAnswer, Prompt
+from podeval.judges.prompt import RULES, AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.measuring.compute import compute
 from podeval.metrics import catalogue, prosodic_coherence, script_quality
 from podeval.metrics.judge_use import NOTE, note_injections

@@ -2,58 +2,24 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import presets
-from podeval.systems.adapters.adapter import TASKS, ModelClass, find_adapter, label, list_adapters
-from podeval.systems.ask import Reference
-from podeval.systems.submission import Submission
-
-DOCUMENT = {
-    "schema_version": 1,
-    "system": {"id": "x", "name": "X", "description": "X.", "licence": "MIT", "open": True, "languages": ["en"]},
-    "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
-}
+from podeval.systems.adapters.adapter import TASKS, find_adapter
+from podeval.systems.speech import Reference
+from podeval.systems.submission import Task
 
 
-def test_every_task_of_the_document_has_its_adapter() -> None:
-    tasks = ("text-to-speech", "podcast", "script-writer", "speech-to-speech")
-    for task in tasks:
-        source = {"kind": "model", "repo": "a/b", "revision": "0" * 40, "task": task}
-        document = Submission.model_validate(
-            {**DOCUMENT, "system": {**DOCUMENT["system"], "id": "xx"}, "source": source}
-        )
-        assert find_adapter(document).task == task
-    assert set(TASKS) == {*tasks, "outputs"}
-
-
-@pytest.mark.parametrize("kind", ["outputs", "human"])
-def test_what_was_made_elsewhere_is_read(kind: str) -> None:
-    assert find_adapter(SimpleNamespace(kind=kind)).task == "outputs"
-
-
-def test_nothing_is_generated_for_reported_figures() -> None:
+def test_every_task_of_the_document_has_its_adapter_and_so_have_outputs() -> None:
+    assert {*get_args(Task), "outputs"} == set(TASKS)
+    for task in TASKS:
+        assert find_adapter(task).task == task
+        assert find_adapter(task).available() is None
     with pytest.raises(BadInput, match="no adapter for 'reported'"):
-        find_adapter(SimpleNamespace(source=SimpleNamespace(kind="reported")))
-
-
-def test_every_adapter_says_what_it_needs_and_how_far_it_is_proven() -> None:
-    for adapter in list_adapters():
-        assert adapter.about.endswith(".")
-        assert adapter.needs
-        assert label(adapter) in ("verified with real weights", "plumbing only")
-        assert adapter.available() is None
-
-
-def test_an_adapter_is_verified_when_all_its_classes_are() -> None:
-    proven = ModelClass("a", "A", "a", "verified with real weights")
-    adapter = SimpleNamespace(models=(proven,))
-    assert label(adapter) == "verified with real weights"
-    adapter.models = (proven, ModelClass("b", "B", "b"))
-    assert label(adapter) == "plumbing only"
+        find_adapter("reported")
 
 
 def test_the_registry_loads_no_torch() -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,7 @@ from podeval.systems.adapters import generate, text_to_speech
 from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, limit_time
-from podeval.systems.ask import Ask
-from podeval.systems.speech import SpeechFailed, WrittenScript
+from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"
 REPOSITORY = Path(__file__).parents[3]
@@ -115,7 +115,7 @@ def test_a_file_that_may_not_be_read_is_a_sentence(job: Any, fetched: Any, monke
         raise PermissionError(13, "Permission denied", "/model/model.safetensors")
 
     monkeypatch.setattr(generate, "_without_network", lambda: None)
-    monkeypatch.setattr(type(text_to_speech.ADAPTER), "check", unreadable)
+    monkeypatch.setattr(text_to_speech, "ADAPTER", replace(text_to_speech.ADAPTER, check=unreadable))
     assert generate.main([str(job("text-to-speech", fetched("vits"), asks(1)))]) == 2
     assert "/model/model.safetensors may not be read" in capsys.readouterr().err
 
@@ -205,8 +205,8 @@ def little_garbage() -> Iterator[None]:
 @pytest.fixture
 def injected(little_garbage: None, monkeypatch: pytest.MonkeyPatch) -> Model:
     model = Model()
-    monkeypatch.setattr(type(text_to_speech.ADAPTER), "check", lambda *_: None)
-    monkeypatch.setattr(type(text_to_speech.ADAPTER), "open", lambda *_: model)
+    adapter = replace(text_to_speech.ADAPTER, check=lambda *_: None, open=lambda *_: model)
+    monkeypatch.setattr(text_to_speech, "ADAPTER", adapter)
     return model
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import script_writer
+from podeval.systems.adapters.loading import derive_seed
 from podeval.systems.adapters.presets import Preset, get_preset
-from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.speech import SpeechFailed
 
 PROMPTS = ("Write a show about salt.", "Two hosts, on bread and water.", "The sea.")
@@ -54,7 +54,7 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0]])
     config = GenerationConfig(do_sample=True, temperature=2.0, top_k=2)
     counts: Counter[int] = Counter()
-    changed, processors = draw_row_by_row(config, [derive_seed(7)])
+    changed, processors = script_writer.draw_row_by_row(config, [derive_seed(7)])
     assert not changed.do_sample
     for _ in range(4_000):
         counts[int(processors(None, logits).argmax())] += 1
@@ -130,12 +130,12 @@ def test_a_merged_lora_is_what_peft_computes(fetched: Any) -> None:
 
 def test_an_adapter_without_its_base_is_refused(fetched: Any) -> None:
     with pytest.raises(BadInput, match="name the model it adapts under base"):
-        script_writer.ADAPTER.check(fetched("lora"))
+        script_writer.check(fetched("lora"))
 
 
 def test_a_voice_writes_no_scripts(fetched: Any) -> None:
     with pytest.raises(BadInput, match="'vits' is not a causal language model"):
-        script_writer.ADAPTER.check(fetched("vits"))
+        script_writer.check(fetched("vits"))
 
 
 def test_a_model_that_cannot_be_loaded_is_a_sentence(tmp_path: Path, tiny: Any) -> None:

@@ -76,7 +76,7 @@ def test_an_omni_model_that_does_not_speak_is_refused(tmp_path: Path, fetched: A
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"enable_audio_output": False}))
     with pytest.raises(BadInput, match="cannot speak"):
-        speech_to_speech.ADAPTER.check(folder)
+        speech_to_speech.check(folder)
 
 
 def test_a_turn_without_recording_is_refused(run: Any, fetched: Any) -> None:
@@ -86,12 +86,12 @@ def test_a_turn_without_recording_is_refused(run: Any, fetched: Any) -> None:
 
 def test_a_cascade_with_a_part_missing_is_refused(fetched: Any) -> None:
     with pytest.raises(BadInput, match="no transcriber and no language_model and no speech"):
-        speech_to_speech.ADAPTER.check(fetched("lora"))
+        speech_to_speech.check(fetched("lora"))
 
 
 def test_another_model_than_an_omni_one_is_refused(fetched: Any) -> None:
     with pytest.raises(BadInput, match="cannot open a model of type 'llama'; it opens Qwen3-Omni"):
-        speech_to_speech.ADAPTER.check(fetched("lm"))
+        speech_to_speech.check(fetched("lm"))
 
 
 def test_the_settings_of_a_cascade_hold_a_prompt_and_nothing_else(tmp_path: Path) -> None:

@@ -60,4 +60,4 @@ def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monke
     with pytest.raises(
         ModelMissing, match=r"VibeVoice needs diffusers; install with `pip install 'podeval\[reference\]'`"
     ):
-        podcast.ADAPTER.open(Job.read(file), get_preset("default"))
+        podcast.open_performer(Job.read(file), get_preset("default"))

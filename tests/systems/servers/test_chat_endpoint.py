@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import soundfile
 
-from podeval.systems.ask import Ask, RecordedUserTurn
 from podeval.systems.servers.chat_endpoint import ChatEndpoint
-from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.speech import SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.servers.connection import ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed, SpokenAnswers, WrittenScript
 from tests.fakes.loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 WRITE = Ask(id="w", prompt="Write about tea.")
@@ -125,7 +124,6 @@ def test_a_server_that_knows_no_seed_is_asked_without_and_that_is_noted() -> Non
 @pytest.mark.parametrize(
     ("status", "body", "error", "words"),
     [
-        (400, json.loads(GEMINI), RequestRefused, "Unknown name"),
         (400, {"error": {"message": "the prompt is refused", "param": "messages"}}, SpeechFailed, "prompt is refused"),
         (400, {"error": {"message": "the audio is too long"}}, SpeechFailed, "audio is too long"),
         (400, {"error": {"message": "no such model", "param": "model"}}, ServerRefused, "check --model"),
@@ -150,7 +148,7 @@ def test_an_answer_is_judged_by_its_status_whatever_its_body_is(
 ) -> None:
     data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     with pytest.raises(error, match=words):
-        served(lambda request: Reply(((0.0, data),), status=status, length=len(data)), WRITE, extra={"seed": 1})
+        served(lambda request: Reply(((0.0, data),), status=status, length=len(data)), WRITE)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Speech of a server on loopback: what is measured is what was planned, and what a server says wrongly is noticed."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,14 +8,15 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
-from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.servers import SERVERS, find_server
+from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerConnection, ServerRefused, ServerSystem
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
-from podeval.systems.speech import Speech, SpeechFailed
+from podeval.systems.speech import Ask, Speech, SpeechFailed
 from podeval.text.script import Turn
 from tests.fakes.loopback_speech import Plan, Reply, SpeechServer, pcm, wav
 
 ASK = Ask(id="one", script=(Turn(speaker="Ann", text="Hello there."), Turn(speaker="Ben", text="Good day.")))
+BOTH = {"connection", "model"}
 ALONE = Ask(id="alone", script=(Turn(speaker="Ann", text="Hello there."),))
 
 
@@ -52,9 +54,12 @@ def test_each_turn_is_asked_for_in_its_speakers_voice(speak: Any) -> None:
     assert speech.wall_seconds > 0
 
 
-def test_a_speaker_can_have_a_voice_by_name(speak: Any) -> None:
-    _, server = speak(lambda request: whole(wav(0.2)), ASK, by_speaker={"Ann": "onyx"})
-    assert [r["voice"] for r in server.requests] == ["onyx", "a"]
+def test_voices_of_the_command_line_belong_to_speakers_in_order_or_by_name() -> None:
+    with SpeechServer(lambda request: whole(wav(0.2))) as server:
+        SpeechEndpoint.open(ServerConnection(server.url), "tts", voice=("a", "Ann=onyx")).make([ASK], 3)
+        assert [r["voice"] for r in server.requests] == ["onyx", "a"]
+        with pytest.raises(BadInput, match="does not list its voices; give one for each speaker"):
+            SpeechEndpoint.open(ServerConnection(server.url), "tts")
 
 
 def test_a_script_with_more_speakers_than_voices_is_refused_in_words(speak: Any) -> None:
@@ -215,6 +220,15 @@ def test_a_request_that_the_server_does_not_take_fails_the_item_alone(speak: Any
 def test_what_the_server_charges_is_kept(speak: Any) -> None:
     speech, _ = speak(lambda request: whole(wav(0.2), headers={"X-Litellm-Response-Cost": "0.0125"}), ASK)
     assert speech.details["cost"] == 0.025
+
+
+def test_a_system_behind_a_server_says_which_options_it_takes() -> None:
+    for api in SERVERS:
+        assert set(find_server(api).options) == set(inspect.signature(find_server(api).open).parameters) - BOTH
+    with pytest.raises(BadInput, match="no API 'sppech'; choose from speech, chat"):
+        find_server("sppech")
+    with pytest.raises(TypeError, match="Plain declares no options; name those"):
+        type("Plain", (ServerSystem,), {})
 
 
 def test_nobody_at_the_address_is_told_before_anything_is_written() -> None:

@@ -5,71 +5,60 @@ without running any code in it, and turns items into audio, scripts or answers. 
 model is opened.
 """
 
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module, util
+from importlib import util
 from pathlib import Path
-from typing import Any, Literal, Protocol
 
 from podeval.errors import BadInput
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import OutputMaker
 
-Label = Literal["verified with real weights", "plumbing only"]
-Makes = Literal["audio", "script", "answers"]
-
 
 @dataclass(frozen=True)
 class ModelClass:
-    """A class of models that an adapter opens.
+    """A class of models that an adapter opens; only tiny ones with random weights have been run through this code.
 
     Args:
         type: `model_type` in config.json.
-        title: as people call it.
+        title: the name by which people know it.
         about: what it can do, in one sentence.
-        label: whether trained weights have been run through this code, or only tiny random ones.
+        opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
     """
 
     type: str
     title: str
     about: str
-    label: Label = "plumbing only"
+    opened_by: str = ""
 
 
-class Adapter(Protocol):
-    """The way one task's models are run."""
+@dataclass(frozen=True)
+class Adapter:
+    """The way one task's models are run.
+
+    Args:
+        task: the name of the task.
+        title: the name by which people know it.
+        models: the classes of models that it opens.
+        check: checks whether it can open a model (its folder, and that of its base), by the model's small files alone;
+            raises `BadInput` for another class of model, weights in a form that is not read, or code in the folder.
+        open: loads the model of a job; raises `BadInput` as `check`, or with the reason why it cannot be loaded, and
+            `ModelMissing` for a library that this model needs.
+        packages: the libraries that all its models need.
+    """
 
     task: str
     title: str
-    makes: Makes
-    about: str
-    needs: tuple[str, ...]
     models: tuple[ModelClass, ...]
+    check: Callable[[Path, Path | None], None]
+    open: Callable[[Job, Preset], OutputMaker]
+    packages: tuple[str, ...] = ("torch", "transformers", "accelerate")
 
     def available(self) -> str | None:
         """Return None where its libraries are installed, else a sentence with the one command that helps."""
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """Check whether it can open a model, by the model's small files alone.
-
-        Raises:
-            BadInput: another class of model, weights in a form that is not read, or code in the folder.
-        """
-
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """Load the model of a job.
-
-        Raises:
-            BadInput: as `check`; or it cannot be loaded, with the reason.
-            ModelMissing: a library that this model needs is not installed.
-        """
-
-
-def label(adapter: Adapter) -> Label:
-    """Return `verified with real weights` where that is true of every class of model, else `plumbing only`."""
-    proven = adapter.models and all(model.label == "verified with real weights" for model in adapter.models)
-    return "verified with real weights" if proven else "plumbing only"
+        return describe_missing(self.packages, f"the adapter for {self.task}")
 
 
 def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
@@ -92,23 +81,15 @@ TASKS = tuple(_MODULES)
 """Every task there is an adapter for; `outputs` stands for files that were made elsewhere."""
 
 
-def find_adapter(what: Any) -> Adapter:
-    """Find the adapter of a task, of a kind of source, of a source, or of a submission document.
-
-    Args:
-        what: `text-to-speech`, `outputs` and so on; or an object with `kind` and perhaps `task`; or one with such a
-            `source`.
+def find_adapter(task: str) -> Adapter:
+    """Find the adapter of a task.
 
     Raises:
-        BadInput: there is no adapter for it: nothing is generated for reported figures, and people need none.
+        BadInput: there is none.
     """
-    source = getattr(what, "source", what)
-    name = source if isinstance(source, str) else getattr(source, "task", None) or getattr(source, "kind", None)
-    if name == "human":
-        name = "outputs"
-    if name not in _MODULES:
-        raise BadInput(f"there is no adapter for {name!r}; there are adapters for {', '.join(TASKS)}")
-    adapter: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
+    if task not in _MODULES:
+        raise BadInput(f"there is no adapter for {task!r}; there are adapters for {', '.join(TASKS)}")
+    adapter: Adapter = pkgutil.resolve_name(f"podeval.systems.adapters.{_MODULES[task]}:ADAPTER")
     return adapter
 
 

@@ -16,7 +16,7 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import read_config
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 
 VOICES = "speaker_embeddings_path.json"
@@ -27,15 +27,15 @@ _PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}
 _ARRAY_MOST = 16 * 2**20
 
 
-class Bark:
-    """A `LineModel`."""
+class Bark(SpeechModel):
+    """A `SpeechModel` that says lines."""
 
     takes_references = False
     laugh = "[laughs]"
-    """How its lines mark a laugh."""
-    longest_line: int | None = 200  # about thirteen seconds, which is what it says at once
+    longest_line = 200  # about thirteen seconds, which is what it says at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         self._folder = job.model_folder
         self._presets = list_voices(job.model_folder)
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)

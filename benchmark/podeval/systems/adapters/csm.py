@@ -13,60 +13,42 @@ from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import derive_seed
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
-
-_PROMPT_SECONDS = 30.0
-"""Of one recording that later lines are prompted with."""
 
 _LATEST = 3
 """How many of the latest lines of a conversation are kept in mind, beside each speaker's first."""
 
 
-class Csm:
-    """A `LineModel` and a `DialogueModel`."""
+class Csm(SpeechModel):
+    """A `SpeechModel` that says lines and performs dialogues."""
 
-    takes_references = True
-    longest_line: int | None = 250
+    title = "CSM"
+    languages = ("en",)
+    longest_line = 250
     most_speakers = 8
-    longest = 60.0
-    """Seconds, after which only the voices are kept in mind."""
+    longest = 60.0  # after which only the voices are kept in mind
+    prompt_seconds = 30.0
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
         self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        options = {"temperature": preset.temperature, "top_k": preset.top_k, "max_new_tokens": preset.max_new_tokens}
-        self._options = {name: value for name, value in options.items() if value is not None}
-        self._first: dict[int, VoiceClip] = {}
-
-    def voices(self, language: str) -> int | None:
-        """Return None: it has any number, as every speaker is prompted with a voice.
-
-        Raises:
-            BadInput: it speaks English only.
-        """
-        if language != "en":
-            raise BadInput(f"CSM speaks English only, and the item is in {language}")
-        return None
-
-    def begin(self) -> None:
-        """Forget the voices of the item before."""
-        self._first = {}
+        self._options = preset.sampling("temperature", "top_k", "max_new_tokens")
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line, prompted with its speaker's voice, shape (frames,)."""
-        prompt = _require_words(reference) if reference else self._first.get(voice)
+        prompt = self.require_words(reference) if reference else self._first.get(voice)
         samples = self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
-        self._keep(voice, samples, text)
+        self.keep(voice, samples, text)
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Say turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
-        references = {numbers[who]: _require_words(clip) for who, clip in clips.items() if who in numbers}
+        references = {numbers[who]: self.require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
         sounds = []
         for position, turn in enumerate(piece.turns):
@@ -74,17 +56,13 @@ class Csm:
             voices = [
                 (n, clip) for n, clip in (self._first | references).items() if all(clip is not c for _, c in latest)
             ]
-            samples = self._generate([*voices, *latest], number, turn.text, derive_seed(seed, position))
-            self._keep(number, samples, turn.text)
-            if len(samples) <= _PROMPT_SECONDS * self.rate:
+            samples = self._generate([*voices, *latest], number, turn.text, loading.derive_seed(seed, position))
+            self.keep(number, samples, turn.text)
+            if len(samples) <= self.prompt_seconds * self.rate:
                 line = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
                 latest = [*latest, (number, line)][-_LATEST:]
             sounds.append(samples)
         return np.concatenate(sounds)
-
-    def _keep(self, voice: int, samples: Samples, text: str) -> None:
-        if len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._first.setdefault(voice, VoiceClip(samples, text))
 
     def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
         """Generate a line that follows others.
@@ -107,9 +85,3 @@ class Csm:
         with loading.draw_sound(text, seed):
             (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
         return loading.read_wave(wave, text)
-
-
-def _require_words(reference: VoiceClip) -> VoiceClip:
-    if not reference.text:
-        raise BadInput("CSM needs the words of a reference voice beside its recording; give its text")
-    return reference

@@ -15,63 +15,38 @@ from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
 
-_PROMPT_SECONDS = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
+_PIECE = 0
+"""Number under which the first piece of a performance is kept, in which all voices are."""
 
 
-class Dia:
-    """A `LineModel` and a `DialogueModel`."""
+class Dia(SpeechModel):
+    """A `SpeechModel` that says lines and performs dialogues."""
 
-    takes_references = True
-    longest_line: int | None = 250
+    title = "Dia"
+    languages = ("en",)
+    longest_line = 250
     most_speakers = 2
     laugh = "(laughs)"
-    """How its scripts mark a laugh."""
-    longest = 15.0
-    """Seconds: a prompt of that length and as much again fit into its window."""
+    longest = 15.0  # a prompt of that length and as much again fit into its window
+    prompt_seconds = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
         self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
-        self._options = {
-            name: value
-            for name, value in (
-                ("temperature", preset.temperature),
-                ("top_p", preset.top_p),
-                ("top_k", preset.top_k),
-                ("max_new_tokens", preset.max_new_tokens),
-            )
-            if value is not None
-        }
+        self._options = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._kept: dict[int, VoiceClip] = {}
-        self._first: VoiceClip | None = None
-
-    def voices(self, language: str) -> int | None:
-        """Return None: it has any number, as every speaker is prompted with a voice, a line at a time.
-
-        Raises:
-            BadInput: it reads English only.
-        """
-        if language != "en":
-            raise BadInput(f"Dia reads English only, and the item is in {language}")
-        return None
-
-    def begin(self) -> None:
-        """Forget the voices of the item before."""
-        self._kept = {}
-        self._first = None
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line, prompted with the speaker's voice, shape (frames,)."""
-        prompt = _tag(reference, 1) if reference else self._kept.get(voice)
+        prompt = self._tag(reference, 1) if reference else self._first.get(voice)
         tagged = f"[S1] {text}"
         samples = self._generate(tagged, [prompt] if prompt else [], seed)
-        if len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._kept.setdefault(voice, VoiceClip(samples, tagged))
+        self.keep(voice, samples, tagged)
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -81,20 +56,22 @@ class Dia:
         """
         tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
         text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
-        prompts = [_tag(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
+        prompts = [self._tag(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
         if len(prompts) < len(tags):
-            prompts = [self._first] if self._first else []
+            prompts = list(self._first.values())
         samples = self._generate(text, prompts, seed)
-        if self._first is None and len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._first = VoiceClip(samples, text)
+        self.keep(_PIECE, samples, text)
         return samples
+
+    def _tag(self, reference: VoiceClip, number: int) -> VoiceClip:
+        return VoiceClip(reference.samples, f"[S{number}] {self.require_words(reference).text}")
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
         """Generate what follows the prompts, whose texts are tagged."""
         prompt_audio: dict[str, Any] = {}
         if prompts:
             prompt_audio = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
-            if len(prompt_audio["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
+            if len(prompt_audio["audio"]) > 2 * self.prompt_seconds * self.rate:
                 seconds = len(prompt_audio["audio"]) / self.rate
                 raise BadInput(
                     f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each"
@@ -125,9 +102,3 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
             tokenizer=loading.load_reader("DiaTokenizer", folder),
             audio_tokenizer=loading.load_model("DacModel", codec, device),
         )
-
-
-def _tag(reference: VoiceClip, number: int) -> VoiceClip:
-    if not reference.text:
-        raise BadInput("Dia needs the words of a reference voice beside its recording; give its text")
-    return VoiceClip(reference.samples, f"[S{number}] {reference.text}")

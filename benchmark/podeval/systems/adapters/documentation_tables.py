@@ -11,16 +11,19 @@ FULL_SIZE = Path(__file__).with_name("full_size.json")
 """What `studies/speed/full_size.py` kept: a line for each model of a published size and each device."""
 
 
+_OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
+
+
 def render_adapters_table() -> str:
     """Render a line for each class of model that an adapter opens."""
     lines = ["| task | opens | what it can do | proven |", "| --- | --- | --- | --- |"]
     for adapter in list_adapters():
         for model in adapter.models:
             kind = "" if model.type in ("*", "lora", "cascade") else f" (`{model.type}`)"
-            proven = f"*{model.label}*; {_describe_sizes(adapter.task, model)}"
+            proven = f"*plumbing only*; {_describe_sizes(adapter.task, model)}"
             lines.append(f"| `{adapter.task}` | {model.title}{kind} | {model.about} | {proven} |")
         if not adapter.models:
-            lines.append(f"| `{adapter.task}` | no model | {adapter.about} | needs none |")
+            lines.append(f"| `{adapter.task}` | no model | {_OUTPUTS} | needs none |")
     return "\n".join(lines) + "\n"
 
 

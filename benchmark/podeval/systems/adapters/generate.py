@@ -23,8 +23,7 @@ from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
 from podeval.systems.adapters.presets import Preset, get_preset
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, is_out_of_memory, limit_time
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, WrittenScript, list_speeches
+from podeval.systems.speech import Ask, OutputMaker, Product, Speech, SpeechFailed, WrittenScript, list_speeches
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
@@ -248,7 +247,7 @@ def _without_network() -> None:
 
 def _hardware(job: Job) -> str:
     """Describe what the model runs on, as RTFs are compared on the same hardware only."""
-    if job.adapter in ("outputs", "human"):
+    if job.adapter == "outputs":
         return ""
     import platform
 

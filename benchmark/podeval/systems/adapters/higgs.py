@@ -13,48 +13,37 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 
-_PROMPT_SECONDS = 20.0
 _LONGEST_LINE_SECONDS = 60.0
 _INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is recorded from a quiet room."
 
 
-class HiggsAudio:
-    """A `LineModel`."""
+class HiggsAudio(SpeechModel):
+    """A `SpeechModel` that says lines."""
 
-    takes_references = True
-    longest_line: int | None = 300
+    title = "Higgs Audio"
+    longest_line = 300
+    prompt_seconds = 20.0
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         _require_torchaudio()
         self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)
         self.rate = int(self._processor.audio_tokenizer.config.sample_rate)
-        options = {"temperature": preset.temperature or None, "top_p": preset.top_p, "top_k": preset.top_k}
-        self._options = {name: value for name, value in options.items() if value is not None}
-        if preset.temperature is not None:
-            self._options["do_sample"] = preset.temperature > 0
+        self._options = preset.sampling("temperature", "top_p", "top_k")
+        if preset.temperature:
+            self._options["do_sample"] = True
         frames = self._processor.audio_tokenizer.config.frame_rate
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
-        self._first: dict[int, VoiceClip] = {}
-
-    def voices(self, language: str) -> int | None:
-        """Return None: it has any number, as every speaker is prompted with a voice; what it speaks no config tells."""
-        return None
-
-    def begin(self) -> None:
-        """Forget the voices of the item before."""
-        self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line, prompted with its speaker's voice, shape (frames,)."""
-        if reference is not None and not reference.text:
-            raise BadInput("Higgs Audio needs the words of a reference voice beside its recording; give its text")
-        samples = self._generate(text, reference or self._first.get(voice), seed)
-        if len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._first.setdefault(voice, VoiceClip(samples, text))
+        prompt = self.require_words(reference) if reference else self._first.get(voice)
+        samples = self._generate(text, prompt, seed)
+        self.keep(voice, samples, text)
         return samples
 
     def _generate(self, text: str, before: VoiceClip | None, seed: int) -> Samples:

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask, JobPart
-from podeval.systems.speech import SpokenTurn
+from podeval.systems.speech import Ask, JobPart, SpokenTurn
 
 SEEDS_MOST = 2**31
 

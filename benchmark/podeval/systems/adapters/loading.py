@@ -3,8 +3,11 @@
 A copy of a model lies on one device where it fits; where it does not, accelerate spreads it over all GPUs.
 """
 
+import hashlib
 import logging
 import os
+import random
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +19,6 @@ from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
-from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
 from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
@@ -26,6 +28,23 @@ CODEC = "audio_tokenizer"
 
 _SHARE = 0.8
 """Of a GPU's free memory that weights may fill; the rest is for what is computed."""
+
+
+def derive_seed(seed: int, *location: str | int) -> int:
+    """Derive a seed for a location, such as an item and a line in it: 0..2^31-1.
+
+    Randomness depends on the seed and the item alone: not on what else is generated, nor on how many at once.
+    """
+    text = "\x1f".join(map(str, (seed, *location)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
+
+
+def set_seed(seed: int) -> None:
+    """Seed what a program may draw from: `random`, numpy's global generator, and torch where it is loaded."""
+    random.seed(seed)
+    np.random.seed(seed)  # the one that programs without a generator of their own draw from
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
 
 
 def choose_device(requested: str | None) -> str:

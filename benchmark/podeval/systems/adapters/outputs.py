@@ -4,10 +4,12 @@ A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, 
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
 they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
-`given`), as `podeval.runs.measure` has them. Files are decoded here, so that whoever measures reads only what
-podeval wrote.
+`given`), as `podeval.runs.conditions` has them. Files are decoded here, so that whoever measures reads only what
+podeval wrote. `OwnOutputs` is a folder of the user's own: each output is known by the SHA-256 of its files, so that a
+file which appears later is taken in, and one that changes under a finished run is noticed.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -20,12 +22,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.adapter import Adapter
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.ask import Ask
 from podeval.systems.speech import (
-    OutputMaker,
+    Ask,
     Product,
     Samples,
     Speech,
@@ -43,6 +44,9 @@ MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
 LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
 """Of one supplied recording: four hours at most."""
+
+_NAMED = 12
+"""Files that are named where a folder has none."""
 
 _MANIFEST_MOST = 64 * 2**20
 
@@ -209,30 +213,98 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     return lines
 
 
-class OutputsAdapter:
-    """The adapter of the kind `outputs`."""
+class OwnOutputs(Supplied):
+    """An `OutputMaker` that reads a folder of the user's own."""
 
-    task = "outputs"
-    title = "Supplied outputs"
-    makes = "audio"
-    about = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
-    needs = ("a file an item, named by its id, or manifest.jsonl", "audio of at most four hours, 8 to 192 kHz")
-    models: tuple[ModelClass, ...] = ()
+    def __init__(self, folder: Path) -> None:
+        """Read the manifest, where there is one.
 
-    def available(self) -> str | None:
-        """Return None: nothing has to be installed."""
-        return None
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`: it takes a folder, with a manifest that can be read where there is one."""
+        Raises:
+            BadInput: there is no such folder, or a line of its manifest is not as it should be.
+        """
         if not folder.is_dir():
-            raise BadInput(f"there is no folder {folder} with outputs")
-        read_manifest(folder)
+            raise BadInput(
+                f"there is no folder {folder}; --outputs takes a folder with a file for each item, and "
+                "`podeval data items` prints how they are called and what is to be in them"
+            )
+        super().__init__(folder)
+        self.folder = folder
 
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """See `Adapter.open`."""
-        self.check(job.model_folder)
-        return Supplied(job.model_folder)
+    @property
+    def generation(self) -> dict[str, Any]:
+        """How the outputs came about, as far as anybody here knows."""
+        return {"system": "outputs", "kind": "outputs"}
+
+    def find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        """Find what there is for an item and a seed; beside the first, `<item>.<seed>.wav` or a line with that seed."""
+        line = self.manifest.get((ask.id, seed))
+        if line is not None or not seed:
+            return line or super().find_entry(ask, seed)
+        return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}"}), 0)
+
+    def fingerprint(self, ask: Ask, seed: int) -> str | None:
+        """Return the SHA-256 of an item's files together; None where there is nothing for it yet."""
+        try:
+            files = [resolve_inside(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
+        except SpeechFailed:
+            return None
+        digests = [hashlib.sha256(file.read_bytes()).digest() for file in files]
+        return hashlib.sha256(b"".join(digests)).hexdigest() if files else None
+
+    def require_some(self, asks: Sequence[Ask], seed: int) -> None:
+        """Refuse a folder in which nothing is of these items.
+
+        Raises:
+            BadInput: says what a file should be called and what is there.
+        """
+        if any(self.fingerprint(ask, seed) is not None for ask in asks):
+            return
+        present = sorted(
+            f"{path.name}{' (a link, which is not read; copy the file itself)' if path.is_symlink() else ''}"
+            for path in self.folder.iterdir()
+            if not path.name.startswith(".")
+        )
+        content = f"it holds {', '.join(present[:3])}{' …' if present[3:] else ''}" if present else "it is empty"
+        files = [_name_file(ask, seed) for ask in asks[:_NAMED]]
+        more = f" and {len(asks) - _NAMED} more" if len(asks) > _NAMED else ""
+        what = "script" if asks[0].prompt is not None else "audio"
+        raise BadInput(
+            f"{self.folder} has an output for none of {len(asks)} items ({content}); name the files "
+            f"{', '.join(files)}{more}, or write a {MANIFEST} with lines like "
+            f'{{"item": "{asks[0].id}", "{what}": "file"}}'
+        )
 
 
-ADAPTER = OutputsAdapter()
+def _name_file(ask: Ask, seed: int) -> str:
+    """Return how the file of an item's output is called; of a conversation, that of its first answer."""
+    name = f"{ask.id}.{seed}" if seed else ask.id
+    if ask.user:
+        return f"{name}/{ask.user[0].id}.wav"
+    return f"{name}.json" if ask.prompt is not None else f"{name}.wav"
+
+
+def _files_of(entry: ManifestLine) -> list[str]:
+    return [name for name in (entry.audio, entry.script, *entry.answers.values()) if name]
+
+
+def check(folder: Path, base: Path | None = None) -> None:
+    """See `Adapter`: it takes a folder, with a manifest that can be read where there is one."""
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder} with outputs")
+    read_manifest(folder)
+
+
+def open_outputs(job: Job, preset: Preset) -> Supplied:
+    """See `Adapter`."""
+    check(job.model_folder)
+    return Supplied(job.model_folder)
+
+
+ADAPTER = Adapter(
+    task="outputs",
+    title="Supplied outputs",
+    models=(),
+    check=check,
+    open=open_outputs,
+    packages=(),
+)

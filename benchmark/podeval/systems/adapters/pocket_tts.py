@@ -14,45 +14,35 @@ from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 
 VOICES = "voices"
-_PROMPT_SECONDS = 20.0
 _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_after_eos", "fade_in_duration")
 
 
-class PocketTts:
-    """A `LineModel`."""
+class PocketTts(SpeechModel):
+    """A `SpeechModel` that says lines."""
 
-    takes_references = True
-    longest_line: int | None = 200
-    network = "PocketTTSForConditionalGeneration"
     title = "Pocket TTS"
+    longest_line = 200
+    prompt_seconds = 20.0
+    network = "PocketTTSForConditionalGeneration"
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self.title)
         self._model: Any = loading.load_model(self.network, job.model_folder, device)
-        options = {"temperature": preset.temperature or None, "max_new_tokens": preset.max_new_tokens}
-        self._options = {name: value for name, value in options.items() if value is not None}
-        if preset.temperature is not None:
-            self._options["do_sample"] = preset.temperature > 0
+        self._options = preset.sampling("temperature", "max_new_tokens")
+        if preset.temperature:
+            self._options["do_sample"] = True
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._first: dict[int, VoiceClip] = {}
-
-    def voices(self, language: str) -> int | None:
-        """Return None: it has any number, as every speaker is prompted with a voice; what it speaks no config tells."""
-        return None
-
-    def begin(self) -> None:
-        """Forget the voices of the item before."""
-        self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line, prompted with its speaker's voice, shape (frames,)."""
         prompt = reference or self._first.get(voice)
-        if prompt is not None and len(prompt.samples) > _PROMPT_SECONDS * self.rate:
-            prompt = VoiceClip(prompt.samples[: round(_PROMPT_SECONDS * self.rate)], prompt.text)
+        if prompt is not None and len(prompt.samples) > self.prompt_seconds * self.rate:
+            prompt = VoiceClip(prompt.samples[: round(self.prompt_seconds * self.rate)], prompt.text)
         samples = self._generate(text, {"audio": [prompt.samples]} if prompt else {}, seed)
         self._first.setdefault(voice, VoiceClip(samples, text))
         return samples
@@ -75,7 +65,7 @@ class PocketTts:
 
 
 class GradiumPhonon(PocketTts):
-    """A `LineModel` with the voices that its repo ships."""
+    """A `SpeechModel` with the voices that its repo ships."""
 
     takes_references = False
     network = "GradiumPhononTTSForConditionalGeneration"

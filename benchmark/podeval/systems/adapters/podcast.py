@@ -7,34 +7,27 @@ known. A script longer than the model performs at once is cut between turns into
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import ModelClass, describe_missing
+from podeval.systems.adapters.adapter import Adapter, ModelClass
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import require_type
-from podeval.systems.adapters.speech_model import (
-    DialogueModel,
-    SpeechClass,
-    finish,
-    open_model,
-    read_clips,
-)
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Speech
+from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
+from podeval.systems.speech import Ask, Speech
 from podeval.systems.text_cleaning import estimate_seconds, make_speakable
 from podeval.text.script import Script, Turn
 
 CLASSES = (
-    SpeechClass(ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once"), "dia:Dia"),
-    SpeechClass(ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind"), "csm:Csm"),
-    SpeechClass(
-        ModelClass("vibevoice", "VibeVoice", "English and Chinese, up to four speakers, about 40 minutes at once"),
+    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dia:Dia"),
+    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "csm:Csm"),
+    ModelClass(
+        "vibevoice",
+        "VibeVoice",
+        "English and Chinese, up to four speakers, about 40 minutes at once",
         "vibevoice:VibeVoice",
     ),
 )
@@ -49,7 +42,7 @@ class Performed:
 
     at_once = 1
 
-    def __init__(self, model: DialogueModel, job: Job, preset: Preset) -> None:
+    def __init__(self, model: SpeechModel, job: Job, preset: Preset) -> None:
         self._model = model
         self._job = job
         self._preset = preset
@@ -59,8 +52,8 @@ class Performed:
         return [self._perform(ask, seed) for ask in asks]
 
     def _perform(self, ask: Ask, seed: int) -> Speech:
-        model: Any = self._model
-        script = _keep_speakable(ask.spoken(), getattr(model, "laugh", ""))
+        model = self._model
+        script = _keep_speakable(ask.spoken(), model.laugh)
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
                 f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
@@ -73,11 +66,11 @@ class Performed:
         sounds = []
         model.begin()
         for number, piece in enumerate(pieces):
-            sounds.append(model.perform(piece, script.speakers, clips, derive_seed(seed, ask.id, number)))
+            sounds.append(model.perform(piece, script.speakers, clips, loading.derive_seed(seed, ask.id, number)))
         pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
         whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
         wall = time.perf_counter() - begin
-        samples, rate = finish(whole, model.rate, self._preset, "the model")
+        samples, rate = finish(whole, model.rate, self._preset)
         return Speech(
             samples,
             rate,
@@ -92,35 +85,14 @@ class Performed:
         )
 
 
-class PodcastAdapter:
-    """The adapter of the task `podcast`."""
+def check(folder: Path, base: Path | None = None) -> None:
+    """See `Adapter`."""
+    require_type(folder, {model.type: model.title for model in CLASSES}, "podcast")
 
-    task = "podcast"
-    title = "Podcast"
-    makes = "audio"
-    about = (
-        "Performs a whole script in one go, or in as few pieces as the model's length allows; full audio comes back."
-    )
-    needs = (
-        "config.json of one of the classes below, and its tokenizer",
-        "weights as .safetensors",
-        "its codec, under base",
-    )
-    models = tuple(speech_class.facts for speech_class in CLASSES)
 
-    def available(self) -> str | None:
-        """Return None where torch, transformers and accelerate are installed."""
-        return describe_missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`."""
-        require_type(folder, {model.type: model.title for model in self.models}, self.task)
-
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """See `Adapter.open`."""
-        kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
-        model = open_model(CLASSES, kind, job, preset, loading.choose_device(job.device))
-        return Performed(cast(DialogueModel, model), job, preset)
+def open_performer(job: Job, preset: Preset) -> Performed:
+    """See `Adapter`."""
+    return Performed(open_model(CLASSES, "podcast", job, preset), job, preset)
 
 
 def cut_script(script: Script, longest: float) -> list[Script]:
@@ -144,4 +116,10 @@ def _keep_speakable(script: Script, laugh: str = "") -> Script:
     return Script(turns)
 
 
-ADAPTER = PodcastAdapter()
+ADAPTER = Adapter(
+    task="podcast",
+    title="Podcast",
+    models=CLASSES,
+    check=check,
+    open=open_performer,
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.systems.ask import Reference
+from podeval.systems.speech import Reference
 from podeval.text.text_file import read_text
 
 
@@ -40,6 +40,10 @@ class Preset:
     thinking: bool | None = None
     rate: int | None = None
     reference_voices: bool = False
+
+    def sampling(self, *names: str) -> dict[str, Any]:
+        """Return those of these settings that the preset sets, by the names that `generate` of transformers has."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def settings(self) -> dict[str, Any]:
         """Return what the preset sets, as plain data for a protocol."""

@@ -14,7 +14,6 @@ from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import finish
 from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer
@@ -47,29 +46,39 @@ class QwenOmni:
             raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit one that can")
         self._voice = voices[0]
 
-    def begin(self, language: str) -> "_Conversation":
-        """Begin a new conversation."""
-        return _Conversation(self)
+    def begin(self, language: str) -> None:
+        """Begin a new conversation, which knows nothing of others."""
+        told = [{"type": "text", "text": self.system}]
+        self._messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if self.system else []
+        self._recordings: list[Samples] = []
 
-    def answer(
-        self, messages: list[dict[str, Any]], recordings: list[Samples], seed: int
-    ) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Answer a conversation whose last message is a person's.
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """Hear what a person says next (16 kHz, shape (frames,)), answer, and keep both in mind.
+
+        Returns:
+            The answer, and what is worth keeping about it.
 
         Raises:
             SpeechFailed: no words or no sound came back.
             BadInput: the conversation does not fit into the model's window.
         """
+        self._recordings.append(recording)
+        self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
+        answer, about = self._answer(seed)
+        self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
+        return answer, about
+
+    def _answer(self, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         import torch
 
-        inputs = self._inputs(messages, recordings)
+        inputs = self._inputs()
         prompt_length = int(inputs["input_ids"].shape[1])
         window = self._model.config.thinker_config.text_config.max_position_embeddings
         if prompt_length >= window:
             raise BadInput(
                 f"the conversation is {prompt_length} tokens long and the model's window {window}; nothing is cut"
             )
-        set_seed(seed)
+        loading.set_seed(seed)
         with torch.inference_mode(), silence_transformers():
             sequences, waves = self._model.generate(
                 **{name: value.to(self._model.device) for name, value in inputs.items()},
@@ -83,7 +92,7 @@ class QwenOmni:
         if not text:
             raise SpeechFailed("the model answered without words")
         wave = np.asarray(self._wave(waves).float().cpu().numpy(), np.float32).reshape(-1)
-        samples, rate = finish(wave, SPEAKS_AT, self._preset, "the model")
+        samples, rate = finish(wave, SPEAKS_AT, self._preset)
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer("", speech, text), {
             "tokens": len(tokens),
@@ -91,10 +100,10 @@ class QwenOmni:
             "voice": self._voice,
         }
 
-    def _inputs(self, messages: list[dict[str, Any]], recordings: list[Samples]) -> dict[str, Any]:
+    def _inputs(self) -> dict[str, Any]:
         """Render words and sounds as the model reads them."""
         features = self._extractor(
-            recordings,
+            self._recordings,
             sampling_rate=HEARS_AT,
             padding=self.padding,
             truncation=False,
@@ -103,7 +112,7 @@ class QwenOmni:
         )
         lengths = self._places(features["attention_mask"].sum(-1))
         mark = self._tokenizer.convert_ids_to_tokens(self._model.config.thinker_config.audio_token_id)
-        text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text = self._tokenizer.apply_chat_template(self._messages, tokenize=False, add_generation_prompt=True)
         parts = text.split(mark)
         if len(parts) != len(lengths) + 1:
             raise SpeechFailed("the model's chat template does not give every recording its place")
@@ -173,22 +182,6 @@ class Qwen25Omni(QwenOmni):
         return [int(length) for length in _get_feat_extract_output_lengths(frames)]
 
 
-class _Conversation:
-    def __init__(self, model: QwenOmni) -> None:
-        self._model = model
-        told = [{"type": "text", "text": model.system}]
-        self._messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if model.system else []
-        self._recordings: list[Samples] = []
-
-    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Hear, answer, and keep both in mind."""
-        self._recordings.append(recording)
-        self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
-        answer, about = self._model.answer(self._messages, self._recordings, seed)
-        self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
-        return answer, about
-
-
 OMNI = {"qwen3_omni_moe": QwenOmni, "qwen2_5_omni": Qwen25Omni}
 """Classes of omni models by `model_type`."""
 
@@ -205,15 +198,7 @@ def require_speaking(folder: Path) -> None:
 
 def _options(preset: Preset) -> dict[str, Any]:
     """Return the preset's sampling for the words; the voice keeps its own."""
-    options: dict[str, Any] = {}
-    if preset.temperature is not None:
-        options["thinker_do_sample"] = preset.temperature > 0
-        if preset.temperature > 0:
-            options["thinker_temperature"] = preset.temperature
-    if preset.top_p is not None:
-        options["thinker_top_p"] = preset.top_p
-    if preset.top_k is not None:
-        options["thinker_top_k"] = preset.top_k
-    if preset.max_new_tokens is not None:
-        options["thinker_max_new_tokens"] = preset.max_new_tokens
-    return options
+    options = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
+    if preset.temperature:
+        options["do_sample"] = True
+    return {f"thinker_{name}": value for name, value in options.items()}

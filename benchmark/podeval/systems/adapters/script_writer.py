@@ -1,8 +1,11 @@
 """Script writers are causal language models, asked in their own chat template, and LoRA adapters on them.
 
 The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
-never cut; the answer may be as long as the preset says and the window allows. Rows of a batch draw their tokens from
-generators of their own (`podeval.systems.adapters.seeding`).
+never cut; the answer may be as long as the preset says and the window allows.
+
+transformers draws the tokens of a whole batch from one generator, so that an item's answer would change with its
+neighbours, and with the size of the batch that memory allows. Here every row has a generator of its own: adding Gumbel
+noise to log-probabilities and taking the largest is a draw from them.
 """
 
 import time
@@ -13,13 +16,11 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Label, ModelClass, describe_missing
+from podeval.systems.adapters.adapter import Adapter, ModelClass
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import derive_seed, draw_row_by_row
 from podeval.systems.adapters.snapshot import check_files, read_config
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
+from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 from podeval.text.reasoning import strip_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
@@ -135,6 +136,62 @@ class LanguageModel:
         return head + mark + tail
 
 
+def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
+    """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
+
+    Args:
+        config: the configuration of generation; its temperature, top_k, top_p and min_p count if it samples.
+        seeds: one a row.
+
+    Returns:
+        The config and a `LogitsProcessorList`, both for `generate`.
+    """
+    from copy import deepcopy
+
+    from transformers import LogitsProcessorList
+    from transformers.generation.logits_process import (
+        MinPLogitsWarper,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
+
+    chosen = deepcopy(config)
+    chosen.do_sample = False
+    processors = LogitsProcessorList()
+    if config.do_sample:
+        if config.temperature not in (None, 1.0):
+            processors.append(TemperatureLogitsWarper(float(config.temperature)))
+        if config.top_k:
+            processors.append(TopKLogitsWarper(int(config.top_k)))
+        if config.top_p is not None and config.top_p < 1.0:
+            processors.append(TopPLogitsWarper(float(config.top_p)))
+        if config.min_p is not None:
+            processors.append(MinPLogitsWarper(float(config.min_p)))
+        processors.append(_GumbelByRow(seeds))
+    for name in ("temperature", "top_k", "top_p", "min_p"):
+        setattr(chosen, name, None)
+    return chosen, processors
+
+
+class _GumbelByRow:
+    """Adds noise to each row's log-probabilities from the row's own generator; on the processor, as any device's."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        import torch
+
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        chances = torch.log_softmax(scores.float(), dim=-1)
+        uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
+        # 0 would become -inf twice over and turn into NaN; the smallest float is as rare.
+        noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
+        return chances + noise.to(scores.device)
+
+
 class ScriptWriter:
     """An `OutputMaker` of scripts."""
 
@@ -151,7 +208,7 @@ class ScriptWriter:
                 )
         begin = time.perf_counter()
         chats = [[{"role": "user", "content": str(ask.prompt)}] for ask in asks]
-        answers = self._model.answers(chats, [derive_seed(seed, ask.id) for ask in asks])
+        answers = self._model.answers(chats, [loading.derive_seed(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
             WrittenScript(
@@ -164,51 +221,30 @@ class ScriptWriter:
         ]
 
 
-class ScriptWriterAdapter:
-    """The adapter of the task `script-writer`."""
-
-    task = "script-writer"
-    title = "Script writer"
-    makes = "script"
-    about = "Writes the script that a prompt asks for, with the model's own chat template; thoughts are dropped."
-    needs = ("config.json and a tokenizer, with a chat template where the model follows one", "weights as .safetensors")
-    models: tuple[ModelClass, ...]
-
-    def __init__(self, writes: Label = "plumbing only", adapts: Label = "plumbing only") -> None:
-        self.models = (
-            ModelClass(
-                "*", "Causal language models", "any class that AutoModelForCausalLM of transformers has", writes
-            ),
-            ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too", adapts),
-        )
-
-    def available(self) -> str | None:
-        """Return None where torch, transformers, accelerate and peft are installed."""
-        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`."""
-        check_files(folder)
-        if is_lora(folder):
-            kind = str(read_config(folder, "adapter_config.json").get("peft_type", "")).upper()
-            if kind != "LORA":
-                raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
-            if not (folder / "adapter_model.safetensors").is_file():
-                raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
-            if base is None:
-                raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
-            if is_lora(base):
-                raise BadInput("the base of an adapter must be a whole model, not another adapter")
-            self.check(base)
-            return
+def check(folder: Path, base: Path | None = None) -> None:
+    """See `Adapter`."""
+    check_files(folder)
+    if not is_lora(folder):
         require_causal(folder)
+        return
+    kind = str(read_config(folder, "adapter_config.json").get("peft_type", "")).upper()
+    if kind != "LORA":
+        raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
+    if not (folder / "adapter_model.safetensors").is_file():
+        raise BadInput("the adapter has no adapter_model.safetensors; save it with peft's save_pretrained")
+    if base is None:
+        raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
+    if is_lora(base):
+        raise BadInput("the base of an adapter must be a whole model, not another adapter")
+    check(base)
 
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """See `Adapter.open`."""
-        self.check(job.model_folder, job.base_folder)
-        device = loading.choose_device(job.device)
-        model = LanguageModel(job.model_folder, job.base_folder, device, preset)
-        return ScriptWriter(model, job.batch or (CPU_BATCH if device == "cpu" else GPU_BATCH))
+
+def open_writer(job: Job, preset: Preset) -> ScriptWriter:
+    """See `Adapter`."""
+    check(job.model_folder, job.base_folder)
+    device = loading.choose_device(job.device)
+    model = LanguageModel(job.model_folder, job.base_folder, device, preset)
+    return ScriptWriter(model, job.batch or (CPU_BATCH if device == "cpu" else GPU_BATCH))
 
 
 def is_lora(folder: Path) -> bool:
@@ -279,4 +315,14 @@ def _window(config: Any) -> int | None:
     return int(window) if window else None
 
 
-ADAPTER = ScriptWriterAdapter()
+ADAPTER = Adapter(
+    task="script-writer",
+    title="Script writer",
+    models=(
+        ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers has"),
+        ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too"),
+    ),
+    check=check,
+    open=open_writer,
+    packages=("torch", "transformers", "accelerate", "peft"),
+)

@@ -1,24 +1,29 @@
 """A model of speech is asked for a line in a voice, or for a dialogue in one go."""
 
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
+from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import ModelClass
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
-from podeval.systems.ask import Ask, Reference
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.adapters.snapshot import require_type
+from podeval.systems.speech import Ask, Reference, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
 """Seconds; what is longer is no prompt but an upload by mistake."""
+
+
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 @dataclass(frozen=True)
@@ -29,50 +34,57 @@ class VoiceClip:
     text: str | None
 
 
-class LineModel(Protocol):
-    """A model that says a line by itself.
+class SpeechModel:
+    """A model that says a line by itself (`say`), performs a dialogue in one go (`perform`), or does both.
+
+    A voice that is not given by a recording is kept by what was first said in it within an item.
 
     Attributes:
-        rate: Hz.
+        title: the name by which people know it.
+        languages: the languages that it speaks; empty if no config tells.
         takes_references: whether a voice can be given by a recording of it.
         longest_line: characters; longer turns are split into sentences, and those at clauses.
+        laugh: how its scripts mark a laugh; if it is empty, `[laughs]` is taken out.
+        most_speakers: how many it can tell apart in a performance.
+        longest: seconds it performs at once; longer scripts are cut between turns.
+        prompt_seconds: the longest recording that later lines are prompted with.
+        rate: Hz.
     """
 
+    title: ClassVar[str] = ""
+    languages: ClassVar[tuple[str, ...]] = ()
+    takes_references: ClassVar[bool] = True
+    longest_line: ClassVar[int | None] = None
+    laugh: ClassVar[str] = ""
+    most_speakers: ClassVar[int] = 1
+    longest: ClassVar[float] = 0.0
+    prompt_seconds: ClassVar[float] = 0.0
     rate: int
-    takes_references: bool
-    longest_line: int | None
+
+    def __init__(self) -> None:
+        self._first: dict[int, VoiceClip] = {}
 
     def voices(self, language: str) -> int | None:
-        """Return how many voices of its own it has for a language; None where it can make any number.
+        """Return how many voices of its own it has for a language; None if it can make any number.
 
         Raises:
             BadInput: it does not speak the language.
         """
-
-    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, shape (frames,); equal arguments give equal samples."""
+        if self.languages and language not in self.languages:
+            names = " and ".join(_LANGUAGES[name] for name in self.languages)
+            raise BadInput(f"{self.title} speaks {names} only, and the item is in {language}")
+        return None
 
     def begin(self) -> None:
         """Begin a new item: nothing said before may matter."""
+        self._first = {}
 
-
-class DialogueModel(Protocol):
-    """A model that performs a dialogue in one go.
-
-    Attributes:
-        rate: Hz.
-        most_speakers: that it can tell apart.
-        longest: seconds it performs at once; longer scripts are cut between turns.
-
-    A model whose scripts can mark a laugh has `laugh`, the mark; for others `[laughs]` is taken out.
-    """
-
-    rate: int
-    most_speakers: int
-    longest: float
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
+        """Say a line, shape (frames,); equal arguments give equal samples."""
+        raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Perform a piece of a script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
+        """Perform a piece of a script, shape (frames,); later pieces in the voices of the first.
 
         Args:
             piece: consecutive turns.
@@ -80,27 +92,35 @@ class DialogueModel(Protocol):
             clips: reference recordings by speaker, where there are any.
             seed: the seed of what is drawn.
         """
+        raise NotImplementedError
 
-    def begin(self) -> None:
-        """Begin a new item: nothing performed before may matter."""
+    def keep(self, voice: int, samples: Samples, text: str) -> None:
+        """Keep the first line of a voice for later lines, if it is short enough to prompt with."""
+        if len(samples) <= self.prompt_seconds * self.rate:
+            self._first.setdefault(voice, VoiceClip(samples, text))
+
+    def require_words(self, reference: VoiceClip) -> VoiceClip:
+        """Return a reference voice, checked to have words.
+
+        Raises:
+            BadInput: it has none.
+        """
+        if not reference.text:
+            raise BadInput(f"{self.title} needs the words of a reference voice beside its recording; give its text")
+        return reference
 
 
-@dataclass(frozen=True)
-class SpeechClass:
-    """A class of speech models: its facts, and the name of the class here that opens it, as `module:name`."""
+def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Preset) -> SpeechModel:
+    """Open the model of a job, by its `model_type`.
 
-    facts: ModelClass
-    opened_by: str
-
-
-def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Preset, device: str) -> LineModel:
-    """Open the model of a job, by its `model_type`."""
-    from importlib import import_module
-
-    module, _, name = next(
-        speech_class.opened_by for speech_class in classes if speech_class.facts.type == kind
-    ).partition(":")
-    opened: LineModel = getattr(import_module(f"podeval.systems.adapters.{module}"), name)(job, preset, device)
+    Raises:
+        BadInput: it is of none of these classes, or cannot be loaded.
+    """
+    kind = require_type(job.model_folder, {model.type: model.title for model in classes}, task)
+    opened_by = next(model.opened_by for model in classes if model.type == kind)
+    opened: SpeechModel = pkgutil.resolve_name(f"podeval.systems.adapters.{opened_by}")(
+        job, preset, loading.choose_device(job.device)
+    )
     return opened
 
 
@@ -128,16 +148,16 @@ def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) ->
     }
 
 
-def finish(samples: Samples, rate: int, preset: Preset, maker: str) -> tuple[Samples, int]:
+def finish(samples: Samples, rate: int, preset: Preset) -> tuple[Samples, int]:
     """Bring samples to the preset's rate; returns them with their rate.
 
     Raises:
         SpeechFailed: they are silent, or not finite.
     """
     if not len(samples) or not np.any(samples):
-        raise SpeechFailed(f"{maker} returned only silence")
+        raise SpeechFailed("the model returned only silence")
     if not np.all(np.isfinite(samples)):
-        raise SpeechFailed(f"{maker} returned NaN or infinite samples")
+        raise SpeechFailed("the model returned NaN or infinite samples")
     if preset.rate is None or preset.rate == rate:
         return samples, rate
     return resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,13 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import ModelClass, describe_missing
+from podeval.systems.adapters.adapter import Adapter, ModelClass
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.qwen_omni import OMNI, require_speaking
+from podeval.systems.adapters.qwen_omni import OMNI, QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
-from podeval.systems.adapters.seeding import derive_seed
 from podeval.systems.adapters.snapshot import check_files, read_config, require_type
-from podeval.systems.ask import Ask
-from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.systems.speech import Ask, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
 PARTS = ("transcriber", "language_model", "speech")
@@ -47,26 +45,12 @@ _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voi
 _LIMITS = DecodeLimits(seconds=600.0)
 
 
-class Conversation(Protocol):
-    """One conversation under way."""
-
-    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Answer what a person says next (16 kHz, shape (frames,)), and tell what is worth keeping about it."""
-
-
-class ConversationModel(Protocol):
-    """A system that converses."""
-
-    def begin(self, language: str) -> Conversation:
-        """Begin a new conversation, which knows nothing of others."""
-
-
 class Conversing:
     """An `OutputMaker` of answers."""
 
     at_once = 1
 
-    def __init__(self, speaker: ConversationModel, job: Job) -> None:
+    def __init__(self, speaker: "Cascade | QwenOmni", job: Job) -> None:
         self._speaker = speaker
         self._job = job
 
@@ -79,10 +63,10 @@ class Conversing:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
         recordings = [self._read_recording(ask, turn.id, turn.audio) for turn in ask.user]
         begin = time.perf_counter()
-        conversation = self._speaker.begin(ask.language)
+        self._speaker.begin(ask.language)
         answers, details = [], {}
         for turn, recording in zip(ask.user, recordings, strict=True):
-            answer, about = conversation.answer(recording, derive_seed(seed, ask.id, turn.id))
+            answer, about = self._speaker.answer(recording, loading.derive_seed(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
         wall = time.perf_counter() - begin
@@ -96,7 +80,7 @@ class Conversing:
 
 
 class Cascade:
-    """A `ConversationModel` of three models."""
+    """A system of three models that converses."""
 
     def __init__(self, job: Job, preset: Preset) -> None:
         from podeval.models.whisper_transformers import WhisperTransformers
@@ -111,77 +95,56 @@ class Cascade:
         self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
         self.system = read_system_prompt(folder)
 
-    def begin(self, language: str) -> Conversation:
-        """See `ConversationModel`."""
-        return _CascadeConversation(self, language)
-
-
-class _CascadeConversation:
-    def __init__(self, cascade: Cascade, language: str) -> None:
-        self._cascade = cascade
+    def begin(self, language: str) -> None:
+        """Begin a new conversation, which knows nothing of others."""
         self._language = language
-        self._messages = [{"role": "system", "content": cascade.system}] if cascade.system else []
+        self._messages = [{"role": "system", "content": self.system}] if self.system else []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """Transcribe, answer in words, speak them."""
-        words = self._cascade.transcriber.transcribe(recording, self._language).text
+        """Transcribe what a person says next (16 kHz, shape (frames,)), answer in words, and speak them.
+
+        Returns:
+            The answer, and what is worth keeping about it.
+        """
+        words = self.transcriber.transcribe(recording, self._language).text
         if not words:
             raise SpeechFailed("the system's transcriber heard no words, so there is nothing to answer")
         self._messages.append({"role": "user", "content": words})
-        (written,) = self._cascade.writer.answers([self._messages], [seed])
+        (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(Turn("system", written["text"]),))  # type: ignore[arg-type]
-        spoken = self._cascade.voice.speak(line.spoken(), line, seed)
+        spoken = self.voice.speak(line.spoken(), line, seed)
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
         return SpokenAnswer("", spoken, written["text"]), about
 
 
-class SpeechToSpeechAdapter:
-    """The adapter of the task `speech-to-speech`."""
+def check(folder: Path, base: Path | None = None) -> None:
+    """See `Adapter`."""
+    check_files(folder)
+    if _is_omni(folder):
+        require_type(folder, {model.type: model.title for model in _OMNI}, "speech-to-speech")
+        require_speaking(folder)
+        return
+    absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
+    if absent:
+        raise BadInput(
+            "a speech-to-speech system is Qwen3-Omni or Qwen2.5-Omni, or a cascade with the folders "
+            f"{', '.join(PARTS)}; this one has no {' and no '.join(absent)}"
+        )
+    hears, thinks, speaks = (folder / part for part in PARTS)
+    require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
+    require_causal(thinks)
+    text_to_speech.check(speaks)
+    read_system_prompt(folder)
 
-    task = "speech-to-speech"
-    title = "Speech to speech"
-    makes = "answers"
-    about = (
-        "Hears the recorded turns of a person one after the other and answers each in speech, remembering all before."
-    )
-    needs = (
-        "of a cascade: transcriber/, language_model/ and speech/, each as save_pretrained writes it",
-        "of an omni model: its files as save_pretrained writes them",
-        "weights as .safetensors",
-    )
-    models = (*_OMNI, _CASCADE)
 
-    def available(self) -> str | None:
-        """Return None where torch, transformers, accelerate and peft are installed."""
-        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
-
-    def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`."""
-        check_files(folder)
-        if _is_omni(folder):
-            require_type(folder, {model.type: model.title for model in _OMNI}, self.task)
-            require_speaking(folder)
-            return
-        absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
-        if absent:
-            raise BadInput(
-                "a speech-to-speech system is Qwen3-Omni or Qwen2.5-Omni, or a cascade with the folders "
-                f"{', '.join(PARTS)}; this one has no {' and no '.join(absent)}"
-            )
-        hears, thinks, speaks = (folder / part for part in PARTS)
-        require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
-        require_causal(thinks)
-        text_to_speech.ADAPTER.check(speaks)
-        read_system_prompt(folder)
-
-    def open(self, job: Job, preset: Preset) -> OutputMaker:
-        """See `Adapter.open`."""
-        self.check(job.model_folder, job.base_folder)
-        if not _is_omni(job.model_folder):
-            return Conversing(Cascade(job, preset), job)
-        kind = str(read_config(job.model_folder)["model_type"])
-        return Conversing(OMNI[kind](job, preset), job)
+def open_conversation(job: Job, preset: Preset) -> Conversing:
+    """See `Adapter`."""
+    check(job.model_folder)
+    if not _is_omni(job.model_folder):
+        return Conversing(Cascade(job, preset), job)
+    kind = str(read_config(job.model_folder)["model_type"])
+    return Conversing(OMNI[kind](job, preset), job)
 
 
 def _is_omni(folder: Path) -> bool:
@@ -213,4 +176,11 @@ def read_system_prompt(folder: Path) -> str:
     return prompt
 
 
-ADAPTER = SpeechToSpeechAdapter()
+ADAPTER = Adapter(
+    task="speech-to-speech",
+    title="Speech to speech",
+    models=(*_OMNI, _CASCADE),
+    check=check,
+    open=open_conversation,
+    packages=("torch", "transformers", "accelerate", "peft"),
+)

@@ -13,39 +13,28 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
-LANGUAGES = ("en", "zh")
 
+class VibeVoice(SpeechModel):
+    """A `SpeechModel` that performs dialogues."""
 
-class VibeVoice:
-    """A `DialogueModel`."""
-
-    takes_references = True
+    title = "VibeVoice"
+    languages = ("en", "zh")
     most_speakers = 4
-    longest = 2_400.0
-    """Seconds: its window holds about 45 minutes, of which the voices take some."""
+    longest = 2_400.0  # its window holds about 45 minutes, of which the voices take some
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
             raise ModelMissing(absent)
         self._processor: Any = loading.load_reader("VibeVoiceProcessor", job.model_folder)
         self._model: Any = loading.load_model("VibeVoiceForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._options = {} if preset.max_new_tokens is None else {"max_new_tokens": preset.max_new_tokens}
+        self._options = preset.sampling("max_new_tokens")
         self._performed = 0
-
-    def voices(self, language: str) -> int | None:
-        """Return None: it has any number.
-
-        Raises:
-            BadInput: it speaks English and Chinese only.
-        """
-        if language not in LANGUAGES:
-            raise BadInput(f"VibeVoice speaks English and Chinese, and the item is in {language}")
-        return None
 
     def begin(self) -> None:
         """Nothing is kept between items."""

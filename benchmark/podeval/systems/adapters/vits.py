@@ -11,20 +11,20 @@ from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.speech_model import VoiceClip
+from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 
 _PHONEMIZER = "phonemizer"
 
 
-class Vits:
-    """A `LineModel`."""
+class Vits(SpeechModel):
+    """A `SpeechModel` that says lines."""
 
     takes_references = False
-    longest_line: int | None = 300  # its attention grows with the square of a line
+    longest_line = 300  # its attention grows with the square of a line
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        super().__init__()
         from importlib import util
 
         self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
@@ -37,9 +37,6 @@ class Vits:
     def voices(self, language: str) -> int | None:
         """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
         return max(1, int(self._model.config.num_speakers))
-
-    def begin(self) -> None:
-        """Do nothing: nothing is kept between lines."""
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in the voice of this number, shape (frames,).
@@ -54,7 +51,7 @@ class Vits:
         if inputs["input_ids"].shape[-1] <= blank:
             raise SpeechFailed(f"the model knows no character of the line {text[:80]!r}")
         speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}
-        set_seed(seed)
+        loading.set_seed(seed)
         with torch.inference_mode():
             wave = self._model(**inputs.to(self._model.device), **speaker).waveform
         return np.asarray(wave.float().cpu().numpy()[0], np.float32)

@@ -1,1 +1,31 @@
-"""Systems behind a server: OpenAI-compatible speech, whole or streamed, and chat completions in words or in sound."""
+"""Systems behind a server, by the name of the API that it speaks; `podeval run --server` takes its choice from here.
+
+To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a file beside these, and its line in
+`SERVERS`.
+"""
+
+import pkgutil
+from typing import TYPE_CHECKING
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.systems.servers.connection import ServerSystem
+
+SERVERS = {
+    "speech": "speech_endpoint:SpeechEndpoint",
+    "chat": "chat_endpoint:ChatEndpoint",
+}
+"""The class of each API, loaded when it is chosen."""
+
+
+def find_server(api: str) -> "type[ServerSystem]":
+    """Return the class of the systems that are reached by an API.
+
+    Raises:
+        BadInput: there is no such API; says which there are.
+    """
+    if api not in SERVERS:
+        raise BadInput(f"there is no API {api!r}; choose from {', '.join(SERVERS)}")
+    found: type[ServerSystem] = pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}")
+    return found

@@ -3,41 +3,58 @@
 import base64
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from podeval.audio.decode import decode
 from podeval.errors import BadInput
 from podeval.models.chat import read_text
-from podeval.systems.ask import Ask, RecordedUserTurn
-from podeval.systems.servers.connection import ServerBroke, ServerConnection, ServerResponse, require_no_error
+from podeval.systems.servers.connection import (
+    ServerBroke,
+    ServerConnection,
+    ServerResponse,
+    ServerSystem,
+    require_no_error,
+)
 from podeval.systems.servers.sound_reading import decode_base64, read_sound
-from podeval.systems.speech import Product, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import (
+    Ask,
+    Product,
+    RecordedUserTurn,
+    Speech,
+    SpeechFailed,
+    SpokenAnswer,
+    SpokenAnswers,
+    WrittenScript,
+)
 from podeval.text.reasoning import strip_reasoning, strip_thoughts
 
 
 @dataclass
-class ChatEndpoint:
-    """An `OutputMaker` of scripts and of spoken answers.
+class ChatEndpoint(ServerSystem):
+    """A system that makes scripts and of spoken answers.
 
     Attributes:
         connection: to the server.
         model: its name there.
         voice: that answers are spoken in.
-        extra: more fields of the request's body, which are sent even if the server refuses them.
     """
 
     connection: ServerConnection
     model: str
     voice: str = "alloy"
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    at_once: int = 1
+    options: ClassVar[tuple[str, ...]] = ("voice",)
+
+    @classmethod
+    def open(cls, connection: ServerConnection, model: str, voice: Sequence[str] = ()) -> Self:
+        """See `ServerSystem.open`; answers are spoken in the first voice that is not one speaker's."""
+        return cls(connection, model, next((name for name in voice if "=" not in name), cls.voice))
 
     @property
     def generation(self) -> dict[str, Any]:
         """Everything that changes what is made, as far as a client knows it."""
-        about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.extra)}
+        about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": {}}
         return {"system": "server", **about}
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
@@ -71,7 +88,7 @@ class ChatEndpoint:
         self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
     ) -> tuple[ServerResponse, "_Completion"]:
         body = {"model": self.model, "messages": list(messages), "seed": seed, **more}
-        completion, response = self.connection.post("chat/completions", body, _read_completion, self.extra)
+        completion, response = self.connection.post("chat/completions", body, _read_completion)
         return response, completion
 
 

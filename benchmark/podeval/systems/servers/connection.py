@@ -9,17 +9,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from podeval.errors import BadInput, PodevalError
 from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Ask, Product, SpeechFailed
 
 KEY = "PODEVAL_SERVER_KEY"
 """Environment variable with the server's key, sent as bearer token."""
@@ -193,7 +194,6 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
-        fixed: Mapping[str, Any] | None = None,
     ) -> tuple[Answer, ServerResponse]:
         """Send a request as JSON and read what comes, again while the server is in trouble.
 
@@ -201,7 +201,6 @@ class ServerConnection:
             path: below the base URL.
             body: the body of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
-            fixed: more fields, which take the place of the body's and are sent in any case.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
@@ -221,7 +220,7 @@ class ServerConnection:
         for attempt in retrying:
             with attempt:
                 tries += 1
-                return self._ask(path, body, read, fixed or {}, tries)
+                return self._ask(path, body, read, tries)
         raise AssertionError("tenacity returns or raises")
 
     def get(self, path: str) -> Any:
@@ -246,20 +245,18 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
-        fixed: Mapping[str, Any],
         tries: int,
     ) -> tuple[Answer, ServerResponse]:
         """Ask once, and again without a field that is refused."""
-        body = {name: value for name, value in body.items() if name not in fixed}
         while True:
             fitted = self.refused.fit(body)
             self.pace.wait()
             try:
-                response = self._post_once(path, {**fitted, **fixed}, tries)
+                response = self._post_once(path, fitted, tries)
                 return read(response), response
             except ServerError as raised:
                 if not self.refused.learn(raised.error, body, fitted):
-                    raise self._explain(raised.error, path, {**fitted, **fixed}) from None
+                    raise self._explain(raised.error, path, fitted) from None
 
     def _post_once(self, path: str, body: Mapping[str, Any], tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"
@@ -324,6 +321,49 @@ class ServerConnection:
         asked = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
         ours = {name: value for name, value in asked.items() if name not in theirs}
         return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
+
+
+class ServerSystem(ABC):
+    """A system behind a server, opened by `podeval run --server`: an `OutputMaker`.
+
+    Attributes:
+        options: the options of the command that `open` takes, by their names; another one is refused.
+    """
+
+    options: ClassVar[tuple[str, ...]]
+    at_once: int = 1
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a class that declares no options.
+
+        Raises:
+            TypeError: it does; says what to declare.
+        """
+        if not hasattr(cls, "options"):
+            raise TypeError(f"{cls.__name__} declares no options; name those of `podeval run` that its open() takes")
+
+    @classmethod
+    @abstractmethod
+    def open(cls, connection: ServerConnection, model: str, *_: Any, **options: Any) -> "ServerSystem":
+        """Open a model of a server.
+
+        Args:
+            connection: to the server.
+            model: the model's name there.
+            options: by their names; `voice` is a sequence as written on the command line, `stream` a bool.
+
+        Raises:
+            BadInput: an option does not fit the server.
+        """
+
+    @property
+    @abstractmethod
+    def generation(self) -> dict[str, Any]:
+        """Everything that changes what it makes, as far as a client knows it."""
+
+    @abstractmethod
+    def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
+        """Make something of each item; see `OutputMaker.make`."""
 
 
 def require_no_error(response: ServerResponse) -> Any:

@@ -8,22 +8,21 @@ headers contradict the sound, the sound counts, and the log says so.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
-from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
-from podeval.systems.servers.connection import ServerConnection, ServerResponse
+from podeval.systems.servers.connection import ServerConnection, ServerResponse, ServerSystem
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.streaming import summarise_playback
-from podeval.systems.speech import Speech, SpeechFailed
+from podeval.systems.speech import Ask, Speech, SpeechFailed
 from podeval.systems.text_cleaning import make_speakable
 
 
 @dataclass
-class SpeechEndpoint:
-    """An `OutputMaker` of speech.
+class SpeechEndpoint(ServerSystem):
+    """A system that reads scripts aloud.
 
     Attributes:
         connection: to the server.
@@ -31,7 +30,6 @@ class SpeechEndpoint:
         voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
-        extra: more fields of the request's body, which are sent even if the server refuses them.
     """
 
     connection: ServerConnection
@@ -39,8 +37,25 @@ class SpeechEndpoint:
     voices: tuple[str, ...]
     by_speaker: Mapping[str, str] = field(default_factory=dict)
     stream: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    at_once: int = 1
+    options: ClassVar[tuple[str, ...]] = ("voice", "stream")
+
+    @classmethod
+    def open(cls, connection: ServerConnection, model: str, voice: Sequence[str] = (), stream: bool = False) -> Self:
+        """See `ServerSystem.open`; without a voice the server is asked for its own.
+
+        Args:
+            connection: to the server.
+            model: its name there.
+            voice: names of voices, or SPEAKER=VOICE.
+            stream: whether the sound is asked for in a stream.
+
+        Raises:
+            BadInput: the server does not list its voices.
+        """
+        pairs = [name.partition("=") for name in voice]
+        by_speaker = {speaker: name for speaker, equals, name in pairs if equals}
+        voices = tuple(name for name, equals, _ in pairs if not equals)
+        return cls(connection, model, voices if pairs else _ask_for_voices(connection), by_speaker, stream)
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -54,7 +69,7 @@ class SpeechEndpoint:
             "stream": self.stream,
             # What was streamed before it was asked for may be events that were read as sound: that run is another one.
             **({"stream_format": "audio"} if self.stream else {}),
-            "extra": dict(self.extra),
+            "extra": {},
             "strategy": "chunked",
             "chunk": "turn",
             **DialogueReader.assembly(),
@@ -121,4 +136,22 @@ class SpeechEndpoint:
     def _say(self, text: str, voice: str, seed: int) -> tuple[ServedSound, ServerResponse]:
         form = {"response_format": "wav", **({"stream": True, "stream_format": "audio"} if self.stream else {})}
         body = {"model": self.model, "input": text, "voice": voice, **form, "seed": seed}
-        return self.connection.post("audio/speech", body, lambda response: read_sound(response, text), self.extra)
+        return self.connection.post("audio/speech", body, lambda response: read_sound(response, text))
+
+
+def _ask_for_voices(connection: ServerConnection) -> tuple[str, ...]:
+    """Ask a server which voices it has.
+
+    Raises:
+        BadInput: it does not say.
+    """
+    answer = connection.get("audio/voices")
+    entries = answer.get("voices") if isinstance(answer, dict) else answer
+    listing = entries if isinstance(entries, list) else []
+    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listing]
+    voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
+    if not voices:
+        raise BadInput(
+            f"{connection.url} does not list its voices; give one for each speaker: --voice alloy --voice onyx"
+        )
+    return voices

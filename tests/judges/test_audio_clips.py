@@ -6,7 +6,7 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput, CannotScore
-from podeval.judges.materials import AudioClip, AudioLimits
+from podeval.judges.prompt import AudioClip, AudioLimits
 
 RATE = 16_000
 
