@@ -22,7 +22,7 @@ import numpy as np
 from timing import by_turns
 
 RATE, WINDOW = 16_000, 144_160
-KEYS = ("ovrl", "sig", "bak", "p808")
+KEYS = ("sig", "bak", "ovrl", "p808")
 
 
 def speechmos_on_every_window() -> Callable[[np.ndarray], np.ndarray]:
@@ -67,8 +67,7 @@ def main() -> None:
     network = Dnsmos(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
     programs = {"ours": partial(network.score, samples), "speechmos": partial(speechmos_on_every_window(), samples)}
     found = by_turns(f"DNSMOS of {options.seconds} s", programs, options.turns, {"speechmos": 4})
-    table = np.stack([getattr(found["ours"], key) for key in KEYS], axis=1)
-    print(f"largest difference of a window's key: {np.abs(table - found['speechmos']).max():.1e}")
+    print(f"largest difference of a window's key: {np.abs(found['ours'][:, 1:] - found['speechmos']).max():.1e}")
 
 
 if __name__ == "__main__":

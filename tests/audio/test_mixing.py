@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podeval.audio.mixing import lay_under, measure_active_power, put_in
-from podeval.errors import BadInput, CannotScore
+from podeval.errors import CannotScore
 
 RATE = 16_000
 
@@ -54,15 +54,12 @@ def test_an_event_is_cut_where_the_speech_ends(speech_like: Any, noise: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("speech", "sound", "at", "error", "sentence"),
+    ("speech", "sound", "sentence"),
     [
-        (np.zeros(100), np.ones(10), 0.0, CannotScore, "the speech is silent"),
-        (np.ones(100), np.zeros(10), 0.0, CannotScore, "the sound is silent"),
-        (np.ones(100), np.ones(10), 9.0, BadInput, "is outside the speech"),
-        (np.ones((100, 2)), np.ones(10), 0.0, BadInput, "mixed in mono"),
-        (np.ones(100), np.ones(0), 0.0, BadInput, "no sound to mix"),
+        (np.zeros(100), np.ones(10), "the speech is silent"),
+        (np.ones(100), np.zeros(10), "the sound is silent"),
     ],
 )
-def test_what_cannot_be_mixed_is_a_sentence(speech: Any, sound: Any, at: float, error: Any, sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        put_in(speech.astype(np.float32), sound.astype(np.float32), RATE, 10.0, at)
+def test_what_cannot_be_mixed_is_a_sentence(speech: Any, sound: Any, sentence: str) -> None:
+    with pytest.raises(CannotScore, match=sentence):
+        put_in(speech.astype(np.float32), sound.astype(np.float32), RATE, 10.0, 0.0)

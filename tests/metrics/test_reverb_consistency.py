@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from podeval.audio.srmr import compute_srmr
+from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
@@ -61,10 +61,10 @@ def test_it_is_the_population_deviation_of_srmr_over_windows_of_3_s_every_2_s(mo
     samples = whispered(8)
     found = score(heard(samples, (0, 8)), mode=mode, norm=norm)
     windows = [np.asarray(samples[2 * n * RATE : (2 * n + 3) * RATE], dtype=np.float32) for n in range(3)]
-    expected = [compute_srmr(window, RATE, fast=mode == "fast", norm=norm) for window in windows]
+    expected = [compute_srmr_windows(window, RATE, 3, 2, mode == "fast", norm)[1][0] for window in windows]
     assert found.values["reverb_consistency"] == pytest.approx(np.std(expected), rel=1e-4)
     assert found.values["srmr"] == pytest.approx(np.mean(expected), rel=1e-5)
-    normalised = [compute_srmr(window, RATE, fast=mode == "fast", norm=True) for window in windows]
+    normalised = [compute_srmr_windows(window, RATE, 3, 2, mode == "fast", True)[1][0] for window in windows]
     assert found.values["reverb_consistency_norm"] == pytest.approx(np.std(normalised), rel=1e-4)
     assert found.notes == {"windows": 3, "windows_left_out": 0}
     assert found.timeline

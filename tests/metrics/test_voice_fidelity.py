@@ -11,7 +11,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models.interfaces import SpeakerTurn
-from podeval.recording.speaker_voices import SpeakerVoice
+from podeval.recording.speech_windows import SpeakerVoice
 from podeval.text.script import Script
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]

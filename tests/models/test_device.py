@@ -8,7 +8,7 @@ import torch
 
 from podeval.errors import BadInput
 from podeval.models import device
-from podeval.models.device import choose_device, copy_to_device, copy_to_host, free_memory, is_out_of_memory
+from podeval.models.device import choose_device, free_memory, is_out_of_memory
 
 
 @pytest.mark.cpu
@@ -47,48 +47,3 @@ def test_a_gpu_is_used_where_its_driver_is_and_torch_takes_it(
     monkeypatch.setattr(device, "_DRIVERS", (str(tmp_path if driver else tmp_path / "none"),))
     monkeypatch.setattr(device, "choose_device", lambda: chosen)
     assert device.is_gpu_used() is gpu
-
-
-def test_on_a_cpu_nothing_is_copied() -> None:
-    tensor = torch.ones(3)
-    assert copy_to_device(tensor, "cpu") is tensor
-    assert copy_to_device(tensor, torch.device("cpu")) is tensor
-    assert copy_to_host(tensor) is tensor
-
-
-class OnGpu:
-    """Stands for a tensor of a machine that has a GPU; keeps what was done with it."""
-
-    device = torch.device("cuda:1")
-    shape, dtype = (3,), torch.float32
-
-    def __init__(self) -> None:
-        self.done: list[object] = []
-
-    def pin_memory(self) -> "OnGpu":
-        self.done.append("pinned")
-        return self
-
-    def to(self, device: str, **how: bool) -> "OnGpu":
-        self.done.append((device, how))
-        return self
-
-
-def test_copies_to_and_from_a_gpu_go_through_pinned_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = OnGpu()
-    assert copy_to_device(tensor, "cuda:1") is tensor
-    assert tensor.done == ["pinned", ("cuda:1", {"non_blocking": True})]
-
-    class Host:
-        def copy_(self, source: object) -> tuple[str, object]:
-            return "copied", source
-
-    made = []
-
-    def make_empty(shape: object, **how: object) -> Host:
-        made.append((shape, how))
-        return Host()
-
-    monkeypatch.setattr(torch, "empty", make_empty)
-    assert copy_to_host(tensor) == ("copied", tensor)
-    assert made == [((3,), {"dtype": torch.float32, "pin_memory": True})]

@@ -61,7 +61,6 @@ class Uroman:
 uroman.Uroman = Uroman
 sys.modules["uroman"] = uroman
 
-from podeval.errors import ModelMissing
 from podeval.models import registry, weights
 from podeval.models.mms_aligner import align_tokens
 from podeval.models.interfaces import Word
@@ -98,19 +97,9 @@ for word in tokens:
     expected.append([spans[done].start * ratio, spans[done + len(word) - 1].end * ratio])
     done += len(word)
 
-state = torch.load(where / "mms_fa.pt", weights_only=True)
-del state["aux.bias"]
-torch.save(state, where / "mms_fa.pt")
-own = lock(where / "mms_fa.pt")
-registry.build_model.cache_clear()
-try:
-    registry.load("aligner", "reference")
-    refused = ""
-except ModelMissing as error:
-    refused = str(error)
 times = lambda words: [[word.text, word.start, word.end] for word in words]
 print(json.dumps({{"ours": times(ours), "expected": expected, "tokens": len(flat), "merged": len(spans),
-    "chinese": times(chinese), "crowded": times(crowded), "refused": refused}}))
+    "chinese": times(chinese), "crowded": times(crowded)}}))
 """
 
 
@@ -139,10 +128,6 @@ def test_chinese_is_spelt_by_uroman(answers: dict[str, Any]) -> None:
 
 def test_words_that_are_too_many_for_their_time_keep_it(answers: dict[str, Any]) -> None:
     assert answers["crowded"] == [["a" * 20, 0.01, 0.1]]
-
-
-def test_other_weights_are_refused_with_a_reason(answers: dict[str, Any]) -> None:
-    assert "mms_fa.pt does not hold MMS's forced aligner" in answers["refused"]
 
 
 def test_what_has_no_letter_is_laid_on_any_sound() -> None:

@@ -32,10 +32,10 @@ class Stub:
 
 
 class Broken:
-    """A model whose library is broken."""
+    """A model whose library is broken, or whose weights are another network's."""
 
-    def __init__(self, files: dict[str, Path]) -> None:
-        raise ImportError("libtorchaudio.so: undefined symbol")
+    def __init__(self, files: dict[str, Path], error: Exception) -> None:
+        raise error
 
 
 def card(**fields: Any) -> ModelCard:
@@ -87,9 +87,24 @@ def test_eight_threads_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found[0][1].options == {"beam": 1}
 
 
-def test_a_library_that_cannot_be_imported_is_a_missing_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, card(build="stub_models:Broken", options={}))
-    with pytest.raises(ModelMissing, match=r"Stub cannot be loaded, .* undefined symbol\); run `pip install"):
+@pytest.mark.parametrize(
+    ("error", "raised", "sentence"),
+    [
+        (
+            ImportError("undefined symbol"),
+            ModelMissing,
+            r"Stub cannot be loaded, .*undefined symbol\); run `pip install",
+        ),
+        (KeyError("bn4.weight"), ModelMissing, r"weights of Stub are not .* \('bn4.weight'\); please report it"),
+        (RuntimeError("Missing key(s):\n bn4"), ModelMissing, r"not those of its network \(Missing key\(s\): bn4\)"),
+        (RuntimeError("CUDA out of memory"), RuntimeError, "^CUDA out of memory$"),
+    ],
+)
+def test_a_model_that_cannot_be_built_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, raised: type[Exception], sentence: str
+) -> None:
+    use(monkeypatch, card(build="stub_models:Broken", options={"error": error}))
+    with pytest.raises(raised, match=sentence):
         registry.load("transcriber", "embedded")
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -59,10 +58,9 @@ class Counting:
         self.asked["embed"] += 1
         return np.stack([np.array([len(clip), index + 1.0, 1.0], np.float32) for index, clip in enumerate(clips)])
 
-    def score(self, samples: Samples, windows: str) -> SimpleNamespace:
+    def score(self, samples: Samples, windows: str) -> np.ndarray[Any, Any]:
         self.asked["score"] += 1
-        names = ("start", "sig", "bak", "ovrl", "p808")
-        return SimpleNamespace(**{name: np.full(2, number + 1.0) for number, name in enumerate(names)})
+        return np.tile(np.arange(1.0, 6.0), (2, 1))
 
 
 @pytest.fixture

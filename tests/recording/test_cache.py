@@ -86,27 +86,25 @@ def test_writing_alone_keeps_the_folder_near_its_limit(cache: Cache, monkeypatch
     assert len(list(cache.folder.glob("??/*"))) <= 10 + 5
 
 
-def test_a_folder_that_fills_is_looked_through_ever_more_rarely(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_looked_through_now_and_then_by_whichever_process(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks: list[int] = []
     look = Cache.prune
     monkeypatch.setattr(Cache, "prune", lambda self: (looks.append(written), look(self)))
     monkeypatch.setattr(module, "_PRUNE_EVERY", 5)
-    cache.limit = 3_000 * 132
-    for number in range(2_000):
-        written = number + 1
-        cache.put(Cache.key(str(number), "fact"), bytes(100))
-    # Every five entries it would be 400 times; a sixteenth of the room that is left is 187 entries at first.
-    assert looks[:3] == [1, 189, 365]
-    assert len(looks) < 25
-    # Other processes, each with one entry, need not look at all, until the look is too old.
-    for number in range(2_000, 2_010):
-        Cache(cache.folder, cache.limit).put(Cache.key(str(number), "fact"), bytes(100))
-    assert len(looks) < 25
+    cache.limit = 1_000 * 132
+    for written in range(1, 100):
+        cache.put(Cache.key(str(written), "fact"), bytes(100))
+    # A fiftieth of the limit is 20 entries.
+    assert looks == [1, 21, 41, 61, 81]
+    # A process that has just begun relies on the last look, until it is too old.
+    Cache(cache.folder, cache.limit).put(Cache.key("another", "fact"), bytes(100))
+    assert len(looks) == 5
     (last_look,) = cache.folder.glob(".*")
     os.utime(last_look, (1, 1))
-    before = len(looks)
     Cache(cache.folder, cache.limit).put(Cache.key("later", "fact"), bytes(100))
-    assert len(looks) == before + 1
+    assert len(looks) == 6
 
 
 def test_a_place_that_cannot_be_written_costs_only_the_entry(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from podeval.audio.prosody import RATE, measure_prosody
 from podeval.recording import Recording
-from podeval.recording import cache as kept
 from podeval.recording.cache import Cache, dump_array
 
 
@@ -29,7 +28,7 @@ def test_the_second_recording_of_the_same_sound_is_not_measured_again(
     def refuse(samples: np.ndarray) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr(kept, "measure_prosody", refuse)
+    monkeypatch.setattr("podeval.recording.recording.measure_prosody", refuse)
     second = Recording.from_samples(glide(), RATE, cache=cache).prosody()
     for contour in (first, second):
         np.testing.assert_array_equal(contour.pitch, expected.pitch)

@@ -14,7 +14,7 @@ from podeval.models import registry
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
-from podeval.recording.speaker_voices import JoinedClips
+from podeval.recording.speech_windows import JoinedClips
 
 RATE = 16_000
 ROOM = 4_000_000

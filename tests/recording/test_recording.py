@@ -220,7 +220,7 @@ def test_channels_are_mixed_once_for_all_rates_with_the_same_values(
         mixes.append(len(channels))
         return mix(channels)
 
-    monkeypatch.setattr("podeval.recording.samples.mix_channels", mix_and_note)
+    monkeypatch.setattr("podeval.recording.recording.mix_channels", mix_and_note)
     recording = Recording.from_samples(samples, 48_000, cache=cache)
     for rate in (16_000, 44_100, 48_000, 16_000):
         np.testing.assert_array_equal(recording.mono(rate), resample(mix(samples), 48_000, rate))

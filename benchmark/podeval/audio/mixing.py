@@ -7,7 +7,7 @@ the loudest one) to the sound's power where it sounds. Pauses between words ther
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.errors import BadInput, CannotScore
+from podeval.errors import CannotScore
 
 Samples = NDArray[np.float32]
 
@@ -36,34 +36,22 @@ def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samp
     """Mix a sound under the whole of the speech, repeating the sound if it is too short; returns shape (frames,).
 
     Raises:
-        BadInput: an input is not mono, or the sound is empty.
         CannotScore: one of them is silent.
     """
-    _require_mono(speech, sound)
-    bed = np.take(sound, np.arange(len(speech)) % len(sound))
-    return _add_at(speech, bed, 0, rate, snr_db)
+    return put_in(speech, np.resize(sound, len(speech)), rate, snr_db, 0.0)
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
     """Add a sound to the speech once, starting at `at` seconds and cut where the speech ends; returns shape (frames,).
 
     Raises:
-        BadInput: an input is not mono, the sound is empty, or the time lies outside the speech.
         CannotScore: one of them is silent.
     """
-    _require_mono(speech, sound)
     start = round(at * rate)
-    if not 0 <= start < len(speech):
-        raise BadInput(f"a sound at {at:.2f} s is outside the speech of {len(speech) / rate:.2f} s")
-    return _add_at(speech, sound[: len(speech) - start], start, rate, snr_db)
-
-
-def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: float) -> Samples:
-    faded = _fade_ends(sound, rate)
-    power = float(np.mean(np.square(faded)))
-    if not power:
+    faded = _fade_ends(sound[: len(speech) - start], rate)
+    if not faded.any():
         raise CannotScore("the sound is silent, so it cannot be mixed in at a ratio")
-    factor = np.sqrt(measure_active_power(speech, rate) / power) * 10 ** (-snr_db / 20)
+    factor = np.sqrt(measure_active_power(speech, rate) / np.mean(np.square(faded))) * 10 ** (-snr_db / 20)
     mixed = speech.astype(np.float64)
     mixed[start : start + len(faded)] += factor * faded
     return np.asarray(mixed, dtype=np.float32)
@@ -78,10 +66,3 @@ def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
         faded[:size] *= ramp
         faded[-size:] *= ramp[::-1]
     return faded
-
-
-def _require_mono(speech: Samples, sound: Samples) -> None:
-    if speech.ndim != 1 or sound.ndim != 1:
-        raise BadInput(f"speech and sound are mixed in mono, not in shapes {speech.shape} and {sound.shape}")
-    if not len(speech) or not len(sound):
-        raise BadInput("there is no speech or no sound to mix")

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
-from podeval.errors import BadInput
 
 _LONG = 60
 """Minimum seconds for progress to be reported."""
@@ -21,11 +20,7 @@ def mix_to_mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTE
 
     Returns:
         `(frames,)` float32; a view if there is only one channel.
-
-    Raises:
-        BadInput: the array has another shape.
     """
-    _check_shape(samples)
     if samples.ndim == 1:
         return samples
     if samples.shape[1] == 1:
@@ -52,13 +47,7 @@ def resample(
         rate: sample rate of `samples`, Hz.
         target_rate: sample rate of the result, Hz.
         memory_bytes: a larger result is an `np.memmap` of a temporary file.
-
-    Raises:
-        BadInput: a rate is not positive, or the array has another shape.
     """
-    _check_shape(samples)
-    if rate <= 0 or target_rate <= 0:
-        raise BadInput(f"Sampling rates must be positive, got {rate} and {target_rate} Hz.")
     if rate == target_rate:
         return samples
     channels = None if samples.ndim == 1 else samples.shape[1]
@@ -71,8 +60,3 @@ def resample(
         if len(samples) > _LONG * rate:
             progress.report("resampling", min(start + BLOCK_FRAMES, len(samples)) / rate, len(samples) / rate)
     return buffer.finish()
-
-
-def _check_shape(samples: NDArray[np.float32]) -> None:
-    if samples.ndim not in (1, 2) or (samples.ndim == 2 and samples.shape[1] == 0):
-        raise BadInput(f"Samples must be (frames,) or (frames, channels), got an array of shape {samples.shape}.")

@@ -66,11 +66,8 @@ class SampleBuffer:
             block: float32 samples, `(frames,)` or `(frames, channels)`, as the buffer was created.
 
         Raises:
-            ValueError: the block has another shape.
             PodevalError: the disk that holds the temporary file is full.
         """
-        if block.shape[1:] != self._row:
-            raise ValueError(f"expected blocks of shape (frames, {self._row}), got {block.shape}")
         self._blocks.append(np.array(block, dtype=np.float32, order="C"))
         self.frames += len(block)
         self._pending += len(block) * self._row_bytes

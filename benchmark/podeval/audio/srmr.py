@@ -14,8 +14,8 @@ from a gammatonegram, gives quite different values from `slow` (Hilbert envelope
 90 % from the highest channel down, so that its K* is almost always 8. SRMR is made for 8 and 16 kHz; values at other
 rates are not comparable, because the channels then lie elsewhere.
 
-Where SRMRpy fails with an unrelated error, this module does not: silence, samples that are not finite numbers, and
-signals shorter than a frame are refused with a reason, and a bandwidth equal to an edge counts as above it.
+Where SRMRpy fails with an unrelated error, this module does not: windows of silence are left out, and a bandwidth equal
+to an edge counts as above it.
 """
 
 import math
@@ -23,13 +23,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import fft, signal
 
 from podeval import progress
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.audio.modulation import (
-    FRAME_S,
     centre_frequencies,
     compute_bandwidths,
     compute_gammatonegram,
@@ -38,13 +37,9 @@ from podeval.audio.modulation import (
     compute_modulation_energies,
     design_gammatone_filters,
 )
-from podeval.errors import BadInput, CannotScore
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-
-LOWEST_RATE = 1000
-"""Lowest sample rate in Hz that has room for the channels and modulation bands."""
 
 _CHANNELS, _LOWEST_CHANNEL = 23, 125.0
 _BANDS, _SPEECH_BANDS, _LOWEST_BAND = 8, 4, 4.0
@@ -58,102 +53,40 @@ _WINDOWS_AT_A_TIME = {True: 8, False: 4}
 _VALUES_AT_A_TIME = 1 << 22
 
 
-def compute_srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -> float:
-    """Compute the SRMR of a whole signal; higher means less reverberation.
-
-    Memory grows with the signal's length: use `compute_srmr_windows` for long recordings.
-
-    Args:
-        samples: shape (frames,); their scale does not change the value.
-        rate: sample rate, Hz, at least 1000.
-        fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
-        norm: limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
-
-    Raises:
-        CannotScore: the signal is silent, has samples that are not finite numbers, or is shorter than one frame (0.26 s
-            slow, 0.29 s fast).
-        BadInput: the samples have another shape, or the rate is too low.
-    """
-    signal_ = _check_samples(samples, rate)
-    _require_frame(len(signal_), rate, fast, CannotScore, "the signal")
-    _, values = _ratios(signal_, rate, [0], len(signal_), fast, norm)
-    if not len(values):
-        raise CannotScore("the signal is digital silence, which has no modulation energy")
-    return float(values[0])
-
-
 def compute_srmr_windows(
-    samples: ArrayLike, rate: int, window_s: float, stride_s: float, fast: bool = True, norm: bool = False
+    samples: NDArray[np.floating], rate: int, window_s: float, stride_s: float, fast: bool = True, norm: bool = False
 ) -> tuple[Floats, Floats]:
-    """Compute the SRMR of every window of a signal, equal to `compute_srmr` of its samples within 1e-5 relative.
+    """Compute the SRMR of every window of a signal; higher means less reverberation.
 
     Windows are processed in batches, so memory does not grow with the signal's length. In fast mode the gammatonegram
     is computed only once where windows overlap, if the stride is a multiple of its hop (2.5 ms).
 
     Args:
-        samples: shape (frames,), any scale; an `np.memmap` is read in pieces.
+        samples: finite, shape (frames,), any scale; an `np.memmap` is read in pieces.
         rate: sample rate, Hz, at least 1000.
-        window_s: length of a window, seconds.
+        window_s: length of a window, seconds; at least that of a frame (0.26 s slow, 0.29 s fast).
         stride_s: time from the start of one window to that of the next, seconds.
-        fast: as in `compute_srmr`.
-        norm: as in `compute_srmr`.
+        fast: take envelopes from a gammatonegram, SRMRpy's default; otherwise Hilbert envelopes.
+        norm: limit energies to a range of 30 dB, with bands up to 30 Hz instead of 128 Hz.
 
     Returns:
         Start times in seconds and values, both of shape (windows,). Windows of digital silence have no value and are
         left out; a signal shorter than a window has none.
-
-    Raises:
-        CannotScore: some samples are not finite numbers.
-        BadInput: the samples have another shape, the rate is too low, the window is shorter than a frame, or the stride
-            is below a sample.
     """
-    signal_ = _check_samples(samples, rate)
     length, stride = round(window_s * rate), round(stride_s * rate)
-    if stride < 1:
-        raise BadInput(f"the stride must be at least one sample, not {stride_s} s")
-    _require_frame(length, rate, fast, BadInput, "the window")
-    starts = np.arange(0, len(signal_) - length + 1, stride)
-    kept, values = _ratios(signal_, rate, starts.tolist(), length, fast, norm)
-    return starts[kept] / rate, values
-
-
-def _check_samples(samples: ArrayLike, rate: int) -> NDArray[np.floating]:
-    array = np.asanyarray(samples)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
-        raise BadInput(f"SRMR takes real samples of one channel, shape (frames,), not {array.dtype} {array.shape}")
-    if not rate >= LOWEST_RATE:
-        raise BadInput(f"SRMR needs a rate of at least {LOWEST_RATE} Hz, not {rate}")
-    for start in range(0, len(array), _VALUES_AT_A_TIME):
-        if not np.isfinite(array[start : start + _VALUES_AT_A_TIME]).all():
-            raise CannotScore("the signal holds samples that are not numbers (NaN or infinity)")
-    return array
-
-
-def _require_frame(length: int, rate: int, fast: bool, error: type[Exception], what: str) -> None:
-    frame = math.ceil(FRAME_S * (_FAST_RATE if fast else rate))
-    hop, size = compute_gammatonegram_rate(rate)
-    least = size + (frame - 1) * hop if fast else frame
-    if length < least:
-        raise error(f"{what} lasts {length / rate:.3f} s; SRMR needs one frame, {least / rate:.3f} s")
-
-
-def _ratios(
-    samples: NDArray[np.floating], rate: int, starts: Sequence[int], length: int, fast: bool, norm: bool
-) -> tuple[NDArray[np.intp], Floats]:
-    """Return the indices of the windows of `length` samples that are not silent, and their SRMR."""
+    starts = range(0, len(samples) - length + 1, stride)
     # Centre frequencies of the modulation bands and of the channels.
     highest = _HIGHEST_BAND_NORMALISED if norm else _HIGHEST_BAND
     bands = _LOWEST_BAND * (highest / _LOWEST_BAND) ** (np.arange(_BANDS) / (_BANDS - 1))
     centres = centre_frequencies(rate, _CHANNELS, _LOWEST_CHANNEL)
     # Windows can share a gammatonegram only if the stride is a multiple of its hop.
-    stride = starts[1] - starts[0] if len(starts) > 1 else 0
     shared = not fast or stride % compute_gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
-    kept, values = [np.empty(0, dtype=np.intp)], [np.empty(0)]
+    envelopes = _gammatonegrams if fast else _hilbert_envelopes
+    kept, values = [np.empty(0)], [np.empty(0)]
     with limit_to_one_thread():
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
-            envelopes = _gammatonegrams if fast else _hilbert_envelopes
             # Modulation energies of this batch of windows, some channels at a time.
             energies = np.concatenate(
                 [
@@ -163,7 +96,7 @@ def _ratios(
                 axis=1,
             )
             sounding, ratios = _ratio(_clip_energies(energies) if norm else energies, rate, centres, bands, fast)
-            kept.append(first + sounding)
+            kept.append(np.array(some)[sounding] / rate)
             values.append(ratios)
             progress.report("reverberation", (some[-1] + length) / rate, (starts[-1] + length) / rate)
     return np.concatenate(kept), np.concatenate(values)

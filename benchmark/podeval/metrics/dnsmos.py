@@ -180,8 +180,7 @@ def rate_samples(
     def stack_scores(model: Any) -> NDArray[Any]:
         samples = track.mono(offset=True) if part is None else part
         louder = samples if not gain else (samples * np.float32(10 ** (gain / 20))).astype(np.float32)
-        scores = model.score(louder, windows=windows)
-        return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
+        return np.asarray(model.score(louder, windows=windows))
 
     options |= {"windows": windows, **({"gain": gain} if gain else {})}
     return track.array_from("speech_quality", stack_scores, **options)

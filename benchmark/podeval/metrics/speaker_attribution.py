@@ -33,7 +33,7 @@ from podeval.metrics.score import Score, Unscored, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import TimedDefect
 from podeval.recording.reference_voices import ReferenceVoices
-from podeval.recording.speaker_voices import SHORTEST_VOICE
+from podeval.recording.speech_windows import SHORTEST_VOICE
 from podeval.recording.spoken_script import align_recording, require_spoken
 from podeval.recording.voices_by_word import VoicedStretch, VoicedWords, count_words_by, find_voices
 from podeval.text.script import Script, normalise_speaker

@@ -33,8 +33,7 @@ from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speaker_voices import VOICE_WINDOW, SpeakerVoice
-from podeval.recording.speech_windows import find_sounding, require_speech
+from podeval.recording.speech_windows import VOICE_WINDOW, SpeakerVoice, find_sounding, require_speech
 from podeval.text.script import Script
 
 LFS_RATE = 24_000

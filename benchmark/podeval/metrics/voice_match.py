@@ -16,8 +16,13 @@ from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ONLY, ReferenceVoices
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW, SpeakerVoice
-from podeval.recording.speech_windows import require_speech, select_spoken_voices
+from podeval.recording.speech_windows import (
+    SHORTEST_VOICE,
+    VOICE_WINDOW,
+    SpeakerVoice,
+    require_speech,
+    select_spoken_voices,
+)
 from podeval.text.script import Script, normalise_speaker
 
 # A reference that is played back instead of spoken anew: its loudest two seconds are laid over the recording at every

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import ModelMissing
-from podeval.models.chunking import batch_equal_lengths
+from podeval.models.chunking import RATE, batch_equal_lengths
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, SpeakerEncoder
 
@@ -95,15 +95,19 @@ def _import_network_module() -> Any:
 
 def make_filter_banks(clip: Samples) -> NDArray[np.float32]:
     """Compute mean-normalised log filter banks, shape (frames, 80)."""
+    frames = compute_filter_banks(clip)
+    return np.asarray(frames - frames.mean(axis=0), dtype=np.float32)
+
+
+def compute_filter_banks(samples: Samples) -> NDArray[np.float32]:
+    """Compute Kaldi's log mel filter banks of samples at 16 kHz without dither, shape (frames, 80)."""
     import kaldi_native_fbank
 
-    # Kaldi's features with 3D-Speaker's settings.
     options: Any = kaldi_native_fbank.FbankOptions()
-    options.frame_opts.samp_freq = 16_000
+    options.frame_opts.samp_freq = RATE
     options.frame_opts.dither = 0.0
-    options.mel_opts.num_bins = 80
+    options.mel_opts.num_bins = _BANDS
     extractor = kaldi_native_fbank.OnlineFbank(options)
-    extractor.accept_waveform(16_000, np.ascontiguousarray(clip, dtype=np.float32))
+    extractor.accept_waveform(RATE, np.ascontiguousarray(samples, dtype=np.float32))
     extractor.input_finished()
-    frames = np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])
-    return np.asarray(frames - frames.mean(axis=0), dtype=np.float32)
+    return np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])

@@ -1,10 +1,14 @@
 """Splits a long recording at its pauses into chunks for Whisper's window of 30 s, and many clips into batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from podeval import progress
+from podeval.errors import CannotScore
 from podeval.models.interfaces import Samples
 
 
@@ -17,6 +21,31 @@ def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]
             yield positions[start : start + most]
 
 
+def run_in_batches(
+    clips: Sequence[Samples], most: int, run: Callable[[Any], Any], step: str, row: tuple[int, ...] = ()
+) -> NDArray[np.float32]:
+    """Return what a network of torch gives for each clip, shape (clips, *row).
+
+    Args:
+        clips: mono samples; only clips of equal length share a batch, because padding would change values.
+        most: number of clips in a batch at most.
+        run: maps a tensor of clips, (clips, frames), to a tensor with a row for each.
+        step: the name of this work in reports of progress.
+        row: the shape of a row.
+    """
+    import torch
+
+    results = np.empty((len(clips), *row), dtype=np.float32)
+    done = 0
+    with torch.inference_mode():
+        for batch in batch_equal_lengths([len(clip) for clip in clips], most):
+            stacked = np.stack([clips[number] for number in batch]).astype(np.float32, copy=False)
+            results[batch] = run(torch.from_numpy(stacked)).cpu().numpy()
+            done += len(batch)
+            progress.report(step, done, len(clips))
+    return results
+
+
 RATE = 16_000
 """Sample rate of the input, Hz."""
 
@@ -24,6 +53,18 @@ _LONGEST = 29 * RATE
 _USUAL = 27 * RATE
 _STEP = RATE // 20
 _PAUSE = 8
+
+
+def require_length(clips: Sequence[Samples], least: int) -> None:
+    """Refuse clips of a voice with less than `least` samples.
+
+    Raises:
+        CannotScore: one of them is shorter.
+    """
+    shortest = min((len(clip) for clip in clips), default=least)
+    if shortest < least:
+        needed = f"{least / RATE:.2f} s are needed"
+        raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; {needed}")
 
 
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:

@@ -19,7 +19,7 @@ import numpy as np
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
-from podeval.models.device import choose_device, copy_to_device, copy_to_host
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Separator
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ class HTDemucs(Separator):
             for offset, moved in zip(offsets, back, strict=True)
         ]
         # Vocals, and the sum of the other sources, at the level of the mix.
-        sources = self._model(copy_to_device(torch.stack(pieces), self._device))
+        sources = self._model(torch.stack(pieces).to(self._device))
         vocals = self._model.sources.index("vocals")
         rest = [number for number in range(len(self._model.sources)) if number != vocals]
-        stems = copy_to_host(torch.stack([sources[:, vocals], sources[:, rest].sum(dim=1)], dim=1)) * deviation
+        stems = torch.stack([sources[:, vocals], sources[:, rest].sum(dim=1)], dim=1).cpu() * deviation
         stems += mean * torch.tensor([1, len(rest)])[:, None, None]
         if samples.shape[1] == 1:
             stems = stems.mean(dim=2, keepdim=True)

@@ -9,7 +9,6 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from podeval.errors import BadInput
 
@@ -59,24 +58,6 @@ def require_device(name: str, title: str, remedy: str) -> str:
         reason = str(error).partition("\n")[0]
         raise BadInput(f"{title} cannot be used here ({reason}); {remedy} or name another") from None
     return name
-
-
-def copy_to_device(tensor: Any, device: Any) -> Any:
-    """Return a tensor on a device: copied to a GPU from pinned memory, without waiting; on a CPU the same one."""
-    import torch
-
-    if torch.device(device).type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
-
-
-def copy_to_host(tensor: Any) -> Any:
-    """Return a tensor in the processor's memory: copied from a GPU into pinned memory; on a CPU the same one."""
-    import torch
-
-    if tensor.device.type != "cuda":
-        return tensor.cpu()
-    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
 
 
 def is_gpu_used() -> bool:

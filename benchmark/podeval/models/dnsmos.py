@@ -12,7 +12,6 @@ share only once, in bounded memory, with values equal within float32 rounding.
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from math import floor
 from pathlib import Path
@@ -23,7 +22,6 @@ import numpy.typing as npt
 
 from podeval import progress
 from podeval.audio.blas_threads import limit_to_one_thread
-from podeval.errors import BadInput, CannotScore
 from podeval.models.networks.dnsmos import (
     P808Network,
     P835Parts,
@@ -45,11 +43,12 @@ BLOCK_SECONDS = 2
 # The 4 convolutions before the shared part's first pool and the one after it reach 6 frames; pooling needs 8.
 MARGIN = 8
 
-POLYNOMIALS = {
-    "sig": (-0.08397278, 1.22083953, 0.0052439),
-    "bak": (-0.13166888, 1.60915514, -0.39604546),
-    "ovrl": (-0.06766283, 1.11546468, 0.04602535),
-}
+POLYNOMIALS = (
+    (-0.08397278, 1.22083953, 0.0052439),
+    (-0.13166888, 1.60915514, -0.39604546),
+    (-0.06766283, 1.11546468, 0.04602535),
+)
+"""Of SIG, BAK and OVRL."""
 
 Floats = npt.NDArray[np.float64]
 Features = npt.NDArray[np.float32]
@@ -60,40 +59,12 @@ _Parts = tuple[Features, Features, Features]
 WindowChoice = Literal["exact", "upstream"]
 
 
-@dataclass(frozen=True)
-class DnsmosWindows:
-    """The scores of every window; the score of a recording is the mean of each.
-
-    Attributes:
-        start: seconds from the beginning of the recording, (windows,).
-        sig: quality of the speech.
-        bak: quality of the background (intrusiveness of noise).
-        ovrl: overall quality.
-        p808: overall quality by the P.808 network; no polynomial applies to it.
-        sig_raw: `sig` before the polynomial.
-        bak_raw: `bak` before the polynomial.
-        ovrl_raw: `ovrl` before the polynomial.
-    """
-
-    start: Floats
-    sig: Floats
-    bak: Floats
-    ovrl: Floats
-    p808: Floats
-    sig_raw: Floats
-    bak_raw: Floats
-    ovrl_raw: Floats
-
-
 class Dnsmos:
     """The two DNSMOS networks, ready to score.
 
     Args:
         p835: path of `sig_bak_ovr.onnx`.
         p808: path of `model_v8.onnx`.
-
-    Raises:
-        ModelMissing: a file is absent or is another network.
     """
 
     def __init__(self, p835: Path, p808: Path) -> None:
@@ -108,20 +79,17 @@ class Dnsmos:
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
         self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
 
-    def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> DnsmosWindows:
+    def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> Floats:
         """Score every window of a recording.
 
         Args:
-            samples: mono at 16 kHz, (samples,), of any length: read block by block, so a memory map of several hours
-                is fine. Less than 9.01 s is repeated until long enough, as in the reference.
+            samples: finite, mono at 16 kHz, (samples,), of any length but 0: read block by block, so a memory map of
+                several hours is fine. Less than 9.01 s is repeated until long enough, as in the reference.
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
-            One value per window, in order.
-
-        Raises:
-            BadInput: there are no samples, more than one channel, or samples that are not floating point.
-            CannotScore: some samples are NaN or infinite.
+            Of every window, in order, its start in seconds, SIG (speech), BAK (background) and OVRL (overall) after
+            the polynomials, and the P.808 network's overall quality: shape (windows, 5).
         """
         # The windows to score, and the blocks of seconds that cover them.
         signal = _repeat_to_window(samples)
@@ -144,7 +112,9 @@ class Dnsmos:
                 progress.report("DNSMOS", min(first + BLOCK_SECONDS, blocks.stop), blocks.stop)
             results = [future.result() for future in rated]
         raw, p808 = zip(*results, strict=True)
-        return _make_scores(starts, np.concatenate(raw), np.concatenate(p808))
+        scores = np.concatenate(raw).astype(np.float64).T
+        mapped = [np.polyval(polynomial, values) for polynomial, values in zip(POLYNOMIALS, scores, strict=True)]
+        return np.column_stack([starts, *mapped, np.concatenate(p808)])
 
     def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """Compute what windows share of both networks over the block of seconds that starts at `first`."""
@@ -226,13 +196,6 @@ def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
 
 
 def _repeat_to_window(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    if samples.ndim != 1 or not np.issubdtype(samples.dtype, np.floating):
-        raise BadInput(
-            f"DNSMOS takes mono floating-point samples, got shape {samples.shape} of {samples.dtype}; "
-            "mix the channels and divide integers by their full scale first."
-        )
-    if not len(samples):
-        raise BadInput("DNSMOS got a recording without samples; check that the file holds audio.")
     while len(samples) < WINDOW:
         samples = np.concatenate([samples, samples])
     return samples
@@ -243,10 +206,6 @@ def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.
     start = first * RATE - MARGIN * HOP
     stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
     present = np.asarray(signal[max(start, 0) : stop], dtype=np.float32)
-    if not np.isfinite(present).all():
-        raise CannotScore(
-            f"samples near second {first} are NaN or infinite, which DNSMOS cannot score; decode the file again."
-        )
     before = max(-start, 0)
     return np.pad(present, (before, stop - start - before - len(present)))
 
@@ -257,17 +216,3 @@ def _to_decibels(power: Features) -> Features:
     below = np.maximum(level - level.max(axis=(1, 2), keepdims=True), -80)
     picture: Features = ((below + 40) / 40).astype(np.float32)
     return picture
-
-
-def _make_scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[np.float32]) -> DnsmosWindows:
-    sig, bak, ovrl = raw.astype(np.float64).T
-    return DnsmosWindows(
-        start=np.array(starts, dtype=np.float64),
-        sig=np.polyval(POLYNOMIALS["sig"], sig),
-        bak=np.polyval(POLYNOMIALS["bak"], bak),
-        ovrl=np.polyval(POLYNOMIALS["ovrl"], ovrl),
-        p808=p808.astype(np.float64),
-        sig_raw=sig,
-        bak_raw=bak,
-        ovrl_raw=ovrl,
-    )

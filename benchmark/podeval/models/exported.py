@@ -32,8 +32,8 @@ _OPSET = 17
 _DIGEST = 32
 _INPUT = "input"
 
-Network = tuple[Any, Any]
-"""A torch module, and an input that it takes as its only one."""
+Network = tuple[Callable[[Any], Any], Any]
+"""A torch module, or a function of torch's operations, and an input that it takes as its only one."""
 
 
 class ExportedNetwork:
@@ -44,7 +44,7 @@ class ExportedNetwork:
         weights: the file of its weights.
         changes: what makes an exported network another one than `build` did before, such as a version of it.
         varying: names of the input's axes whose length varies besides the batch, by axis.
-        build: makes the module in torch; called if the network is not there yet.
+        build: makes the network in torch; called if the network is not there yet.
         fixed: whether every input has the shape of the example, so that there is no batch.
     """
 
@@ -109,15 +109,23 @@ def _read_or_export(
     return network
 
 
-def _export(module: Any, example: Any, axes: dict[int, str]) -> bytes:
-    """Export a module by tracing it; torch's newer exporter needs a package that the embedded profile does not have."""
+def _export(network: Callable[[Any], Any], example: Any, axes: dict[int, str]) -> bytes:
+    """Export a network by tracing; torch's newer exporter needs a package that the embedded profile does not have."""
     import torch
+
+    class Traced(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.run = network
+
+        def forward(self, batch: Any) -> Any:
+            return self.run(batch)
 
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            module.eval(),
+            Traced().eval(),
             (example,),
             buffer,  # type: ignore[arg-type]
             dynamo=False,

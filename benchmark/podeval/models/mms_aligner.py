@@ -33,7 +33,6 @@ from podeval.errors import CannotScore
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Aligner, Samples, Word
-from podeval.models.pretrained import explain_wrong_weights
 from podeval.text.alignment import split_words
 
 
@@ -108,11 +107,7 @@ class MmsAligner(Aligner):
         path = files[WEIGHTS]
         # The pinned file is there already, so that torch's loader fetches nothing; it reads tensors only.
         place = {"model_dir": str(path.parent), "file_name": path.name, "map_location": "cpu", "weights_only": True}
-        try:
-            network = MMS_FA.get_model(with_star=True, dl_kwargs=place)
-        except (KeyError, RuntimeError) as error:
-            raise explain_wrong_weights(WEIGHTS, "MMS's forced aligner", error) from error
-        self._network = network.eval().to(choose_device())
+        self._network = MMS_FA.get_model(with_star=True, dl_kwargs=place).eval().to(choose_device())
         self._labels: dict[str, int] = MMS_FA.get_dict(star=_STAR)
 
     def align(self, samples: Samples, words: Sequence[Word], language: str) -> tuple[Word, ...]:

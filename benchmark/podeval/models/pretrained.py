@@ -80,9 +80,15 @@ def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
-def explain_wrong_weights(file: str, model: str, error: Exception) -> ModelMissing:
-    """Return the error for a checkpoint that could be read but lacks what a model needs."""
-    return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")
+def build_recurrent(weights: dict[str, Tensor]) -> Any:
+    """Build torch's bidirectional LSTM of these weights, which say its size and depth, on their device."""
+    import torch
+
+    layers = sum(name.startswith("weight_ih") and not name.endswith("reverse") for name in weights)
+    inputs, hidden = weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1]
+    network: Any = torch.nn.LSTM(inputs, hidden, layers, batch_first=True, bidirectional=True)
+    network.load_state_dict(weights)
+    return network.to(weights["weight_ih_l0"].device).eval()
 
 
 def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:

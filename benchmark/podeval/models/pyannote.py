@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.errors import CannotScore
-from podeval.models.chunking import batch_equal_lengths
+from podeval.models.chunking import RATE, require_length, run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Diarizer, Samples, SpeakerEncoder, SpeakerTurn
 
@@ -34,9 +33,6 @@ def import_pyannote_audio() -> Any:
         warnings.simplefilter("ignore")
         import pyannote.audio
     return pyannote.audio
-
-
-RATE = 16_000
 
 
 class PyannoteDiarizer(Diarizer):
@@ -75,7 +71,6 @@ def _report(step: str, _: Any, *, completed: int | None = None, total: int | Non
         progress.report(f"telling speakers apart ({step})", completed, total)
 
 
-RATE = 16_000
 _BATCH = 32
 
 
@@ -99,15 +94,8 @@ class PyannoteEmbedding(SpeakerEncoder):
         Raises:
             CannotScore: a clip is shorter than the network's receptive field.
         """
-        import torch
+        require_length(clips, self._model.receptive_field_size(2))
+        return run_in_batches(clips, _BATCH, self._embed_batch, "voices", (self._model.dimension,))
 
-        embeddings = np.empty((len(clips), self._model.dimension), dtype=np.float32)
-        shortest = self._model.receptive_field_size(2)
-        with torch.inference_mode():
-            for batch in batch_equal_lengths([len(clip) for clip in clips], _BATCH):
-                if (length := len(clips[batch[0]])) < shortest:
-                    needed = f"{shortest / RATE:.2f} s are needed"
-                    raise CannotScore(f"a voice of {length / RATE:.2f} s is too short to be compared; {needed}")
-                waveforms = torch.from_numpy(np.stack([clips[number] for number in batch]).astype(np.float32))
-                embeddings[batch] = self._model(waveforms[:, np.newaxis].to(self._device)).cpu().numpy()
-        return embeddings
+    def _embed_batch(self, clips: Any) -> Any:
+        return self._model(clips[:, np.newaxis].to(self._device))

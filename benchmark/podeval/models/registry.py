@@ -18,6 +18,7 @@ from typing import Any
 from podeval.errors import BadInput, ModelMissing
 from podeval.models import embedded, reference
 from podeval.models.card import JOBS, PROFILES, ModelCard
+from podeval.models.device import is_out_of_memory
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -129,6 +130,13 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
             f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` says more"
+        ) from error
+    except (LookupError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise ModelMissing(
+            f"the weights of {chosen.title} are not those of its network ({reason}); please report it"
         ) from error
 
 

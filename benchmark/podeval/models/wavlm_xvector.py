@@ -7,17 +7,16 @@ Source: Chen et al., "WavLM: Large-Scale Self-Supervised Pre-Training for Full S
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.errors import CannotScore
-from podeval.models.chunking import batch_equal_lengths
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.chunking import RATE, require_length, run_in_batches
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pretrained import load_preprocessor, load_pretrained
 
-RATE = 16_000
 _SHORTEST = 5_600
 """Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
 
@@ -45,14 +44,9 @@ class WavLMXVector(SpeakerEncoder):
         Raises:
             CannotScore: a clip is shorter than 0.35 s.
         """
-        import torch
+        require_length(clips, _SHORTEST)
+        return run_in_batches(clips, self._batch, self._embed_batch, "voices", (self._model.config.xvector_output_dim,))
 
-        if (shortest := min((len(clip) for clip in clips), default=_SHORTEST)) < _SHORTEST:
-            raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; 0.35 s are needed")
-        embeddings = np.empty((len(clips), self._model.config.xvector_output_dim), dtype=np.float32)
-        with torch.inference_mode():
-            for batch in batch_equal_lengths([len(clip) for clip in clips], self._batch):
-                arrays = [np.ascontiguousarray(clips[number], dtype=np.float32) for number in batch]
-                values = self._extractor(arrays, sampling_rate=RATE, return_tensors="pt").input_values
-                embeddings[batch] = self._model(copy_to_device(values, self._model.device)).embeddings.cpu().numpy()
-        return embeddings
+    def _embed_batch(self, clips: Any) -> Any:
+        values = self._extractor(list(clips.numpy()), sampling_rate=RATE, return_tensors="pt").input_values
+        return self._model(values.to(self._model.device)).embeddings

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import CannotScore
 from podeval.models.chunking import RATE, cut_at_pauses
-from podeval.models.device import copy_to_device, copy_to_host, free_memory, is_out_of_memory
+from podeval.models.device import free_memory, is_out_of_memory
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 from podeval.models.word_times import STEP, TimedWord, time_words
@@ -93,7 +93,7 @@ class WhisperTransformers(Transcriber):
         """Compute mel spectrograms of 30 s each, shape (clips, bands, frames)."""
         arrays = [np.ascontiguousarray(clip, dtype=np.float32) for clip in clips]
         spectrograms = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
-        return copy_to_device(spectrograms.input_features, self._model.device).to(self._model.dtype)
+        return spectrograms.input_features.to(self._model.device, self._model.dtype)
 
     def _decode_next(
         self, samples: Samples, pieces: Sequence[slice], language: str
@@ -178,9 +178,9 @@ class WhisperTransformers(Transcriber):
         with ExitStack() as hooks:
             for number in {layer for layer, _ in config.alignment_heads}:
                 hooks.enter_context(watch(number, [head for layer, head in config.alignment_heads if layer == number]))
-            decoder(copy_to_device(rows, encoded.device), encoder_hidden_states=encoded, use_cache=False)
+            decoder(rows.to(encoded.device), encoder_hidden_states=encoded, use_cache=False)
         attentions = torch.stack([weights[layer][head] for layer, head in config.alignment_heads], dim=1)
-        on_host: NDArray[np.float32] = copy_to_host(attentions.float()).numpy()
+        on_host: NDArray[np.float32] = attentions.float().cpu().numpy()
         return on_host
 
 

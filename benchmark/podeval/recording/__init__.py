@@ -15,7 +15,6 @@ __all__ = [
     "samples",
     "second_look",
     "speaker_turns",
-    "speaker_voices",
     "speech_track",
     "speech_windows",
     "spoken_script",

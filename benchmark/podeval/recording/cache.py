@@ -16,37 +16,23 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
 from pathlib import Path
-from threading import RLock
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from podeval.audio.prosody import VoiceContour, measure_prosody
 from podeval.errors import BadInput
-from podeval.models.interfaces import Samples
-
-T = TypeVar("T")
 
 _VERSION = 2
 _DIGEST = 32
-_PRUNE_EVERY = 200
-"""Entries that are written at least between two looks through the folder."""
+_PRUNE_EVERY, _PRUNE_SHARE = 200, 1 / 50
+"""Entries that are written at least between two looks through the folder, and bytes, as a share of its limit."""
 
-_PRUNE_SHARE, _PRUNE_LEAST = 1 / 16, 1 / 50
-"""Bytes written between two looks: a share of the room that was left at the last, and at least one of the limit.
-
-So the looks at a folder that fills do not take longer and longer: they become rarer as it grows, and closer only near
-the limit. Other processes write too, and the share leaves room for theirs.
-"""
-
-_LOOKED = ".looked-through"
-_LOOK_HOLDS, _LOOK_HOLDS_LEAST = 3600.0, 60.0
-"""Seconds for which a process believes how much room an earlier one found: in an empty folder, and in a full one."""
+_LOOKED, _LOOK_HOLDS = ".looked-through", 3600.0
+"""The file that was touched at the last look, and for how many seconds a new process relies on that."""
 
 _DERIVED = "/"
 
@@ -109,7 +95,7 @@ class Cache:
                 os.unlink(partial)
                 raise
         if self._bytes_left is None:
-            self._bytes_left = self._read_allowance()
+            self._bytes_left = _PRUNE_SHARE * self.limit if self._was_looked_through() else 0.0
         self._writes_left -= 1
         self._bytes_left -= _DIGEST + len(payload)
         if self._bytes_left <= 0 and self._writes_left <= 0:
@@ -117,28 +103,6 @@ class Cache:
 
     def prune(self) -> None:
         """Delete the least recently used entries until the folder is within its limit."""
-        size = self._delete_oldest()
-        self._writes_left = _PRUNE_EVERY
-        self._bytes_left = self._allow(size)
-        with contextlib.suppress(OSError):
-            (self.folder / _LOOKED).write_text(str(size), encoding="ascii")
-
-    def _allow(self, size: float) -> float:
-        """Return the bytes that may be written before the folder, of this size now, is looked through again."""
-        return max(_PRUNE_SHARE * (self.limit - size), _PRUNE_LEAST * self.limit)
-
-    def _read_allowance(self) -> float:
-        """Return what an earlier process leaves this one to write; nothing where none has looked lately."""
-        path = self.folder / _LOOKED
-        try:
-            size, age = float(path.read_text(encoding="ascii")), time.time() - path.stat().st_mtime
-        except (OSError, ValueError):
-            return 0.0
-        holds = max(_LOOK_HOLDS_LEAST, _LOOK_HOLDS * (1 - size / self.limit))
-        return self._allow(size) if 0 <= age < holds else 0.0
-
-    def _delete_oldest(self) -> int:
-        """Do what `prune` does, and return the bytes that are left."""
         entries = []
         for path in self.folder.glob("??/*"):
             with contextlib.suppress(OSError):
@@ -151,7 +115,15 @@ class Cache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 size -= bytes_freed
-        return size
+        self._writes_left, self._bytes_left = _PRUNE_EVERY, _PRUNE_SHARE * self.limit
+        with contextlib.suppress(OSError):
+            (self.folder / _LOOKED).touch()
+
+    def _was_looked_through(self) -> bool:
+        """Return whether an earlier process, or this one, pruned the folder lately."""
+        with contextlib.suppress(OSError):
+            return 0 <= time.time() - (self.folder / _LOOKED).stat().st_mtime < _LOOK_HOLDS
+        return False
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key[2:]
@@ -194,56 +166,3 @@ def open_default_cache() -> Cache:
     except (ValueError, OverflowError):
         raise BadInput(f"PODEVAL_CACHE_GB must be a number of gigabytes, such as 20, not {size!r}") from None
     return Cache(Path(folder) / "analysis", limit)
-
-
-class DerivedFacts:
-    """What is derived of one recording, by name, kept in memory; each piece is computed once, whichever threads ask."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._locks: dict[str, Any] = {}
-
-    def compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a value, computed when it is first asked for; who asks meanwhile waits for it."""
-        with self.lock(name):
-            if name not in self._values:
-                self._values[name] = make()
-            value: T = self._values[name]
-            return value
-
-    @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a name: one thread at a time is inside, as often as it likes."""
-        # `setdefault` is one step to all threads.
-        with self._locks.setdefault(name, RLock()):
-            yield
-
-
-_PROSODY_METHOD = "1"
-"""Changes with what `measure_prosody` gives."""
-
-
-def load_or_measure_prosody(cache: Cache, content: str, upsampled: bool, read: Callable[[], Samples]) -> VoiceContour:
-    """Return pitch and level from the cache, or measure and keep them.
-
-    Args:
-        cache: the place where they are kept.
-        content: the content hash of the recording.
-        upsampled: whether the recording itself has a lower rate than 16 kHz.
-        read: returns its samples, mono at 16 kHz.
-
-    Raises:
-        ModelMissing: librosa is not installed.
-    """
-    librosa = None
-    with contextlib.suppress(PackageNotFoundError):
-        librosa = version("librosa")
-    key = Cache.key(content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
-    if (payload := cache.get(key)) is not None:
-        # An entry in another form is measured anew.
-        with contextlib.suppress(ValueError, EOFError):
-            pitch, level = load_array(payload)
-            return VoiceContour(pitch, level)
-    measured = measure_prosody(read())
-    cache.put(key, dump_array(np.stack([measured.pitch, measured.level])))
-    return measured

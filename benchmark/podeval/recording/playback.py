@@ -11,7 +11,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,6 @@ _BLOCK = 2**18
 _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
-_MOST_LEVELS = 100_000
 _SHORT = 600.0
 """Length in seconds up to which a passage is read without decoding what lies before it."""
 
@@ -90,7 +89,6 @@ class Playback:
     def __init__(self, folder: Path, room: int = ROOM) -> None:
         self._cache = Cache(folder, room)
         self._written = 0
-        self._levels: dict[str, Level] = {}
         self._hashes: dict[tuple[int, ...], str] = {}
         """SHA-256 by the file system's facts about a file, which change when it is written or replaced."""
         # Creating a copy keeps a core busy; existing copies do not wait for it.
@@ -128,9 +126,7 @@ class Playback:
                     if seconds is not None:
                         samples, chance = _fit_to_length(samples, seconds), np.random.default_rng(int(key[-16:], 16))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return path
+        return _mark_used(path)
 
     def pad(self, copy: Path, size: int) -> Path:
         """Return the file of a copy with so many bytes, creating it if necessary.
@@ -150,21 +146,9 @@ class Playback:
         path = copy.with_suffix(f".{ending}")
         with self._lock_for((copy.parent.name + copy.stem).rpartition("-")[2]):
             if not path.is_file():
-                partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
-                try:
-                    with self._making:
-                        write(partial)
-                    partial.replace(path)
-                except OSError as error:
-                    raise PodevalError(
-                        f"the copy of a recording cannot be written ({error}); is the disk full?"
-                    ) from error
-                finally:
-                    with contextlib.suppress(OSError):
-                        partial.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return path
+                with self._making, _replacing(path) as partial:
+                    write(partial)
+        return _mark_used(path)
 
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Return the peak magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer if it has fewer samples."""
@@ -180,9 +164,6 @@ class Playback:
             Changed: the recording's file is a different one now.
         """
         key = self._make_key(stretch, "level")
-        # From memory, from disk, or measured and stored in both.
-        if in_memory := self._levels.get(key):
-            return in_memory
         path = self._path(key, "json")
         with self._lock_for(key):
             try:
@@ -191,11 +172,8 @@ class Playback:
                 with self._making:
                     self._require_unchanged(stretch)
                     level = measure_level(decode_standard(stretch))
-                with contextlib.suppress(OSError):
-                    _put(path, json.dumps([level.loudness, level.true_peak]))
-        if len(self._levels) >= _MOST_LEVELS:
-            self._levels.clear()
-        self._levels[key] = level
+                with contextlib.suppress(PodevalError), _replacing(path) as partial:
+                    partial.write_text(json.dumps([level.loudness, level.true_peak]), encoding="utf-8")
         return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
@@ -217,10 +195,7 @@ class Playback:
             file_state = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
         content = self._hashes.get(file_state)
         if content is None:
-            content = hash_file(stretch.source)
-            if len(self._hashes) >= _MOST_LEVELS:
-                self._hashes.clear()
-            self._hashes[file_state] = content
+            content = self._hashes[file_state] = hash_file(stretch.source)
         if content != stretch.content:
             raise Changed(stretch.source)
 
@@ -239,9 +214,7 @@ class Playback:
         heights = measure_peaks(samples)
         # The gain was chosen for another passage (an excerpt of this one); it must not clip this passage either.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
-        partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with _replacing(path) as partial:
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
                 for start in range(0, len(samples), _BLOCK):
                     block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
@@ -249,15 +222,9 @@ class Playback:
                         # Triangular dither of one 16-bit step, the same in both channels: equal channels stay equal.
                         block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
                     file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
-            _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
-            partial.replace(path)
-        except (OSError, soundfile.SoundFileError) as error:
-            raise PodevalError(
-                f"the copy of a recording cannot be written below {self._cache.folder} ({error}); is the disk full?"
-            ) from error
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+            with _replacing(peaks) as partial_peaks:
+                lower = [round(min(1.0, height * float(factor)), 4) for height in heights]
+                partial_peaks.write_text(json.dumps(lower), encoding="utf-8")
         self._written += 1
         if self._written % _PRUNE_EVERY == 1:
             self._cache.prune()
@@ -334,8 +301,31 @@ def _read(stretch: Stretch) -> tuple[Samples, int]:
     return decoded.samples[round(stretch.start * decoded.rate) : last], decoded.rate
 
 
-def _put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a file that takes the place of `path` when the block ends without an error.
+
+    Raises:
+        PodevalError: it cannot be written.
+    """
+    import soundfile
+
     partial = path.with_name(f".partial-{os.getpid()}-{threading.get_ident()}-{path.name}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        partial.replace(path)
+    except (OSError, soundfile.SoundFileError) as error:
+        raise PodevalError(
+            f"the copy of a recording cannot be written below {path.parent.parent} ({error}); is the disk full?"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _mark_used(path: Path) -> Path:
+    """Return the path of a file that is not the least recently used any more."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return path

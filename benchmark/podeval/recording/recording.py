@@ -9,7 +9,9 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -17,17 +19,19 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from podeval.audio.decode import decode, hash_file
+from podeval.audio.faults import describe_silent_ends, remove_offset
+from podeval.audio.prosody import VoiceContour, measure_prosody
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Clip, Span
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
-from podeval.recording.cache import Cache, DerivedFacts, derive_content, dump_array, load_array, open_default_cache
+from podeval.recording import speech_track as tracks
+from podeval.recording.cache import Cache, derive_content, dump_array, load_array, open_default_cache
+from podeval.recording.samples import keep_in_file, measure_cancelled, mix_channels, read_samples
+from podeval.recording.speech_windows import JoinedClips, SpeakerVoice, find_voices
 
 if TYPE_CHECKING:
-    from podeval.audio.prosody import VoiceContour
-    from podeval.recording.speaker_voices import SpeakerVoice
-    from podeval.recording.speech_track import Stems
     from podeval.text.script import Script
 
 T = TypeVar("T")
@@ -38,6 +42,9 @@ MODEL_RATE = 16_000
 _BLOCK = 1 << 20
 _LOUDEST = 32.0
 """Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
+
+_PROSODY_METHOD = "1"
+"""Changes with what `measure_prosody` gives."""
 
 _SPANS = TypeAdapter(tuple[Span, ...])
 
@@ -69,7 +76,8 @@ class Recording:
         self.notes = notes or {}
         self.decoder_note = ""
         self.cache = cache or open_default_cache()
-        self._facts = DerivedFacts()
+        self._facts: dict[str, Any] = {}
+        self._locks: dict[str, Any] = {}
         self._transcripts: dict[str | None, Transcript] = {}
 
     @classmethod
@@ -88,8 +96,6 @@ class Recording:
     @classmethod
     def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
         """Decode the bytes of an audio file."""
-        from podeval.recording.samples import keep_in_file
-
         with keep_in_file(data) as path:
             return cls.open(path, **options)
 
@@ -104,8 +110,6 @@ class Recording:
             BadAudio: there are no samples, more than two axes, swapped axes, or values that are not numbers.
             BadInput: the rate is not positive.
         """
-        from podeval.recording.samples import read_samples
-
         array, rate, content = read_samples(samples, rate)
         return cls(array, rate, content, **options)
 
@@ -135,16 +139,12 @@ class Recording:
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
         """What a reader of any score must know of the file: parts that are not read, silence at the ends."""
-        from podeval.audio.faults import describe_silent_ends
-
         silence = "" if self.defect else describe_silent_ends(mix_to_mono(self.samples), self.rate)
         return tuple(filter(None, (*self.decoder_note.split("; "), silence)))
 
     @cached_property
     def cancelled(self) -> float:
         """For which share of the recording something sounds in its channels that cancels in their mean."""
-        from podeval.recording.samples import measure_cancelled
-
         return measure_cancelled(self.samples, self.rate)
 
     def require_sound(self, shortest: float = 0.0) -> None:
@@ -168,9 +168,6 @@ class Recording:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
         self.require_rate(rate)
-        from podeval.audio.faults import remove_offset
-        from podeval.recording.samples import mix_channels
-
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
         channels = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
         return self._compute_once(f"mono {rate} {channels is mix}", lambda: resample(channels, self.rate, rate))
@@ -224,9 +221,7 @@ class Recording:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
-        from podeval.recording.speech_track import has_music
-
-        return self if source == "mix" or not has_music(self) else self.speech_stem()
+        return self if source == "mix" or not tracks.has_music(self) else self.speech_stem()
 
     def through(self, rate: int) -> "Recording":
         """Return this recording as if it had been stored at `rate`, Hz; computed once.
@@ -237,17 +232,13 @@ class Recording:
         self.require_rate(MODEL_RATE)
         if rate == self.rate:
             return self
-        from podeval.recording.speech_track import resample_through
-
-        return self._compute_once(f"through {rate}", lambda: resample_through(self, rate))
+        return self._compute_once(f"through {rate}", lambda: tracks.resample_through(self, rate))
 
     def speech_stem(self) -> "Recording":
         """Return the speech without music as a separate recording; raises as `speech_track` does."""
-        from podeval.recording.speech_track import separate_speech_stem
+        return self._compute_once("speech stem", lambda: tracks.separate_speech_stem(self))
 
-        return self._compute_once("speech stem", lambda: separate_speech_stem(self))
-
-    def stems(self) -> "Stems":
+    def stems(self) -> tracks.Stems:
         """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
         A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
@@ -257,9 +248,7 @@ class Recording:
             CannotScore: the recording has more than two channels.
             ModelMissing: the profile has no separator, or it is not installed.
         """
-        from podeval.recording.speech_track import separate_stems
-
-        return self._compute_once("stems", lambda: separate_stems(self))
+        return self._compute_once("stems", lambda: tracks.separate_stems(self))
 
     def transcript(self, language: str | None = None) -> Transcript:
         """Return the transcript with word times; with `language` None in the one that the transcriber detects.
@@ -267,14 +256,12 @@ class Recording:
         What was transcribed in a language is not transcribed again because that language is detected, or the reverse.
         """
         # One at a time: who asks for another language waits to see whether it is the same.
-        with self._facts.lock("transcripts"):
+        with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:
+                form = TypeAdapter(Transcript)
                 same = self._derive_fact(
-                    "transcriber",
-                    TypeAdapter(Transcript),
-                    lambda model: model.transcribe(self.mono(), language),
-                    language=language,
+                    "transcriber", form, lambda m: m.transcribe(self.mono(), language), language=language
                 )
                 self._transcripts[language] = same
             return same
@@ -291,16 +278,18 @@ class Recording:
         )
         return self._transcripts.get(detected_language)
 
-    def prosody(self) -> "VoiceContour":
+    def prosody(self) -> VoiceContour:
         """Return pitch and level over time, cached in memory and on disk.
 
         Raises:
             ModelMissing: librosa is not installed.
         """
-        from podeval.recording.cache import load_or_measure_prosody
-
-        key = self.content, self.rate < MODEL_RATE
-        return self._compute_once("prosody", lambda: load_or_measure_prosody(self.cache, *key, self.mono))
+        librosa = None
+        with contextlib.suppress(PackageNotFoundError):
+            librosa = version("librosa")
+        upsampled = self.rate < MODEL_RATE
+        key = Cache.key(self.content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
+        return self._load_or_make(key, _read_contour, _write_contour, lambda: measure_prosody(self.mono()))
 
     def listen_again(
         self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
@@ -309,10 +298,9 @@ class Recording:
         bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
         if not bounds:
             return ()
-        from podeval.recording.speech_track import transcribe_stretches
 
         def ask(model: Transcriber) -> tuple[Word, ...]:
-            return transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
+            return tracks.transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
 
         spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
         return self._derive_fact(job, TypeAdapter(tuple[Word, ...]), ask, language=language, again=spans_digest)
@@ -340,28 +328,31 @@ class Recording:
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
         """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
-        from podeval.recording.speaker_voices import JoinedClips
-
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
         return self.array_from("speaker_encoder", lambda model: model.embed(JoinedClips(samples, bounds)), clips=digest)
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> "tuple[SpeakerVoice, ...]":
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
         A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
         """
-        from podeval.recording.speaker_voices import find_voices
-
         return find_voices(turns, self.duration, self.embeddings)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
-        return self._facts.compute_once(name, make)
+        """Return a fact, computed when it is first asked for; a thread that asks meanwhile waits for it."""
+        # `setdefault` is one step to all threads.
+        with self._locks.setdefault(name, RLock()):
+            if name not in self._facts:
+                self._facts[name] = make()
+            fact: T = self._facts[name]
+            return fact
 
     def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact derived by a model: from memory, from disk, or computed and stored in both."""
-        return self._read_or_compute(job, form.validate_json, form.dump_json, ask, parameters)
+        """Return a fact that a job's model tells of this recording, cached in memory and on disk."""
+        key = self._make_key(job, parameters)
+        return self._load_or_make(key, form.validate_json, form.dump_json, lambda: self._ask(job, ask))
 
     def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
         """Return the output of a job's model for this recording as an array, cached in memory and on disk.
@@ -371,28 +362,39 @@ class Recording:
             ask: takes the model and returns the array.
             parameters: everything besides the recording and the model that can change the result.
         """
-        return self._read_or_compute(job, load_array, dump_array, ask, parameters)
+        key = self._make_key(job, parameters)
+        return self._load_or_make(key, load_array, dump_array, lambda: self._ask(job, ask))
 
-    def _read_or_compute(
-        self,
-        job: str,
-        read: Callable[[bytes], T],
-        write: Callable[[T], bytes],
-        ask: Callable[[Any], T],
-        parameters: dict[str, Any],
-    ) -> T:
+    def _make_key(self, job: str, parameters: dict[str, Any]) -> str:
         identity = registry.get_card(job, self.profile).identity
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
-        key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
+        return Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 
-        def make() -> T:
+    def _ask(self, job: str, ask: Callable[[Any], T]) -> T:
+        with registry.use(job, self.profile) as model:
+            return ask(model)
+
+    def _load_or_make(
+        self, key: str, read: Callable[[bytes], T], write: Callable[[T], bytes], make: Callable[[], T]
+    ) -> T:
+        """Return a fact from memory or from disk, or make it and store it in both."""
+
+        def compute() -> T:
             if (payload := self.cache.get(key)) is not None:
                 # The entry is whole but in another version's format, so it is computed anew.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
-            with registry.use(job, self.profile) as model:
-                value = ask(model)
-            self.cache.put(key, write(value))
-            return value
+            fact = make()
+            self.cache.put(key, write(fact))
+            return fact
 
-        return self._compute_once(key, make)
+        return self._compute_once(key, compute)
+
+
+def _read_contour(payload: bytes) -> VoiceContour:
+    pitch, level = load_array(payload)
+    return VoiceContour(pitch, level)
+
+
+def _write_contour(contour: VoiceContour) -> bytes:
+    return dump_array(np.stack([contour.pitch, contour.level]))

@@ -13,8 +13,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording.recording import Recording
 from podeval.recording.samples import OBJECT_KEYS, read_audio
-from podeval.recording.speaker_voices import SHORTEST_VOICE, VOICE_WINDOW
-from podeval.recording.speech_windows import select_spoken_voices
+from podeval.recording.speech_windows import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
 
 ONLY = ""
 """The name of a voice that was given without a name."""

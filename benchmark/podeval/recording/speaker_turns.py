@@ -13,8 +13,7 @@ import numpy as np
 from podeval.errors import CannotScore
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording.recording import Recording
-from podeval.recording.speaker_voices import SpeakerVoice
-from podeval.recording.speech_windows import select_spoken_voices
+from podeval.recording.speech_windows import SpeakerVoice, select_spoken_voices
 from podeval.text.language import read_as
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Harmony, Samples
-from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
+from podeval.models.pretrained import read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -224,12 +224,9 @@ class Casp(Harmony):
             key: value.to(choose_device())
             for key, value in read_tensors(files[repo] / name, "state_dict", "model.").items()
         }
-        try:
-            self._speech, self._music = (
-                _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
-            )
-        except (KeyError, ValueError) as error:
-            raise explain_wrong_weights(name, "CASP", error) from error
+        self._speech, self._music = (
+            _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
+        )
         self._batch = batch
         self._device = torch.device(choose_device())
 
@@ -246,7 +243,7 @@ class Casp(Harmony):
         with torch.inference_mode():
             for first in range(0, len(speech), self._batch):
                 speech_vectors, music_vectors = (
-                    tower(copy_to_device(torch.from_numpy(np.stack(clips[first : first + self._batch])), self._device))
+                    tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
                 cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())

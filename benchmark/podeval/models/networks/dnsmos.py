@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from podeval.errors import ModelMissing
 from podeval.models.exported import ExportedNetwork, Network
 
 if TYPE_CHECKING:
@@ -78,18 +77,11 @@ def read_p835(path: Path) -> P835Network:
 
     Returns:
         The network's weights as float32 tensors.
-
-    Raises:
-        ModelMissing: the file is absent or is not this network.
     """
     import onnx
     import torch
 
-    _check_present(path)
-    try:
-        graph = onnx.load(str(path)).graph
-    except Exception as error:  # protobuf's own error type has no stable home
-        raise _explain_wrong_network(path) from error
+    graph = onnx.load(str(path)).graph
     tensors = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in graph.initializer}
     transforms: list[Tensor] = []
     stack: list[Layer] = []
@@ -104,8 +96,6 @@ def read_p835(path: Path) -> P835Network:
             stack.append(Convolution(weights[0].contiguous(memory_format=torch.channels_last), weights[1]))
         elif node.op_type in ("MatMul", "Add") and weights:
             dense.append(weights[0])
-    if len(transforms) != 2 or len(stack) != 10 or len(dense) != 6:
-        raise _explain_wrong_network(path)
     return P835Network(torch.cat(transforms), tuple(stack), tuple(zip(dense[::2], dense[1::2], strict=True)))
 
 
@@ -117,13 +107,9 @@ class P835Parts:
         samples: length of a block with the margin around it.
         bounds: frames of a block at which one second ends and the next begins, multiples of 4.
         hop: number of samples from frame to frame.
-
-    Raises:
-        ModelMissing: the file is absent or is not this network.
     """
 
     def __init__(self, path: Path, *, samples: int, bounds: list[int], hop: int) -> None:
-        _check_present(path)
         self._shared = ExportedNetwork(
             "dnsmos-shared",
             path,
@@ -152,33 +138,28 @@ def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, 
 
 
 def _build_shared(network: P835Network, samples: int, bounds: list[int], hop: int) -> Network:
-    """Return the shared layers over a block, as a module of torch, and a silent block."""
+    """Return a function that runs the shared layers over a block, and a silent block."""
     import torch
 
-    class Shared(torch.nn.Module):
-        def forward(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            frames = torch.tensor(bounds)
-            features = compute_log_power(network.transform, block, hop)
-            shared = run_seamed(_split_stack(network)[0], wrap_seamless(features, frames[:-1], frames[1:]))
-            kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
-            return torch.stack(kept.tensor_split(len(bounds) - 1, dim=1)), shared.heads, shared.tails
+    def run(block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        frames = torch.tensor(bounds)
+        features = compute_log_power(network.transform, block, hop)
+        shared = run_seamed(_split_stack(network)[0], wrap_seamless(features, frames[:-1], frames[1:]))
+        kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
+        return torch.stack(kept.tensor_split(len(bounds) - 1, dim=1)), shared.heads, shared.tails
 
-    return Shared(), torch.zeros(samples)
+    return run, torch.zeros(samples)
 
 
 def _build_per_window(network: P835Network) -> Network:
-    """Return the layers after the shared ones, as a module of torch, and features of two windows."""
+    """Return a function that runs the layers after the shared ones, and features of two windows."""
     import torch
 
     shared, remaining = _split_stack(network)
-
-    class PerWindow(torch.nn.Module):
-        def forward(self, windows: Tensor) -> Tensor:
-            return run_dense(network, run_stack(remaining, windows))
-
     last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
     bins = network.transform.shape[0] // 2 // 4
-    return PerWindow(), torch.zeros(2, len(last.bias), _FRAMES // 4, bins)
+    example = torch.zeros(2, len(last.bias), _FRAMES // 4, bins)
+    return lambda windows: run_dense(network, run_stack(remaining, windows)), example
 
 
 class P808Network:
@@ -186,39 +167,20 @@ class P808Network:
 
     Args:
         path: path of `model_v8.onnx`.
-
-    Raises:
-        ModelMissing: the file is absent or is not this network.
     """
 
     def __init__(self, path: Path) -> None:
         import onnxruntime
 
-        _check_present(path)
         options = onnxruntime.SessionOptions()
         # One thread, because the caller runs windows in parallel.
         options.intra_op_num_threads = 1
-        try:
-            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime has one type for each way a file can be wrong
-            raise _explain_wrong_network(path) from error
-        (entry,) = self._session.get_inputs()
-        if entry.shape[1:] != [_FRAMES, 120]:
-            raise _explain_wrong_network(path)
+        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def run(self, pictures: Floats) -> Floats:
         """Map mel spectrograms, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
         quality: Floats = self._session.run(None, {"input_1": pictures})[0][:, 0]
         return quality
-
-
-def _check_present(path: Path) -> None:
-    if not path.is_file():
-        raise ModelMissing(f"DNSMOS weights are missing at {path}. Run: podeval models install --profile embedded")
-
-
-def _explain_wrong_network(path: Path) -> ModelMissing:
-    return ModelMissing(f"{path} is not the expected DNSMOS network. Run: podeval models install --profile embedded")
 
 
 @dataclass(frozen=True)

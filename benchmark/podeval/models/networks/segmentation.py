@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Segmentation
-from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
+from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 from podeval.models.threads import limit_torch_to_one_thread
 
 if TYPE_CHECKING:
@@ -51,11 +51,8 @@ class PyannoteSegmentation(Segmentation):
             name: value.to(choose_device()).clone()
             for name, value in read_tensors(files[_WEIGHTS], "state_dict").items()
         }
-        try:
-            self._filter: Callable[[Tensor], Tensor] = _build_filters(select_part(weights, "sincnet."))
-            self._classify = _build_classifier(weights)
-        except (KeyError, RuntimeError) as error:
-            raise explain_wrong_weights(_WEIGHTS, "pyannote's segmentation-3.0", error) from error
+        self._filter = _build_filters(select_part(weights, "sincnet."))
+        self._classify = _build_classifier(weights)
         self._device = weights["classifier.weight"].device
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
@@ -73,7 +70,7 @@ class PyannoteSegmentation(Segmentation):
                 for number, chunk in enumerate(chunks):
                     part = samples[(first + number) * _STEP :][:_CHUNK]
                     chunk[: len(part)] = part
-                scores = self.rate_sets(copy_to_device(torch.from_numpy(chunks), self._device))
+                scores = self.rate_sets(torch.from_numpy(chunks).to(self._device))
                 heard.append(sets[scores.argmax(dim=-1).cpu().numpy()])
                 progress.report("finding overlaps", min(first + _BATCH, count), count)
         return np.concatenate(heard)
@@ -118,17 +115,7 @@ def _build_classifier(weights: Weights) -> Callable[[Tensor], Tensor]:
     import torch
     import torch.nn.functional as nn
 
-    of_lstm = select_part(weights, "lstm.")
-    layers = sum(name.startswith("weight_ih") and not name.endswith("reverse") for name in of_lstm)
-    network: Any = torch.nn.LSTM(
-        of_lstm["weight_ih_l0"].shape[1],
-        of_lstm["weight_hh_l0"].shape[1],
-        num_layers=layers,
-        batch_first=True,
-        bidirectional=True,
-    )
-    network.load_state_dict(of_lstm)
-    network.eval().to(weights["classifier.weight"].device)
+    network = build_recurrent(select_part(weights, "lstm."))
 
     def run(features: Tensor) -> Tensor:
         values = network(features)[0]

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval import progress
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.chunking import run_in_batches
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.pretrained import explain_wrong_weights, select_part
+from podeval.models.pretrained import build_recurrent, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,12 +57,9 @@ class Squim(WindowScorer):
         import torch
 
         weights = torch.load(files[_WEIGHTS], map_location=choose_device(), weights_only=True)
-        try:
-            self._encoder: Tensor = weights["encoder.conv1d.weight"]
-            self._dual_path = _build_dual_path(select_part(weights, "dprnn."))
-            self._answer = _build_answer(select_part(weights, _BRANCH))
-        except (KeyError, RuntimeError) as error:
-            raise explain_wrong_weights(_WEIGHTS, "SQUIM's objective model", error) from error
+        self._encoder: Tensor = weights["encoder.conv1d.weight"]
+        self._dual_path = _build_dual_path(select_part(weights, "dprnn."))
+        self._answer = _build_answer(select_part(weights, _BRANCH))
         self._batch = batch or (_CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -72,26 +68,13 @@ class Squim(WindowScorer):
         Args:
             windows: mono speech at 16 kHz, none of them digital silence: the network divides by their level.
         """
-        import torch
-
-        estimates = np.empty(len(windows), dtype=np.float32)
-        order = sorted(range(len(windows)), key=lambda index: len(windows[index]))
-        done = 0
-        with torch.inference_mode():
-            for _, same_length in groupby(order, key=lambda index: len(windows[index])):
-                indices = list(same_length)
-                for first in range(0, len(indices), self._batch):
-                    batch = indices[first : first + self._batch]
-                    stacked = torch.from_numpy(np.stack([windows[index] for index in batch]))
-                    estimates[batch] = self._estimate(copy_to_device(stacked, self._encoder.device)).cpu().numpy()
-                    done += len(batch)
-                    progress.report("estimating PESQ", done, len(windows))
-        return estimates
+        return run_in_batches(windows, self._batch, self._estimate, "estimating PESQ")
 
     def _estimate(self, samples: Tensor) -> Tensor:
         """Return PESQ, (windows,), for samples, (windows, frames)."""
         import torch.nn.functional as nn
 
+        samples = samples.to(self._encoder.device)
         levelled = samples / (samples.square().mean(dim=1, keepdim=True).sqrt() * _LEVEL)
         stride = self._encoder.shape[-1] // 2
         features = nn.relu(nn.conv1d(levelled.unsqueeze(1), self._encoder, stride=stride))
@@ -138,15 +121,9 @@ def _build_dual_path(weights: Weights) -> Step:
 
 def _build_recurrent(weights: Weights) -> Step:
     """Return a bidirectional LSTM followed by a linear layer that restores the size of its input."""
-    import torch
     import torch.nn.functional as nn
 
-    of_lstm = select_part(weights, "rnn.")
-    network: Any = torch.nn.LSTM(
-        of_lstm["weight_ih_l0"].shape[1], of_lstm["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
-    )
-    network.load_state_dict(of_lstm)
-    network.eval().to(weights["proj.weight"].device)
+    network = build_recurrent(select_part(weights, "rnn."))
     return lambda values: nn.linear(network(values)[0], weights["proj.weight"], weights["proj.bias"])
 
 

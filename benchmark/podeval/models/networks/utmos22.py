@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval import progress
-from podeval.models.chunking import batch_equal_lengths
-from podeval.models.device import choose_device, copy_to_device
+from podeval.models.chunking import run_in_batches
+from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.pretrained import explain_wrong_weights, read_tensors, select_part
+from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,16 +60,11 @@ class Utmos22(WindowScorer):
     def __init__(self, files: dict[str, Path], weights: str) -> None:
         (folder,) = files.values()
         state = read_tensors(folder / weights, None)
-        try:
-            self._encoder = _build_encoder(select_part(state, "wav2vec2."))
-            head = {
-                name: value.to(choose_device()) for name, value in state.items() if not name.startswith("wav2vec2.")
-            }
-            self._context = head["domain_emb"], head["judge_emb"]
-            self._recurrent = _build_recurrent(select_part(head, "blstm."))
-            self._dense = [(head[f"projection.{layer}.weight"], head[f"projection.{layer}.bias"]) for layer in (0, 2)]
-        except (KeyError, RuntimeError, IndexError) as error:
-            raise explain_wrong_weights(weights, "UTMOS22's strong learner", error) from error
+        self._encoder = _build_encoder(select_part(state, "wav2vec2."))
+        head = {name: value.to(choose_device()) for name, value in state.items() if not name.startswith("wav2vec2.")}
+        self._context = head["domain_emb"], head["judge_emb"]
+        self._recurrent = build_recurrent(select_part(head, "blstm."))
+        self._dense = [(head[f"projection.{layer}.weight"], head[f"projection.{layer}.bias"]) for layer in (0, 2)]
         self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -78,38 +72,19 @@ class Utmos22(WindowScorer):
 
         Only windows of equal length share a batch, so that none is padded, which would change its value.
         """
-        import torch
-
-        scores = np.empty(len(windows), dtype=np.float32)
-        done = 0
-        with torch.inference_mode():
-            for batch in batch_equal_lengths([len(window) for window in windows], self._batch):
-                stacked = torch.from_numpy(np.stack([windows[number] for number in batch]).astype(np.float32))
-                scores[batch] = self._predict(copy_to_device(stacked, self._context[0].device)).cpu().numpy()
-                done += len(batch)
-                progress.report("predicting UTMOS22", done, len(windows))
-        return scores
+        return run_in_batches(windows, self._batch, self._predict, "predicting UTMOS22")
 
     def _predict(self, samples: Tensor) -> Tensor:
         """Return the MOS, (windows,), of samples, (windows, frames)."""
         import torch
         import torch.nn.functional as nn
 
-        frames = self._encoder(samples).last_hidden_state
+        frames = self._encoder(samples.to(self._encoder.device)).last_hidden_state
         context = [vector.unsqueeze(1).expand(*frames.shape[:2], -1) for vector in self._context]
         values = self._recurrent(torch.cat([frames, *context], dim=2))[0]
         (first, first_bias), (last, last_bias) = self._dense
         marks = nn.linear(nn.relu(nn.linear(values, first, first_bias)), last, last_bias)
         return marks.mean(dim=1).squeeze(1) * _HALF_RANGE + _MIDDLE
-
-
-def _build_recurrent(weights: Weights) -> Any:
-    import torch
-
-    size, hidden = weights["weight_ih_l0"].shape[1], weights["weight_hh_l0"].shape[1]
-    network: Any = torch.nn.LSTM(size, hidden, batch_first=True, bidirectional=True)
-    network.load_state_dict(weights)
-    return network.to(weights["weight_ih_l0"].device).eval()
 
 
 def _build_encoder(weights: Weights) -> Any:
