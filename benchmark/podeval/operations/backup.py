@@ -17,7 +17,7 @@ from typing import Any
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.files import find_end_of_last_line
+from podeval.files import append_line, find_end_of_last_line
 from podeval.operations.backup_archive import (
     DATABASE,
     DUMP,
@@ -32,7 +32,7 @@ from podeval.operations.backup_archive import (
 )
 from podeval.operations.backup_database import copy_sqlite, count_rows, list_sounds
 from podeval.operations.postgresql_dump import count_dumped_rows, dump
-from podeval.runs.run_folder import SUPERSEDED, UPLOADS
+from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
 from podeval.store.database import Database, parse_address
 from podeval.store.secret import read_secret
 from podeval.version import __version__
@@ -92,6 +92,8 @@ def make_backup(
         if with_audio:
             _add_sounds(writer, manifest, sounds, runs)
         writer.finish(manifest)
+    if runs is not None:
+        append_line(runs / BACKUPS, {"path": str(target.resolve())})
     with BackupReader(target) as reader:
         return reader.contents
 

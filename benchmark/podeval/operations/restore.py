@@ -28,7 +28,7 @@ from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
 
-Settle = Callable[[Database, Path], None]
+Settle = Callable[[Database, Path], list[str]]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Restored:
         backup: contents of the backup.
         rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
+        settled: what `settle` returned.
         secret: path of the service's secret now; None where the backup holds none.
         kept: new paths of what was replaced.
     """
@@ -46,6 +47,7 @@ class Restored:
     backup: Backup
     rows: dict[str, int]
     forgotten: int
+    settled: list[str]
     secret: Path | None
     kept: list[Path]
 
@@ -56,7 +58,7 @@ def restore(
     runs: Path,
     *,
     force: bool = False,
-    settle: Settle = lambda copy, unpacked_runs: None,
+    settle: Settle = lambda copy, unpacked_runs: [],
 ) -> Restored:
     """Restore a backup.
 
@@ -94,7 +96,7 @@ def restore(
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
             erasures = _read_replaced(database, force)
             with _open_copy(unpacked, database, moment, kept) as copy:
-                settle(copy, unpacked / RUNS)
+                settled = settle(copy, unpacked / RUNS)
                 copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
                 forgotten = copy.write(lambda session: _forget_again(session, erasures))
                 with copy.reading() as session:
@@ -107,7 +109,7 @@ def restore(
             secret = _put_secret(unpacked / SECRET, database, runs, moment, kept)
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
-    return Restored(reader.contents, rows, forgotten, secret, kept)
+    return Restored(reader.contents, rows, forgotten, settled, secret, kept)
 
 
 def _read_replaced(database: str | Path, force: bool) -> list[tuple[str, datetime]]:

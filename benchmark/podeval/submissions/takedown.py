@@ -2,8 +2,8 @@
 
 They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache and in
 judges' records; on the disk and in the cache of every worker, and where its jobs ran, at a worker's next check
-(`cleanup`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored
-over the board that took it down. Figures, history and votes stay, as does the decision with its reason. The content is
+(`cleanup`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored,
+by the decisions in the replaced database and in the file beside the backup. Figures, history and votes stay, as does the decision with its reason. The content is
 recognised by its digests (`content_marks`) and not accepted again. Copies that people made are beyond reach.
 """
 
@@ -12,7 +12,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
-from podeval.files import lock_folder, read_lines, write_json, write_whole
+from podeval.files import append_line, lock_folder, read_lines, write_json, write_whole
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import locate_default_records
@@ -32,7 +32,7 @@ from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, RunFolder
+from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.database import Database, parse_address
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
@@ -124,7 +124,9 @@ def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell =
         for run in _own_runs(row, folder):
             content.add(run)
     played = find_played(queue.database, content, board)
+    decision = replace(decision, marks=frozenset(content.marks))
     _decide(queue, row, decision, content, board)
+    _note_beside_backups(decision, board, tell)
     for path in sorted(played):
         if not path.resolve().is_relative_to(board.resolve()):
             tell(f"{path}, which the arena or a listening test played, is a copy that podeval did not make: delete it")
@@ -164,7 +166,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
     def also(session: Session) -> None:
         delete_log(session, row.id)
-        _keep_takedown(session, replace(decision, marks=frozenset(content.marks)))
+        _keep_takedown(session, decision)
         _silence_battles(session, _run_paths(row, board), content.contents)
 
     if row.state == "published":
@@ -328,30 +330,64 @@ def _silence_battles(session: Session, places: list[Path], contents: Collection[
             output.active, output.audio = False, ""
 
 
-class RestoredTakedowns:
-    """Takedowns that are repeated in an unpacked backup before it is moved into place.
-
-    The decisions come from the replaced database, as far as it can still be read, and from the backup's own.
+def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | Path) -> list[str]:
+    """Delete taken-down content from a restored database and runs that are not yet in their place.
 
     Args:
-        database: the database that is replaced.
+        copy: the restored database.
+        runs: the unpacked runs.
+        backup: the backup; decisions that were made after it are read from the file beside it.
+        database: the database that is replaced; its decisions are read as far as it can still be read.
+
+    Returns:
+        Ids of the submissions that are taken down.
+
+    Raises:
+        BadInput: the file beside the backup is damaged.
     """
+    decisions = [*list_takedowns(copy), *_read_beside(backup), *_read_replaced(database)]
+    for decision in dict.fromkeys(decisions):
+        take_down_again(Queue(copy), decision, runs)
+    for name in (BOARD, ITEMS, SYSTEMS) if decisions else ():
+        (runs / name).unlink(missing_ok=True)
+    return list(dict.fromkeys(decision.submission for decision in decisions))
 
-    def __init__(self, database: str | Path) -> None:
-        url = parse_address(database)
-        self._replaced: list[TakenDown] = []
-        self.submissions: list[str] = []
-        if url.get_backend_name() != "sqlite" or Path(str(url.database)).is_file():
-            try:
-                with Database(database) as opened:
-                    self._replaced = list_takedowns(opened)
-            except (PodevalError, DBAPIError) as error:
-                _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
 
-    def repeat(self, copy: Database, runs: Path) -> None:
-        """Delete taken-down content from a database that is not yet in its place and from the unpacked runs."""
-        for decision in dict.fromkeys([*list_takedowns(copy), *self._replaced]):
-            take_down_again(Queue(copy), decision, runs)
-            self.submissions.append(decision.submission)
-        for name in (BOARD, ITEMS, SYSTEMS) if self.submissions else ():
-            (runs / name).unlink(missing_ok=True)
+def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
+    """Note a decision beside each backup of a board that is still there, for a restore on another machine."""
+    line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
+    for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
+        try:
+            if path.is_file():
+                append_line(_locate_beside(path), line)
+        except (PodevalError, OSError) as error:
+            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
+
+
+def _read_beside(backup: Path) -> list[TakenDown]:
+    """Read the decisions beside a backup."""
+    path = _locate_beside(backup)
+    try:
+        return [
+            TakenDown(**line | {"at": datetime.fromisoformat(line["at"]), "marks": frozenset(line["marks"])})
+            for line in read_lines(path)
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
+
+
+def _locate_beside(backup: Path) -> Path:
+    return backup.with_name(f"{backup.name}.taken-down.jsonl")
+
+
+def _read_replaced(database: str | Path) -> list[TakenDown]:
+    """Read the decisions of a database that is replaced; none where there is none or it cannot be read."""
+    url = parse_address(database)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        return []
+    try:
+        with Database(database) as opened:
+            return list_takedowns(opened)
+    except (PodevalError, DBAPIError) as error:
+        _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
+        return []
