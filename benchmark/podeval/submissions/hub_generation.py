@@ -146,12 +146,19 @@ class OnTheHub:
         ledger: ledger of all jobs, with the budget.
         pause: seconds between two looks at a job.
         log: called with what happens to jobs.
+
+    Raises:
+        BadInput: there is no budget.
     """
 
     jobs: HfJobs
     ledger: Ledger
     pause: float = 15.0
     log: Callable[[str], None] = field(default=lambda line: None)
+
+    def __post_init__(self) -> None:
+        if not self.ledger.budget > 0:
+            raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
         """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.

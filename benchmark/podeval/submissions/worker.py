@@ -46,6 +46,9 @@ NO_MONEY_SECONDS = 600.0
 REST_SECONDS = 600.0
 """Seconds for which a worker leaves a submission alone that its machine could not run; others may claim it at once."""
 
+SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
+"""Seconds between two looks for lapsed claims, and between two of every other chore."""
+
 EVERYTHING = "everything"
 """Key in `rests` for all submissions, when the machine can run none at the moment."""
 
@@ -76,6 +79,7 @@ class Worker:
         look_over: called when there is nothing to do; checks what was received while the Hub was down.
         hub: runs models as jobs on the Hub; None runs them here.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
+        alone: whether it claims nothing while another worker is at work.
         fault: the fault of this machine because of which the last submission was given back; None where there was none.
         at_work: the submission that it works on.
         rests: until when it leaves submissions alone that this machine could not run, in monotonic seconds.
@@ -95,6 +99,7 @@ class Worker:
     look_over: Callable[[], object] = lambda: None
     hub: OnTheHub | None = None
     proposals: Proposals | None = None
+    alone: bool = False
     fault: MachineFault | None = field(default=None, init=False)
     at_work: str | None = field(default=None, init=False)
     rests: dict[str, float] = field(default_factory=dict, init=False)
@@ -120,6 +125,15 @@ class Worker:
                 _LOG.exception("the worker goes on after an error that nobody expected")
             _sleep(pause, stopped)
 
+    def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
+        """List what a long submission must not keep waiting: seconds and work by name, for `run_periodically`."""
+        return {
+            "sweep": (SWEEP_SECONDS, self.queue.sweep),
+            "gate": (CHORE_SECONDS, self.look_over),
+            "catch up": (CHORE_SECONDS, self.catch_up),
+            "leftovers": (CHORE_SECONDS, self.clear),
+        }
+
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
 
@@ -127,7 +141,8 @@ class Worker:
         machine cannot run any, none is taken for a while.
         """
         self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
-        claim = None if EVERYTHING in resting else self.queue.claim(self.name, without=resting)
+        others = self.alone and any(lease.worker != self.name for lease in self.queue.leases())
+        claim = None if others or EVERYTHING in resting else self.queue.claim(self.name, without=resting)
         if claim is None:
             return None
         self.log(f"{claim.id}: claimed, attempt {claim.attempt}")
