@@ -15,6 +15,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import make_url
+
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import append_line, find_end_of_last_line
@@ -30,8 +32,7 @@ from podeval.operations.backup_archive import (
     BackupWriter,
     write_backup,
 )
-from podeval.operations.backup_database import copy_sqlite, count_rows, list_sounds
-from podeval.operations.postgresql_dump import count_dumped_rows, dump
+from podeval.operations.backup_database import copy_sqlite, count_rows, dump, list_sounds
 from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
 from podeval.store.database import Database, parse_address
 from podeval.store.secret import read_secret
@@ -73,14 +74,14 @@ def make_backup(
         copy = Path(folder) / name
         if name == DATABASE:
             copy_sqlite(Path(str(url.database)), copy)
-            rows, sounds = count_rows(copy), list_sounds(f"sqlite:///{copy}")
+            url = make_url(f"sqlite:///{copy}")
         else:
             with Database(database, migrate=False) as opened:
                 dump(opened, copy)
-                # Listed afterwards: what came meanwhile is one recording too many, and none is missing.
-                rows, sounds = count_dumped_rows(copy), list_sounds(opened.url)
+        # After a dump: what came meanwhile is one recording too many, and none is missing.
+        sounds = list_sounds(url)
         manifest: dict[str, Any] = {
-            "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(), "rows": rows,
+            "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(), "rows": count_rows(copy),
             "audio": with_audio, "runs": str(runs or ""), "sounds": {}, "absent": [],
         }  # fmt: skip
         _add_file(writer, name, copy)
@@ -111,8 +112,8 @@ def verify(backup_path: Path) -> Backup:
         tempfile.TemporaryDirectory(dir=backup_path.absolute().parent) as folder,
     ):
         reader.unpack(Path(folder), only=(DATABASE, DUMP))
-        copy, dumped = Path(folder) / DATABASE, Path(folder) / DUMP
-        if (count_dumped_rows(dumped) if dumped.exists() else count_rows(copy)) != reader.contents.rows:
+        (copy,) = Path(folder).iterdir()
+        if count_rows(copy) != reader.contents.rows:
             raise BadInput(
                 f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
             )

@@ -20,8 +20,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.operations.backup_archive import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
-from podeval.operations.backup_database import check_schema, copy_rows, load_dump, merge_log
-from podeval.operations.postgresql_dump import list_tables
+from podeval.operations.backup_database import check_schema, copy_rows, list_tables, load_dump, merge_log
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.pseudonyms import erase
