@@ -7,7 +7,7 @@ can be retried keeps everything for a week. Nothing stays of a submission that w
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import select
@@ -15,15 +15,11 @@ from sqlalchemy import select
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, lock_folder
 from podeval.runs.run_folder import run_folders
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.content_marks import keep_marks
+from podeval.submissions.content_marks import SpokenContent, keep_marks
 from podeval.submissions.queue import Queue
-from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.states import KEPT, TAKEN_DOWN_IDS
 from podeval.submissions.takedown import delete_facts
-
-KEPT = timedelta(days=7)
-"""Time for which files are kept for a retry or for another spot check."""
 
 SPOT_CHECK = "spot-"
 
@@ -76,8 +72,7 @@ def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[P
         columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
         query = select(*columns).where(SubmissionRow.id.in_(ids.values()))
         rows = {id: (state, since) for id, state, since in session.execute(query)}
-        decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
-        taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_(ids.values()))))
+        taken_down = set(session.scalars(TAKEN_DOWN_IDS))
     submissions = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
     return {
         path: id in taken_down
