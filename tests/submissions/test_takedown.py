@@ -31,13 +31,13 @@ from podeval.recording.speech_track import resample_through
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningTest
-from podeval.submissions.cleanup import clear
 from podeval.submissions.content_marks import compute_marks, read_taken_down_marks, refuse_taken_down
 from podeval.submissions.hub_record import HubRecord
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import publish
 from podeval.submissions.takedown import take_down
+from podeval.submissions.worker import clear
 from podeval.systems.speech import SpokenTurn
 
 NOW = datetime.now(UTC)

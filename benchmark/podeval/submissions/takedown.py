@@ -2,7 +2,7 @@
 
 They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache and in
 judges' records; on the disk and in the cache of every worker, and where its jobs ran, at a worker's next check
-(`cleanup`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored,
+(`worker`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored,
 by the decisions of the replaced database and of the file beside the backup. Figures, history and votes stay, as does
 the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
 that people made are beyond reach.
