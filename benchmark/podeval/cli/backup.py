@@ -12,7 +12,7 @@ from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.operations.backup_archive import Backup
+    from podeval.operations.backup import Backup
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 

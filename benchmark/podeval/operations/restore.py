@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
-from podeval.operations.backup_archive import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
+from podeval.operations.backup import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
 from podeval.operations.backup_database import check_schema, copy_rows, list_tables, load_dump, merge_log
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
