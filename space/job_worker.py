@@ -1,6 +1,6 @@
 """A worker within the site's own process, whose models run as jobs on the Hub: for a Space, which is one process.
 
-APScheduler sweeps the queue, looks over what waits for the Hub, claims and works, stops jobs nobody needs, mirrors and
+A thread works; APScheduler sweeps the queue, looks over what waits for the Hub, stops jobs nobody needs, mirrors and
 retains. Generating happens in the jobs' containers; what they leave is decoded here, in a sandbox where there is one,
 else in a process of its own with limits, and measured. A site that ends in the middle loses nothing: its claim lapses,
 and the next one goes on with the same job.
@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from podeval.board.build import build
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
 from podeval.operations.retention import schedule_housekeeping
 from podeval.runs.hf_jobs import HfJobs, parse_minutes
@@ -34,12 +35,11 @@ _LOG = logging.getLogger("podeval.site")
 
 EXECUTOR, HERE, ELSEWHERE = "PODEVAL_EXECUTOR", "hf-jobs", "elsewhere"
 """The setting that says who works on submissions, and what it may say."""
-SWEEP_SECONDS, GATE_SECONDS, CATCH_UP_SECONDS, MIRROR_SECONDS = 30.0, 60.0, 60.0, 300.0
+MIRROR_SECONDS = 300.0
 PAUSE = 10.0
 """Seconds between two looks at the queue."""
 JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
-_TICK = 0.2
 
 
 class JobWorker:
@@ -55,69 +55,43 @@ class JobWorker:
     """
 
     def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
-        self._desk, self._runs = desk, runs
-        self._stopping = threading.Event()
+        self._runs = runs
         self.jobs = _jobs(environment)
-        self.budget = _budget(environment)
-        self.ledger = Ledger(desk.queue.database, self.budget)
+        self.ledger = Ledger(desk.queue.database, _budget(environment))
         # Models run in their containers; what is decoded here is read by podeval's own code.
         making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
         work = Path(environment.get("PODEVAL_WORK") or "work")
-        self.worker = Worker(desk.queue, work, runs, build, making, log=_LOG.info, look_over=desk.look_over_all)
-        self.worker.hub = OnTheHub(self.jobs, self.ledger, pause=JOB_PAUSE, log=_LOG.info)
-        self.worker.proposals = Proposals(desk.queue, runs)
+        self.worker = Worker(
+            desk.queue,
+            work,
+            runs,
+            build,
+            making,
+            log=_LOG.info,
+            look_over=desk.look_over_all,
+            hub=OnTheHub(self.jobs, self.ledger, pause=JOB_PAUSE, log=_LOG.info),
+            proposals=Proposals(desk.queue, runs),
+            alone=True,
+        )
         self._record = _record(desk, environment)
-
-    def works(self) -> dict[str, tuple[float, Callable[[], Any]]]:
-        """What is done again and again: seconds and work by name."""
-        works: dict[str, tuple[float, Callable[[], Any]]] = {
-            "sweep": (SWEEP_SECONDS, self._desk.queue.sweep),
-            "gate": (GATE_SECONDS, self._desk.look_over_all),
-            "work": (PAUSE, self._work),
-            "catch up": (CATCH_UP_SECONDS, self.worker.catch_up),
-            "leftovers": (CATCH_UP_SECONDS, self.worker.clear),
-            **schedule_housekeeping(self._desk.queue.database, self._runs, _LOG.info),
-        }
-        if self._record is not None:
-            works["mirror"] = (MIRROR_SECONDS, self._mirror)
-        return works
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Work while the block runs."""
-        self._stopping.clear()
-        with run_periodically(self.works(), _LOG.warning):
+        """Work while the block runs.
+
+        The thread that works is left behind then: its claim lapses, and the next process goes on.
+        """
+        stopping = threading.Event()
+        works = self.worker.list_chores() | schedule_housekeeping(self.worker.queue.database, self._runs, _LOG.info)
+        if self._record is not None:
+            works["mirror"] = (MIRROR_SECONDS, partial(_mirror, self._record, self._runs))
+        working = threading.Thread(target=self.worker.watch, args=(PAUSE, stopping.is_set), daemon=True)
+        with run_periodically(works, _LOG.warning):
+            working.start()
             try:
                 yield
             finally:
-                self._stopping.set()
-
-    def _work(self) -> None:
-        """Work on what waits, as long as nobody else does; ends at once when the site does.
-
-        The thread that works is left behind then: a claim lapses, and the next process goes on.
-        """
-        if any(lease.worker != self.worker.name for lease in self._desk.queue.leases()):
-            return
-        working = threading.Thread(target=self._work_off, daemon=True, name="podeval-worker")
-        working.start()
-        while working.is_alive() and not self._stopping.is_set():
-            working.join(_TICK)
-
-    def _work_off(self) -> None:
-        try:
-            while not self._stopping.is_set() and self.worker.once() is not None and self.worker.fault is None:
-                pass
-        except PodevalError as error:
-            _LOG.warning("%s", error)
-        except Exception:
-            # Whatever it is, the next look goes on.
-            _LOG.exception("the worker goes on after an error that nobody expected")
-
-    def _mirror(self) -> None:
-        assert self._record is not None
-        self._record.push()
-        self._record.push_results(self._runs)
+                stopping.set()
 
 
 class Evaluation:
@@ -149,7 +123,7 @@ class Evaluation:
         """
         if self.worker is not None:
             spent, flavour = self.worker.ledger.committed(), self.worker.jobs.flavour
-            gone, budget = f"{spent:.2f}", f"{self.worker.budget:.2f}"
+            gone, budget = f"{spent:.2f}", f"{self.worker.ledger.budget:.2f}"
             return str(texts["works_here"]).format(flavour=flavour, spent=gone, budget=budget)
         if self.problem:
             return str(texts["works_not"]).format(why=self.problem)
@@ -169,14 +143,9 @@ def _jobs(environment: Mapping[str, str]) -> HfJobs:
 
 
 def _budget(environment: Mapping[str, str]) -> float:
-    value = environment.get("PODEVAL_JOBS_BUDGET", "")
-    try:
-        budget = float(value or 0)
-    except ValueError:
-        budget = 0.0
-    if not budget > 0:
-        raise BadInput("set a budget for all jobs together, in US dollars, with PODEVAL_JOBS_BUDGET")
-    return budget
+    with suppress(ValueError):
+        return float(environment.get("PODEVAL_JOBS_BUDGET") or 0)
+    return 0.0
 
 
 def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecord | None:
@@ -185,3 +154,8 @@ def _record(desk: SubmissionService, environment: Mapping[str, str]) -> HubRecor
     if not requests or not results:
         return None
     return HubRecord(desk.queue, AppendOnly(requests), AppendOnly(results))
+
+
+def _mirror(record: HubRecord, runs: Path) -> None:
+    record.push()
+    record.push_results(runs)

@@ -22,7 +22,6 @@ from podeval.submissions.sandbox import (
     SandboxLimits,
     SandboxSpec,
     cgroup,
-    running,
     seccomp,
     usage,
 )
@@ -75,7 +74,7 @@ def test_memory_counts_whatever_holds_it(attack: Attack, name: str) -> None:
 def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
     if cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
-    monkeypatch.setattr(running, "TICK", 5.0)
+    monkeypatch.setattr(sandbox, "TICK", 5.0)
     ended = attack(message(programs["MEMORY"]["memory that is in nobody's tables"]))
     assert "IT WORKED" not in ended.log
     assert ended.failure == "it used more than 256 MiB of memory"

@@ -12,10 +12,10 @@ import pytest
 
 from podeval.files import lock_folder
 from podeval.runs.run_folder import RunFolder
-from podeval.submissions.cleanup import clear
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import withdraw
 from podeval.submissions.takedown import take_down
+from podeval.submissions.worker import clear
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=8)

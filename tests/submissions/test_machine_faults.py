@@ -22,7 +22,7 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.files import DiskFull, explain_write_errors
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.submissions import machine_faults, public_view, sandbox
+from podeval.submissions import collect_outputs, public_view, sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import GenerationSettings, generate_command
@@ -31,6 +31,8 @@ from podeval.submissions.rules import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.states import OURS, WAITS, MachineFault, OursFailed, is_waiting_for_operator
+from podeval.submissions.submission_runs import require_weights
+from podeval.submissions.worker import recognise_machine_fault
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
@@ -79,7 +81,7 @@ def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as full:
         full.setattr(
-            "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20)
+            "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20)
         )
         worker, message = work()
     sentence = "the disk of the work folder is full: 3 MiB are left"
@@ -123,7 +125,7 @@ def test_a_machine_at_fault_rests_and_no_attempt_counts(tiny: ModuleType, queue:
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everything: bool) -> None:
-    fault = machine_faults.recognise_machine_fault(error)
+    fault = recognise_machine_fault(error)
     assert fault
     assert fault.everything is everything
 
@@ -132,13 +134,13 @@ def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everyt
     "error", [BadInput("its list of outputs is damaged"), OSError(errno.ENAMETOOLONG, "File name too long"), KeyError()]
 )
 def test_what_strangers_hand_in_is_not_the_machines(error: BaseException) -> None:
-    assert machine_faults.recognise_machine_fault(error) is None
+    assert recognise_machine_fault(error) is None
 
 
 def test_a_folder_that_cannot_be_written_is_the_machines() -> None:
     with pytest.raises(BadInput) as refused, explain_write_errors(Path("/work/x")):
         raise OSError(errno.EROFS, "Read-only file system")
-    fault = machine_faults.recognise_machine_fault(refused.value)
+    fault = recognise_machine_fault(refused.value)
     assert fault
     assert str(fault) == "cannot write /work/x: Read-only file system; choose a folder that you can write to"
 
@@ -198,8 +200,7 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
     kills = iter(range(100))
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as short:
-        short.setattr("podeval.submissions.generation.count_memory_kills", lambda: next(kills))
-        short.setattr(machine_faults, "count_memory_kills", lambda: next(kills))
+        short.setattr(collect_outputs, "count_memory_kills", lambda: next(kills))
         tiny.worker(queue, tmp_path).once()
     current = queue.get(row.id)
     assert current.state == "queued"
@@ -215,21 +216,21 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
 ) -> None:
     ended = ExitInfo(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
     with pytest.raises(MachineFault, match="sandboxes can no longer be opened: bwrap not found"):
-        machine_faults.require_no_fault(ended, tmp_path, 0)
+        collect_outputs.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: None)
     with pytest.raises(OursFailed, match="its sandbox could not be opened"):
-        machine_faults.require_no_fault(ended, tmp_path, 0)
+        collect_outputs.require_no_fault(ended, tmp_path, 0)
 
 
 def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(
-        "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
+        "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
     )
     ended = ExitInfo(1, "it left too little of the disk free", "", 0.1)
     with pytest.raises(MachineFault):
-        machine_faults.require_no_fault(ended, tmp_path, 0)
-    monkeypatch.setattr(machine_faults, "measure_disk_use", lambda folder: machine_faults.LEAST_FREE)
-    machine_faults.require_no_fault(ended, tmp_path, 0)
+        collect_outputs.require_no_fault(ended, tmp_path, 0)
+    monkeypatch.setattr(collect_outputs, "measure_disk_use", lambda folder: collect_outputs.LEAST_FREE)
+    collect_outputs.require_no_fault(ended, tmp_path, 0)
 
 
 def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
@@ -253,7 +254,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     monkeypatch.setattr(Intake, "_transcode_in_box", without_room)
     monkeypatch.setattr("podeval.submissions.collect_outputs.Transcoded", refuse)
     monkeypatch.setattr(
-        "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
+        "podeval.submissions.collect_outputs.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
     )
     work()
     assert queue.get(row.id).reason.startswith(f"{WAITS}: the disk of the work folder is full")
@@ -265,9 +266,9 @@ def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytes
     entry = RunEntry("real_pod", "topics", "voice")
     monkeypatch.setattr(ModelCard, "missing", lambda self: f"the weights of {self.title} are not installed; run `X`")
     with pytest.raises(MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
-        machine_faults.require_weights(entry, "embedded")
+        require_weights(entry, "embedded")
     monkeypatch.setattr(ModelCard, "missing", lambda self: None if self.job == "transcriber" else "absent")
-    machine_faults.require_weights(entry, "embedded")
+    require_weights(entry, "embedded")
 
 
 def test_a_dataset_that_is_not_built_here_waits_for_the_operator(

@@ -31,13 +31,13 @@ from podeval.recording.speech_track import resample_through
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningTest
-from podeval.submissions.cleanup import clear
 from podeval.submissions.content_marks import compute_marks, read_taken_down_marks, refuse_taken_down
 from podeval.submissions.hub_record import HubRecord
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import publish
 from podeval.submissions.takedown import take_down
+from podeval.submissions.worker import clear
 from podeval.systems.speech import SpokenTurn
 
 NOW = datetime.now(UTC)
@@ -341,6 +341,36 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
         assert len(read_taken_down_marks(database)) == 10
         with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
             again.receive(tiny.document("singer"), owner="mallory")
+
+
+def test_a_backup_restored_on_a_new_machine_leaves_out_what_was_taken_down_since(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, backups, new = tmp_path / "board", tmp_path / "backups", tmp_path / "new"
+    id = published(tiny, queue, tmp_path)
+    plant(RunFolder(board, "ten", "demo", "singer"))
+    build(board)
+    backups.mkdir()
+    for name in ("deleted.tar", "backup.tar"):
+        assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
+    (backups / "deleted.tar").unlink()
+    take_down(queue, id, "ada", board, "stolen", NOW)
+    assert {path.name for path in backups.iterdir()} == {"backup.tar", "backup.tar.taken-down.jsonl"}
+    queue.database.close()
+    shutil.rmtree(board)
+
+    assert command(monkeypatch, "restore", backups / "backup.tar", "--runs", new) == 0
+    assert where_it_is(new) == []
+    assert not list(new.rglob("*singer*/**/*.flac"))
+    with Database(new / "podeval.db") as database:
+        again = Queue(database)
+        assert again.get(id).state == "withdrawn"
+        assert len(read_taken_down_marks(database)) == 10
+        with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
+            again.receive(tiny.document("singer"), owner="mallory")
+    (backups / "backup.tar.taken-down.jsonl").write_text('{"submission": "s"}\n')
+    assert command(monkeypatch, "restore", backups / "backup.tar", "--runs", tmp_path / "newer") == 2
+    assert not (tmp_path / "newer/podeval.db").exists()
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.source_files import fetch
-from podeval.submissions.takedown import RestoredTakedowns, take_down
+from podeval.submissions.takedown import repeat_takedowns, take_down
 from podeval.submissions.uploads import Uploads
 
 ALICE = Submitter("alice")
@@ -274,8 +275,9 @@ def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_a
         assert there.clear(again) == []
 
     take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
-    takedowns = RestoredTakedowns(tmp_path / "podeval.db")
-    restore(tmp_path / "backup.tar", elsewhere / "podeval.db", elsewhere, force=True, settle=takedowns.repeat)
+    backup, place = tmp_path / "backup.tar", elsewhere / "podeval.db"
+    repeat = partial(repeat_takedowns, backup=backup, database=place)
+    assert restore(backup, place, elsewhere, force=True, settle=repeat).settled == [row.id]
     assert files_in(Uploads(elsewhere)) == [waiting.token, f"{waiting.token}.json"]
     assert list(elsewhere.rglob(upload.token)) != [], "what a restore replaces is kept beside it"
     with Database(elsewhere / "podeval.db") as opened:

@@ -15,7 +15,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.generation import Generation, GenerationSettings, SandboxRunner
+from podeval.submissions.generation import GenerationSettings, SandboxRunner, make_outputs
 from podeval.submissions.sandbox import SandboxLimits
 from tests.fakes import tiny_submissions
 from tests.fakes.tiny_worker import FAKE
@@ -50,7 +50,7 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     entry = RunEntry("lfs_bench", "sample", "voice")
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "dia")
     rounds = SandboxRunner(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)
-    assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
+    assert list(make_outputs(rounds, Intake(folder, trusted=making.trusted), [ITEM])) == [ITEM]
     output = folder.output("salt")
     assert output
     assert output.failed is None
@@ -82,7 +82,7 @@ finish(out, item=item, audio='salt.wav', details=sizes)
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "fake")
     entry = RunEntry("lfs_bench", "sample", "voice")
     rounds = SandboxRunner(entry, tmp_path / "work", tmp_path / "model", "text-to-speech", making, lambda: None)
-    assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
+    assert list(make_outputs(rounds, Intake(folder, trusted=making.trusted), [ITEM])) == [ITEM]
     output = folder.output("salt")
     assert output
     assert output.failed is None

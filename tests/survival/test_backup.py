@@ -23,7 +23,7 @@ from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
 from podeval.metrics.score import Score
 from podeval.operations import backup as backups
-from podeval.operations.postgresql_dump import list_tables
+from podeval.operations.backup_database import list_tables
 from podeval.operations.restore import restore
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database, find_damage

@@ -1,6 +1,7 @@
 """`podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full."""
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.operations.backup_archive import Backup
+    from podeval.operations.backup import Backup
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
@@ -75,18 +76,18 @@ def restore(
     """
     from podeval.board.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.submissions.takedown import RestoredTakedowns
+    from podeval.submissions.takedown import repeat_takedowns
 
     target = resolve_database(database, runs)
-    takedowns = RestoredTakedowns(target)
-    done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
+    repeat = partial(repeat_takedowns, backup=source, database=target)
+    done = put_back(source, target, runs, force=force, settle=repeat)
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:
         say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
-    if takedowns.submissions:
+    if done.settled:
         build(runs)
-        say(f"left out, as it was taken down: what {', '.join(dict.fromkeys(takedowns.submissions))} said")
+        say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
     if lost := _why_lost(target):

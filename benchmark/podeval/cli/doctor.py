@@ -164,7 +164,7 @@ def _list_missing_tools() -> list[str]:
     if not os.environ.get("DATABASE_URL", "").startswith("postgres") or importlib.util.find_spec("sqlalchemy") is None:
         return []
     from podeval.errors import BadInput
-    from podeval.operations.postgresql_dump import find_program
+    from podeval.operations.backup_database import find_program
 
     try:
         find_program("pg_dump")

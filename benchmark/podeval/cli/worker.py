@@ -3,9 +3,9 @@
 import logging
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from podeval.store.database import Database
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.queue import Queue
-    from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
@@ -109,17 +108,27 @@ def worker(
     making = GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
-    with open_queue(resolve_database(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
+    measured_by = Workers(workers) if workers else nullcontext(InProcess())
+    with open_queue(resolve_database(database, board)) as queue, measured_by as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, parse_minutes(timeout))
             hub = _on_the_hub(queue.database, jobs, budget)
-        desk = SubmissionService(queue, Gate(api=HfApi(token=False), data=data))
-        look = desk.look_over_all
-        this_worker = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
-        this_worker.hub, this_worker.proposals = hub, Proposals(queue, board)
+        this_worker = Worker(
+            queue,
+            work,
+            board,
+            build,
+            making,
+            measuring,
+            data=data,
+            log=say,
+            look_over=SubmissionService(queue, Gate(api=HfApi(token=False), data=data)).look_over_all,
+            hub=hub,
+            proposals=Proposals(queue, board),
+        )
         if once:
-            look()
+            this_worker.look_over()
             this_worker.catch_up()
             done = _work_once(this_worker)
             this_worker.clear()
@@ -130,7 +139,7 @@ def worker(
         if not trust_models and (why := sandbox.explain_missing_isolation()) is not None:
             say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
-            _work_dispatched(queue, this_worker, desk, board, pause)
+            _work_dispatched(queue, this_worker, board, pause)
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
         with (
@@ -194,63 +203,39 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.job_budget import Ledger
 
-    if budget <= 0:
-        raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
-    ledger = Ledger(database, budget)
+    hub = OnTheHub(jobs, Ledger(database, budget), log=say)
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
         message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
-    say(f"{message}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
-    return OnTheHub(jobs, ledger, log=say)
+    say(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
+    return hub
 
 
-def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
+def _work_dispatched(queue: "Queue", worker: "Worker", board: Path, pause: float) -> None:
     """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
     from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.scheduler import Dispatch, run_periodically
 
     dispatch = Dispatch(queue)
-    works = {
-        "sweep": (30.0, queue.sweep),
-        "gate": (60.0, desk.look_over_all),
-        "announce": (pause, dispatch.announce),
-        "catch up": (60.0, worker.catch_up),
-        "leftovers": (60.0, worker.clear),
-        **schedule_housekeeping(queue.database, board, say),
-    }
+    works = worker.list_chores() | schedule_housekeeping(queue.database, board, say)
+    works["announce"] = (pause, dispatch.announce)
     with run_periodically(works, say):
         dispatch.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        with _report_stops(worker):
-            dispatch.work(worker)
+        _report_stops(worker)
+        dispatch.work(worker)
 
 
-@contextmanager
-def _report_stops(worker: "Worker") -> Iterator[None]:
-    """Print what a worker finishes when procrastinate, which handles the signals, was told to stop."""
-    logger = logging.getLogger("procrastinate.worker")
+def _report_stops(worker: "Worker") -> None:
+    """Print what a worker finishes when procrastinate, which handles the signals, is told to stop."""
 
-    class Telling(logging.Handler):
+    class Stops(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
                 message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
                 say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
-    telling, level = Telling(logging.INFO), logger.level
-    logger.addHandler(telling)
+    logger = logging.getLogger("procrastinate.worker")
     logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(telling)
-        logger.setLevel(level)
-
-
-@contextmanager
-def _executor(many: Any, one: Any, count: int) -> Iterator[Any]:
-    if not count:
-        yield one()
-        return
-    with many(count) as executor:
-        yield executor
+    logger.addHandler(Stops())

@@ -1,34 +1,40 @@
-"""Copy a database out of its place and into another: SQLite into a file, and either kind of copy into a server.
+"""Copy a database out of its place and into another: SQLite by its online backup, PostgreSQL by `pg_dump`.
 
-A SQLite file is copied page by page in one state, by its online backup. A board that outgrows its machine goes from a
-SQLite file into PostgreSQL, row by row; there is no way back. The tables of a server are always made by the migrations,
-and a SQLite file that is to be restored must have exactly those of its version, because triggers and views in it would
-run when votes come in.
+A board that outgrows its machine goes from a SQLite file into PostgreSQL, row by row; there is no way back. The tables
+of a server are always made by the migrations, and a SQLite file that is to be restored must have exactly those of its
+version, because triggers and views in it would run when votes come in. Of a dump, which `pg_restore` reads, only rows
+are used.
 """
 
 import contextlib
+import os
 import re
+import shutil
 import sqlite3
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from sqlalchemy import URL, Connection, MetaData, create_engine, delete, func, insert, select, text
+from sqlalchemy import URL, Connection, MetaData, NullPool, create_engine, delete, func, insert, select, text
 from sqlalchemy import Table as Described
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
-from podeval.operations.postgresql_dump import list_tables, read_tables
+from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
 from podeval.store.database import Database
 from podeval.store.migrate import create_tables
-from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, list_audio
+from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
 """Most rows in memory at once."""
 
 _VERSIONS = "alembic_version"
 """The table with the version of the tables."""
+
+_COPY = re.compile(rb'COPY (?:.+\.)?("?)(\w+)\1 \((.*)\) FROM stdin;\n')
 
 
 def copy_sqlite(source: Path, file: Path) -> None:
@@ -72,11 +78,14 @@ def merge_log(file: Path) -> None:
 
 
 def count_rows(file: Path) -> dict[str, int]:
-    """Count the rows of each table of a SQLite file.
+    """Count the rows of each table of a copy: a SQLite file, or a dump, for which no server is needed.
 
     Raises:
+        BadInput: it is a dump, and `pg_restore` is not installed, or too old for it.
         StoreUnusable: it is damaged.
     """
+    if file.suffix == ".dump":
+        return {name: sum(1 for _ in rows) for name, _, rows in read_tables(file)}
     with _reading(file) as opened:
         whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if whole != "ok":
@@ -96,12 +105,9 @@ def check_schema(file: Path) -> None:
         versions = opened.execute(f"SELECT version_num FROM {_VERSIONS}").fetchall()  # noqa: S608 - a constant
         actual = _read_schema(opened)
     engine = create_engine("sqlite://")
-    try:
-        create_tables(engine, str(versions[0][0]) if versions else "", "the backup")
-        with engine.connect() as connection:
-            expected = _read_schema(connection.connection)
-    finally:
-        engine.dispose()
+    create_tables(engine, str(versions[0][0]) if versions else "", "the backup")
+    with engine.connect() as connection:
+        expected = _read_schema(connection.connection)
     if wrong := sorted(name for _, name, *_ in actual ^ expected):
         raise StoreUnusable(
             f"the database of the backup differs from what its version has ({', '.join(wrong[:3])}); use another backup"
@@ -110,13 +116,9 @@ def check_schema(file: Path) -> None:
 
 def list_sounds(address: str | URL) -> set[str]:
     """List the paths of all recordings that the arena and the listening tests of a database play."""
-    engine = create_engine(address)
-    try:
-        with Session(engine) as session:
-            played: list[Any] = [{"audio": path} for path in session.scalars(select(ArenaOutput.audio))]
-            documents = [*session.scalars(select(ArenaItem.turns)), *session.scalars(select(ListeningTest.design))]
-    finally:
-        engine.dispose()
+    with Session(create_engine(address, poolclass=NullPool)) as session:
+        played: list[Any] = [{"audio": path} for path in session.scalars(select(ArenaOutput.audio))]
+        documents = [*session.scalars(select(ArenaItem.turns)), *session.scalars(select(ListeningTest.design))]
     return {path for path in list_audio([played, documents]) if path and "://" not in path}
 
 
@@ -145,18 +147,14 @@ def load_dump(file: Path, address: URL) -> None:
         StoreUnusable: the dump is damaged, or of a newer podeval, or does not fit its tables.
     """
     versions = [row.decode() for name, _, rows in read_tables(file, _VERSIONS) if name == _VERSIONS for row in rows]
-    engine = create_engine(address)
-    try:
-        create_tables(engine, versions[0] if versions else "", f"the database of {file.name}")
-        described = MetaData()
-        described.reflect(engine)
-        with engine.begin() as connection:
-            connection.execute(text("SET LOCAL client_encoding TO 'UTF8'"))
-            for table in described.sorted_tables:
-                if table.name != _VERSIONS:
-                    _copy_in(connection, table, file)
-    finally:
-        engine.dispose()
+    engine, described = create_engine(address, poolclass=NullPool), MetaData()
+    create_tables(engine, versions[0] if versions else "", f"the database of {file.name}")
+    described.reflect(engine)
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL client_encoding TO 'UTF8'"))
+        for table in described.sorted_tables:
+            if table.name != _VERSIONS:
+                _copy_in(connection, table, file)
 
 
 def _copy_in(connection: Connection, table: Described, file: Path) -> None:
@@ -201,3 +199,105 @@ def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
     query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
     rows = opened.cursor().execute(query).fetchall()
     return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}
+
+
+def list_tables() -> list[Described]:
+    """List all tables, each after the tables that it refers to."""
+    return TableBase.metadata.sorted_tables
+
+
+def dump(database: Database, file: Path) -> None:
+    """Write the tables of a server, in the state of one moment, to a new file of PostgreSQL's custom format.
+
+    Raises:
+        BadInput: `pg_dump` is not installed, or older than the server.
+        StoreUnusable: it failed; the message has its first line.
+        DiskFull: the disk has no room for the file.
+    """
+    with database.reading() as session:
+        schema = str(session.scalar(text("SELECT current_schema()"))).replace('"', '""')
+    address, environment = hide_password(database.url)
+    words = [find_program("pg_dump"), "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
+    words += ["--no-password", "--lock-wait-timeout=60s", f"--file={file}", f"--dbname={address}"]
+    words += [f'--table="{schema}"."{name}"' for name in ("alembic_version", *map(str, list_tables()))]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        _explain_failure("pg_dump", done.stderr, file)
+
+
+def read_tables(file: Path, only: str = "") -> Iterator[tuple[str, list[str], Iterator[bytes]]]:
+    """Read the tables of a dump: name, columns, and the rows as PostgreSQL writes them; needs no server.
+
+    Args:
+        file: the dump.
+        only: name of the one table that is read; all tables if empty.
+
+    Raises:
+        BadInput: `pg_restore` is not installed, or too old for this dump.
+        StoreUnusable: the dump is damaged.
+    """
+    words = [find_program("pg_restore"), "--data-only", "--file=-", *([f"--table={only}"] if only else []), str(file)]
+    with tempfile.TemporaryFile() as errors, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors) as process:
+        lines = process.stdout
+        assert lines is not None
+        try:
+            while line := lines.readline():
+                if copied := _COPY.fullmatch(line):
+                    rows = _read_rows(lines)
+                    yield copied[2].decode(), [name.strip(' "') for name in copied[3].decode().split(",")], rows
+                    for _ in rows:  # what the reader left
+                        pass
+        finally:
+            lines.close()
+        if process.wait():
+            errors.seek(0)
+            _explain_failure("pg_restore", errors.read().decode(errors="replace"), file)
+
+
+def find_program(name: str) -> str:
+    """Find `pg_dump` or `pg_restore`.
+
+    Raises:
+        BadInput: it is not installed; the message says what to install.
+    """
+    program = shutil.which(name)
+    if program is None:
+        raise BadInput(
+            f"{name} is not installed, by which a backup of PostgreSQL is made and read; install postgresql-client, at "
+            "least of the server's version (apt-get install postgresql-client)"
+        )
+    return program
+
+
+def hide_password(url: URL) -> tuple[str, dict[str, str]]:
+    """Return a server's address without its password, and the environment that tells a program the password."""
+    options = dict(url.query)
+    in_options = options.pop("password", None)
+    password = url.password or (in_options if isinstance(in_options, str) else None)
+    address = URL.create("postgresql", url.username, None, url.host, url.port, url.database, options)
+    # In UTC, so that a time is written alike wherever it is read.
+    environment = os.environ | {"PGTZ": "UTC", "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
+    if password:
+        environment["PGPASSWORD"] = str(password)
+    return address.render_as_string(hide_password=False), environment
+
+
+def _read_rows(lines: IO[bytes]) -> Iterator[bytes]:
+    while (line := lines.readline()) != b"\\.\n":
+        if not line:
+            raise StoreUnusable("the dump of the database ends in the middle of a table; use another backup")
+        yield line[:-1]
+
+
+def _explain_failure(name: str, errors: str, file: Path) -> None:
+    """Raise what a failed program says as a sentence."""
+    reason = next((line for line in errors.splitlines() if "error:" in line), errors.strip().partition("\n")[0])
+    reason = reason.partition("error:")[2].strip() or reason
+    if "No space left" in errors or "File too large" in errors:
+        raise DiskFull(f"the disk is full while {name} works on {file.name}; free some space and try again")
+    if "unsupported version" in errors or "version mismatch" in errors:
+        raise BadInput(
+            f"{name} is older than the server, or than the one that made this backup ({reason}); install a newer "
+            "postgresql-client"
+        )
+    raise StoreUnusable(f"{name} failed on {file.name} ({reason})")

@@ -19,16 +19,15 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
-from podeval.operations.backup_archive import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
-from podeval.operations.backup_database import check_schema, copy_rows, load_dump, merge_log
-from podeval.operations.postgresql_dump import list_tables
+from podeval.operations.backup import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
+from podeval.operations.backup_database import check_schema, copy_rows, list_tables, load_dump, merge_log
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
 
-Settle = Callable[[Database, Path], None]
+Settle = Callable[[Database, Path], list[str]]
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class Restored:
         backup: contents of the backup.
         rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
+        settled: what `settle` returned.
         secret: path of the service's secret now; None where the backup holds none.
         kept: new paths of what was replaced.
     """
@@ -46,6 +46,7 @@ class Restored:
     backup: Backup
     rows: dict[str, int]
     forgotten: int
+    settled: list[str]
     secret: Path | None
     kept: list[Path]
 
@@ -56,7 +57,7 @@ def restore(
     runs: Path,
     *,
     force: bool = False,
-    settle: Settle = lambda copy, unpacked_runs: None,
+    settle: Settle = lambda copy, unpacked_runs: [],
 ) -> Restored:
     """Restore a backup.
 
@@ -94,7 +95,7 @@ def restore(
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
             erasures = _read_replaced(database, force)
             with _open_copy(unpacked, database, moment, kept) as copy:
-                settle(copy, unpacked / RUNS)
+                settled = settle(copy, unpacked / RUNS)
                 copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
                 forgotten = copy.write(lambda session: _forget_again(session, erasures))
                 with copy.reading() as session:
@@ -107,7 +108,7 @@ def restore(
             secret = _put_secret(unpacked / SECRET, database, runs, moment, kept)
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
-    return Restored(reader.contents, rows, forgotten, secret, kept)
+    return Restored(reader.contents, rows, forgotten, settled, secret, kept)
 
 
 def _read_replaced(database: str | Path, force: bool) -> list[tuple[str, datetime]]:

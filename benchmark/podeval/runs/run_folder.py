@@ -44,6 +44,9 @@ UPLOADS = ".uploads"
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
 
+BACKUPS = ".backups.jsonl"
+"""File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
+
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

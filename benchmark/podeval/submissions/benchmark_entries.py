@@ -85,11 +85,18 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 def find_runs(row: SubmissionRow, board: Path) -> Iterator[tuple[RunEntry, RunFolder]]:
     """Find the runs of a submission on the board; those of another submission of the same system are left out."""
-    document = Submission.model_validate(row.document)
-    for entry in list_possible_runs(document):
-        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
+    for entry, run in list_run_folders(row, board):
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == row.id:
             yield entry, run
+
+
+def list_run_folders(row: SubmissionRow, board: Path) -> list[tuple[RunEntry, RunFolder]]:
+    """List the runs that a submission may have on the board, whether or not they exist."""
+    document = Submission.model_validate(row.document)
+    return [
+        (entry, RunFolder(board, entry.benchmark, entry.split, document.system.id))
+        for entry in list_possible_runs(document)
+    ]
 
 
 def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:

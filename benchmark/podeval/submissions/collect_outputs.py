@@ -2,13 +2,18 @@
 
 Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
 is used if it is well-formed, belongs to a requested item, and names plain files beside the log.
+
+A fault of this machine that this process observes is a `MachineFault`: the submission returns to the queue and is never
+given up because of it. What a program in a sandbox reports counts as an attempt (`OursFailed`).
 """
 
 import contextlib
+import itertools
 import json
 import math
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,20 +28,17 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
 from podeval.submissions import sandbox
-from podeval.submissions.machine_faults import (
-    count_memory_kills,
-    measure_disk_use,
-    open_box,
-    require_disk,
-    require_no_fault,
-)
-from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
+from podeval.submissions.sandbox import ExitInfo, Running, SandboxLimits, SandboxSpec
+from podeval.submissions.states import MachineFault, OursFailed
 from podeval.systems.adapters.hand_over import list_files
 from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import read_any_script
 from podeval.text.text_file import decode_text
+
+LEAST_FREE = 512 * 2**20
+"""Free bytes of the disk below which no sandbox works."""
 
 LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
@@ -45,6 +47,7 @@ _AT_ONCE = 4 * 2**20
 """Bytes of the log that are parsed at a time: as JSON a byte of text can become thirty in memory."""
 _LINES_MOST = 2_000
 _DETAILS_MOST = 16_384
+_KILLED = (-9, 128 + 9)
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
 
 
@@ -61,6 +64,10 @@ class Intake:
     folder: RunFolder
     bounds: Bounds = field(default_factory=Bounds)
     trusted: bool = False
+
+    def list_missing(self, items: Sequence[Item]) -> list[Item]:
+        """List the items that have no output yet."""
+        return [item for item in items if self.folder.output(item.id) is None]
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
         """Read new whole lines of a folder's log; return them and the position of the next. More may be left to read.
@@ -167,10 +174,8 @@ class Intake:
         )
         sources = sorted({file.parent for file in files.values()})
         command = sandbox.build_python_command("podeval.audio.transcode", str(job))
-        kills = count_memory_kills()
         with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
             ended = running.wait()
-        require_no_fault(ended, clean, kills)
         reports = {}
         for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
@@ -184,6 +189,88 @@ class Intake:
 
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@contextlib.contextmanager
+def open_box(box: SandboxSpec) -> Iterator[Running]:
+    """Open a sandbox; when the block ends, every process in it is dead.
+
+    Raises:
+        MachineFault: it cannot be started here, or this machine is at fault for how it ended.
+        OursFailed: the machine ran out of memory.
+    """
+    kills = count_memory_kills()
+    with contextlib.ExitStack() as held:
+        try:
+            running = held.enter_context(sandbox.open_sandbox(box))
+        except OSError as error:
+            raise MachineFault(f"no sandbox can be opened on this machine ({error})", everything=True) from error
+        yield running
+    require_no_fault(running.wait(), box.writable, kills)
+
+
+def require_disk(folder: Path, held: int = 0) -> None:
+    """Refuse if the disk has too little room for any sandbox, for which this sandbox is not the cause.
+
+    Args:
+        folder: a folder on the disk.
+        held: bytes of it that the sandbox itself holds.
+
+    Raises:
+        MachineFault: the message says how little is left.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE and held < LEAST_FREE:
+        raise MachineFault(
+            f"the disk of the work folder is full: {free // 2**20} MiB are left, {LEAST_FREE // 2**20} MiB are the "
+            "least; free some space",
+            everything=True,
+        )
+
+
+def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
+    """Check the machine for faults before a program in a sandbox is blamed for how it ended.
+
+    Args:
+        ended: how the program ended.
+        folder: folder to which the sandbox wrote.
+        kills_before: `count_memory_kills()` before it was started.
+
+    Raises:
+        MachineFault: the disk is full for other reasons, or sandboxes do not work here any more.
+        OursFailed: the machine ran out of memory.
+    """
+    if ended.failure is None:
+        return
+    require_disk(folder, measure_disk_use(folder))
+    if ended.log.startswith("bwrap: "):
+        # Asked anew: what worked when the worker started need not work now.
+        tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
+        if (why := tried()) is not None:
+            raise MachineFault(f"sandboxes can no longer be opened: {why}")
+        raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
+    killed = ended.stopped is None and ended.code in _KILLED and count_memory_kills() > kills_before
+    if killed or "the machine's memory" in (ended.stopped or ""):
+        raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
+
+
+def measure_disk_use(folder: Path) -> int:
+    """Return the bytes of the files below a folder, without following links; only the first of very many count."""
+    size = 0
+    for root, _, names in itertools.islice(os.walk(folder), 10_000):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(root, name)).st_blocks * 512
+    return size
+
+
+def count_memory_kills() -> int:
+    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:

@@ -12,16 +12,9 @@ from typing import Protocol
 from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
-from podeval.runs.run_folder import RunFolder
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
-from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.machine_faults import (
-    count_memory_kills,
-    open_box,
-    require_disk,
-    require_no_fault,
-)
+from podeval.submissions.collect_outputs import Intake, open_box, require_disk
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.submissions.states import MachineFault, OursFailed
 from podeval.systems.adapters.adapter import find_adapter
@@ -91,12 +84,11 @@ class GenerationSettings:
 class Runner(Protocol):
     """The interface of what starts a model and collects its outputs in the run's folder."""
 
-    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Collect outputs that earlier starts left behind; yield each item whose output is then in the folder."""
-
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """Start the model once; yield each item whose output is in the folder, and return how the model ended.
 
+        Outputs that earlier starts left behind are collected first.
+
         Raises:
             Unusable: the model cannot be run.
             OursFailed: an item could not be made by our fault.
@@ -104,51 +96,39 @@ class Runner(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Generation:
-    """The generation of one run's outputs by a model.
+def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Iterator[Item]:
+    """Make the missing outputs of a run by a model; yield each item as soon as its output is in the run's folder.
 
-    Attributes:
-        folder: folder of the run.
+    Args:
+        runner: where and how the model is started.
         intake: collects what the model leaves behind.
-        rounds: where and how the model is started.
+        items: the items of the run.
+
+    Raises:
+        Unusable: the model cannot be run.
+        OursFailed: an item could not be made by our fault.
+        MachineFault: this machine cannot run any model.
     """
+    yield from (item for item in items if intake.folder.output(item.id) is not None)
+    falls = 0
+    while missing := intake.list_missing(items):
+        ended = yield from runner.run_round(missing, intake)
+        if left := intake.list_missing(missing):
+            falls += 1
+            yield from _blame(intake, left, ended, final=falls >= FALLS)
 
-    folder: RunFolder
-    intake: Intake
-    rounds: Runner
 
-    def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Make the missing outputs; yield each item as soon as its output is in the folder.
-
-        Raises:
-            Unusable: the model cannot be run.
-            OursFailed: an item could not be made by our fault.
-            MachineFault: this machine cannot run any model.
-        """
-        yield from (item for item in items if self.folder.output(item.id) is not None)
-        yield from self.rounds.recover(self._list_missing(items), self.intake)
-        falls = 0
-        while missing := self._list_missing(items):
-            ended = yield from self.rounds.run_round(missing, self.intake)
-            if left := self._list_missing(missing):
-                falls += 1
-                yield from self._blame(left, ended, final=falls >= FALLS)
-
-    def _list_missing(self, items: Sequence[Item]) -> list[Item]:
-        return [item for item in items if self.folder.output(item.id) is None]
-
-    def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
-        """Mark items as failed after a crash, the one it crashed on, or all if no more outputs came; yield them."""
-        if ended.failure is None:
-            reason, failed = "the system ended without handing back anything for it", left
-        else:
-            reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
-            if ended.stopped is None and ended.log.strip():
-                reason += f" ({redact_line(ended.log.strip().splitlines()[-1])[:300]})"
-        for item in failed:
-            self.intake.fail(item, reason)
-            yield item
+def _blame(intake: Intake, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
+    """Mark items as failed after a crash, the one it crashed on, or all if no more outputs came; yield them."""
+    if ended.failure is None:
+        reason, failed = "the system ended without handing back anything for it", left
+    else:
+        reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
+        if ended.stopped is None and ended.log.strip():
+            reason += f" ({redact_line(ended.log.strip().splitlines()[-1])[:300]})"
+    for item in failed:
+        intake.fail(item, reason)
+        yield item
 
 
 @dataclass(frozen=True)
@@ -174,10 +154,6 @@ class SandboxRunner:
     base: Path | None = None
     seed: int = 0
 
-    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Yield nothing: outputs of a sandbox are collected at once, so none are left behind; see `Runner`."""
-        return iter(())
-
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """Start the model in a sandbox; see `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
@@ -195,7 +171,6 @@ class SandboxRunner:
         start = batches = 0
         unread = False
         require_disk(out)
-        kills = count_memory_kills()
         with open_box(self._box(job, out, len(missing))) as running:
             alive = True
             while alive or unread:
@@ -217,7 +192,6 @@ class SandboxRunner:
                 elif alive:
                     time.sleep(TICK)
             ended = running.wait()
-        require_no_fault(ended, out, kills)
         self._raise_if_unusable(out, ended)
         return ended
 

@@ -146,12 +146,19 @@ class OnTheHub:
         ledger: ledger of all jobs, with the budget.
         pause: seconds between two looks at a job.
         log: called with what happens to jobs.
+
+    Raises:
+        BadInput: there is no budget.
     """
 
     jobs: HfJobs
     ledger: Ledger
     pause: float = 15.0
     log: Callable[[str], None] = field(default=lambda line: None)
+
+    def __post_init__(self) -> None:
+        if not self.ledger.budget > 0:
+            raise BadInput("set a budget for all jobs together, in US dollars, with --budget or PODEVAL_JOBS_BUDGET")
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
         """Stop jobs of submissions that nobody works on any more, and settle their cost; return the jobs' ids.
@@ -233,13 +240,13 @@ class HubRounds:
         """Name of the run within the submission."""
         return self.entry.folder
 
-    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Collect what earlier jobs of this submission handed over; see `generation.Runner`."""
+    def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """Collect what earlier jobs of this submission handed over."""
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
             folder = self._make_folder(row)
-            results = self._fetch(row, [item for item in missing if intake.folder.output(item.id) is None], folder)
+            results = self._fetch(row, intake.list_missing(missing), folder)
             try:
                 yield from self._take_in(results, intake, folder, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
@@ -255,6 +262,9 @@ class HubRounds:
             HubUnavailable: the Hub has not answered for long; the job goes on.
         """
         jobs, ledger = self.hub.jobs, self.hub.ledger
+        yield from self._recover(missing, intake)
+        if not (missing := intake.list_missing(missing)):
+            return ExitInfo(0, None, "", 0.0)
         # Reserve the cost, then find or start the job.
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:

@@ -31,11 +31,10 @@ from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, run_folders
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubProposal, SubmissionHistory, SubmissionRow
 from podeval.submissions.benchmark_entries import find_runs
 from podeval.submissions.queue import Queue
-from podeval.submissions.states import LEASED
+from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS
 from podeval.systems.submission import Model, Submission
 
 if TYPE_CHECKING:
@@ -109,9 +108,8 @@ class HubRecord:
 
     def delete_taken_down(self) -> int:
         """Delete the results of taken-down submissions, from the repo's history too; return how many files."""
-        query = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(query))
+            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
         if not taken_down:
             return 0
         head, paths = self.results.files()

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.database import Database
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import list_entries
+from podeval.submissions.states import TAKEN_DOWN_IDS
 from podeval.systems.submission import Model, Submission
 from podeval.texts import write_sentence
 
@@ -122,8 +122,7 @@ class Ledger:
 
     def list_taken_down(self, namespace: str) -> list[str]:
         """List taken-down submissions whose jobs in a namespace have ended and may have left results."""
-        decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
-        conditions = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        conditions = (HubJob.submission.in_(TAKEN_DOWN_IDS), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
         return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
 

@@ -5,7 +5,7 @@ It also puts finished runs on the board and takes them off: completely or not at
 
 import logging
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import find_runs, list_possible_runs
+from podeval.submissions.benchmark_entries import find_runs, list_run_folders
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Also, Queue
 from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
@@ -260,31 +260,20 @@ def withdraw(
         write_sentence("withdrawn-by-because", who=by, why=reason) if reason else write_sentence("withdrawn-by", who=by)
     )
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    runs = _take_off_board(row, board)
-    _silence(queue, [row], board)
-    return runs
+    return _take_off_board(queue, [row], board)
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
     """Move every run of withdrawn submissions off the board; return those that were still there."""
-    rows = queue.all(states=("withdrawn",))
-    runs = [run for row in rows for run in _take_off_board(row, board)]
-    _silence(queue, rows, board)
-    return runs
+    return _take_off_board(queue, queue.all(states=("withdrawn",)), board)
 
 
-def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
-    """Retire the arena's outputs of submissions that are no longer on the board; their votes stay."""
-    places = {
-        RunFolder(board, entry.benchmark, entry.split, document.system.id).path
-        for document in (Submission.model_validate(row.document) for row in rows)
-        for entry in list_possible_runs(document)
-    }
+def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) -> list[RunFolder]:
+    """Move the runs of submissions off the board, and retire their outputs in the arena; votes on these stay."""
+    moved = [run for row in rows for _, run in find_runs(row, board) if take_down(run)]
+    places = {run.path for row in rows for _, run in list_run_folders(row, board)}
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
-
-
-def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return [run for _, run in find_runs(row, board) if take_down(run)]
+    return moved
 
 
 def publish(run: RunFolder, board: Path) -> Path:

@@ -28,11 +28,13 @@ from podeval.runs.measure import Task, measure_item
 from podeval.runs.run_folder import SPOT_CHECK_FILE, KeyComparison, RunFolder, SpotCheckReport
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import RunEntry, find_runs
-from podeval.submissions.cleanup import SPOT_CHECK
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.gate import Gate
-from podeval.submissions.generation import Generation, GenerationSettings, SandboxRunner
+from podeval.submissions.generation import GenerationSettings, SandboxRunner, make_outputs
 from podeval.systems.submission import Model, Outputs, Submission
+
+SPOT_CHECK = "spot-"
+"""Beginning of the name of a check's folder on a worker's disk."""
 
 _SAME = 1e-6
 """Relative difference below which figures count as equal, where a model always gives the same output."""
@@ -161,7 +163,7 @@ class SpotCheck:
             seed=seed,
         )
         intake = Intake(folder, self.making.bounds, self.making.trusted)
-        for item in Generation(folder, intake, rounds).outputs(chosen):
+        for item in make_outputs(rounds, intake, chosen):
             self.log(f"{entry.folder}: {item.id} made with seed {seed}")
         return folder
 

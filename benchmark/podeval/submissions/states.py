@@ -6,13 +6,14 @@ The order is by priority, then owners in turn, then first come; waiting times ar
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
 from podeval.texts import write_sentence
 
@@ -42,6 +43,12 @@ LEASED = ("running", "measured")
 
 OPEN = ("received", "checked", "queued", "running", "measured")
 """States of a submission that is under way."""
+
+TAKEN_DOWN_IDS = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+"""The query for the ids of the submissions that were taken down."""
+
+KEPT = timedelta(days=7)
+"""Time for which files of a submission are kept for a retry or for another spot check."""
 
 _LATEST = 20
 """Number of the latest published submissions from which waiting times are estimated."""

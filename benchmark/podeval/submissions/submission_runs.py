@@ -13,7 +13,8 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics import catalogue
+from podeval.models import registry as models
 from podeval.runs.executor import Executor
 from podeval.runs.run import RunRequest, measure_run, run_system
 from podeval.runs.run_folder import RunFolder, RunPlan
@@ -23,9 +24,8 @@ from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
-from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
+from podeval.submissions.generation import OUTPUTS, GenerationSettings, Runner, SandboxRunner, Unusable, make_outputs
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
-from podeval.submissions.machine_faults import require_isolation, require_weights
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.source_files import is_upload
@@ -107,7 +107,6 @@ class SubmissionRuns:
         making: how models are run here.
         executor: where measuring is done.
         data: folder of built datasets.
-        bench: the judge.
         fetch: fetches files.
         hub: runs models as jobs on the Hub; None runs them here.
     """
@@ -120,7 +119,6 @@ class SubmissionRuns:
     making: GenerationSettings
     executor: Executor
     data: Path | None
-    bench: JudgeConfig
     fetch: Fetch
     hub: OnTheHub | None
 
@@ -152,7 +150,6 @@ class SubmissionRuns:
                 row.profile,
                 executor=self.executor,
                 data=self.data,
-                bench=self.bench,
             )
             progress = _ClaimProgress(self.pulse, before)
             if isinstance(document.source, BuiltIn):
@@ -181,12 +178,12 @@ class SubmissionRuns:
         """Generate a run's outputs and measure each as soon as it is there."""
         making = self._choose_settings()
 
-        def make_outputs(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
+        def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
-            outputs = Generation(folder, intake, self._choose_runner(entry, making)).outputs(items)
+            outputs = make_outputs(self._choose_runner(entry, making), intake, items)
             return self._note_outputs(entry, folder, refuse_taken_down(self.database, folder, outputs))
 
-        measure_run(_plan(self.row, self.document, entry), request, progress, make_outputs)
+        measure_run(_plan(self.row, self.document, entry), request, progress, make)
 
     def _note_outputs(self, entry: RunEntry, folder: RunFolder, items: Iterator[Item]) -> Iterator[Item]:
         """Hand items on as their outputs are there, and say so in the submission's log."""
@@ -213,7 +210,8 @@ class SubmissionRuns:
             sandbox.require()
         else:
             whose = "that were uploaded" if is_upload(self.row.place) else "from the Hub"
-            require_isolation(f"recordings {whose} are not opened")
+            if (why := sandbox.explain_missing_isolation()) is not None:
+                raise MachineFault(f"recordings {whose} are not opened without isolation: {why}")
         return making
 
     def _choose_runner(self, entry: RunEntry, making: GenerationSettings) -> Runner:
@@ -289,3 +287,16 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     if all(output is None or output.failed for output in outputs):
         reason = next((output.failed for output in outputs if output and output.failed), "no reason is known")
         raise Unusable(write_sentence("system-made-nothing", count=len(items), problem=reason))
+
+
+def require_weights(entry: RunEntry, profile: str) -> None:
+    """Refuse to measure if none of the models that a run's metrics need is installed; some may be missing.
+
+    Raises:
+        MachineFault: the message gives the command that helps.
+    """
+    uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split, profile)
+    jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
+    missing = [card.missing() for card in models.list_cards(profile, sorted(jobs))]
+    if missing and all(missing):
+        raise MachineFault(f"nothing can be measured here: {missing[0]}")

@@ -2,17 +2,18 @@
 
 They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache and in
 judges' records; on the disk and in the cache of every worker, and where its jobs ran, at a worker's next check
-(`cleanup`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored
-over the board that took it down. Figures, history and votes stay, as does the decision with its reason. The content is
-recognised by its digests (`content_marks`) and not accepted again. Copies that people made are beyond reach.
+(`worker`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored,
+by the decisions of the replaced database and of the file beside the backup. Figures, history and votes stay, as does
+the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
+that people made are beyond reach.
 """
 
 import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,28 +25,33 @@ from sqlalchemy.orm import Session
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
-from podeval.files import lock_folder, read_lines, write_json, write_whole
+from podeval.files import append_line, lock_folder, read_lines, write_json, write_whole
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import REPLACED, SPOT_CHECK_FILE, SUPERSEDED, UPLOADS, RunFolder
+from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.database import Database, parse_address
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
-from podeval.submissions.benchmark_entries import list_possible_runs
-from podeval.submissions.content_marks import compute_marks_of_run, keep_marks, read_taken_down_marks
+from podeval.submissions.benchmark_entries import list_run_folders
+from podeval.submissions.content_marks import (
+    SpokenContent,
+    compute_marks_of_run,
+    empty_quotes,
+    find_played,
+    keep_marks,
+    read_taken_down_marks,
+)
 from podeval.submissions.job_budget import EMPTIED
 from podeval.submissions.public_view import delete_log
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
 from podeval.submissions.source_files import delete_upload, is_upload
-from podeval.submissions.spoken_content import SpokenContent, empty_quotes, find_played
 from podeval.submissions.states import OPEN
-from podeval.systems.submission import Submission
 
 REASON = "taken down"
 """Text that replaces a reason that may quote the content."""
@@ -79,8 +85,8 @@ class TakenDown:
 
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
-) -> int:
-    """Take a submission down, whatever its state; return how many runs lost their content.
+) -> None:
+    """Take a submission down, whatever its state.
 
     If the process is killed in between, the same call finishes the work.
 
@@ -100,10 +106,10 @@ def take_down(
     marks = {mark for mark, other in read_taken_down_marks(queue.database).items() if other == id}
     for sentence in _list_out_of_reach(queue, id):
         tell(sentence)
-    return take_down_again(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
+    take_down_again(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
 
 
-def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> int:
+def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
     """Carry out a decision, which may have been made on the board that a restore replaces.
 
     Args:
@@ -117,18 +123,21 @@ def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell =
     except BadInput:
         # It was submitted after the backup was made; its content is known again all the same.
         queue.database.write(lambda session: _keep_takedown(session, decision))
-        return 0
+        return
     content = SpokenContent(set(decision.marks))
     for folder in _boards(board):
-        for run in _own_runs(row, folder):
-            content.add(run)
+        for run in _list_runs(row, folder):
+            if _is_of(run, row):
+                content.add(run)
     played = find_played(queue.database, content, board)
+    decision = replace(decision, marks=frozenset(content.marks))
     _decide(queue, row, decision, content, board)
+    _note_beside_backups(decision, board, tell)
     for path in sorted(played):
         if not path.resolve().is_relative_to(board.resolve()):
             tell(f"{path}, which the arena or a listening test played, is a copy that podeval did not make: delete it")
     empty_quotes(queue.database, content, board, played)
-    return _delete(row, content, board)
+    _delete(row, content, board)
 
 
 def list_takedowns(database: Database) -> list[TakenDown]:
@@ -163,8 +172,8 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
     def also(session: Session) -> None:
         delete_log(session, row.id)
-        _keep_takedown(session, replace(decision, marks=frozenset(content.marks)))
-        _silence_battles(session, _run_paths(row, board), content.contents)
+        _keep_takedown(session, decision)
+        _silence_battles(session, [run.path for _, run in list_run_folders(row, board)], content.contents)
 
     if row.state == "published":
         withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
@@ -174,8 +183,8 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
         queue.database.write(also)
 
 
-def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> int:
-    """Delete the content from the cache, judges' records, tables and runs; return how many runs held some."""
+def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> None:
+    """Delete the content from the cache, judges' records, tables and runs."""
     # Recordings that are no run's output, such as those of listening tests; outputs are deleted with their runs.
     for root, folders, names in os.walk(board):
         folders[:] = [name for name in folders if name != "outputs"]
@@ -187,13 +196,11 @@ def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> int:
     if is_upload(row.place):
         for place in (row.place, *(str(folder / UPLOADS) for folder in _boards(board))):
             delete_upload(place, str(row.document["source"].get("folder") or ""))
-    deleted = 0
     for folder in _boards(board):
         _delete_judged(content, folder)
-        deleted += _delete_runs(row, folder, content.marks)
-        for name in (BOARD, ITEMS, SYSTEMS) if folder != board else ():
-            (folder / name).unlink(missing_ok=True)
-    return deleted
+        _delete_runs(row, folder, content.marks)
+        if folder != board:
+            _delete_tables(folder)
 
 
 def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
@@ -219,34 +226,34 @@ def delete_facts(contents: Iterable[str]) -> None:
     Playback.default().delete_copies(hashes)
 
 
-def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
-    """Delete the content of a submission's runs, on the board and set aside; return how many runs held some.
+def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
+    """Delete the content of a submission's runs, on the board and set aside.
 
     An earlier run of the same system that is set aside loses it too, where any of it is the same.
     """
-    deleted = 0
     with lock_folder(board, wait=True):
-        for path in _run_paths(row, board):
-            shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
-        for run in _runs(row, board):
-            is_own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
-            if is_own or (aside and marks & compute_marks_of_run(run)):
-                deleted += run.outputs.exists()
+        for _, run in list_run_folders(row, board):
+            shutil.rmtree(board / f".incoming-{'-'.join(run.path.relative_to(board).parts)}", ignore_errors=True)
+        for run in _list_runs(row, board):
+            aside = run.path.is_relative_to(board / SUPERSEDED)
+            if _is_of(run, row) or (aside and marks & compute_marks_of_run(run)):
                 _leave_figures(run)
-    return deleted
+
+
+def _delete_tables(board: Path) -> None:
+    for name in (BOARD, ITEMS, SYSTEMS):
+        (board / name).unlink(missing_ok=True)
 
 
 def _leave_figures(run: RunFolder) -> None:
     """Delete everything of a run except its plan, its figures and their protocols."""
     for path in sorted(run.path.iterdir()):
         if path.is_dir() and (path / "results.jsonl").exists():
-            for inside in path.iterdir():
-                if inside.name not in _KEPT_OF_A_PROFILE:
-                    _remove(inside)
+            _remove_all_but(_KEPT_OF_A_PROFILE, path.iterdir())
             _leave_figures_of_a_profile(path)
-        elif path.name not in _KEPT:
-            _remove(path)
-    checked = run.path / SPOT_CHECK_FILE
+        else:
+            _remove_all_but(_KEPT, [path])
+    checked = run.path / spot_check_report.FILE
     if checked.exists():
         write_json(checked, json.loads(checked.read_text(encoding="utf-8")) | {"failed": {}})
 
@@ -270,11 +277,14 @@ def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "notes"}
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+def _remove_all_but(kept: Sequence[str], paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.name in kept:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
@@ -294,28 +304,17 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
             _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
 
 
-def _own_runs(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return [run for run in _runs(row, board) if _is_of(run, row)]
-
-
 def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
     return run.plan().generation.get("submission") == row.id
 
 
-def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
+def _list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
     """List the runs of a submission's system in its benchmarks, on the board and set aside."""
-    for path_of_run in _run_paths(row, board):
-        aside = board / SUPERSEDED / path_of_run.relative_to(board)
-        for path in (path_of_run, *sorted(aside.glob("*"))):
+    for _, run in list_run_folders(row, board):
+        aside = board / SUPERSEDED / run.path.relative_to(board)
+        for path in (run.path, *sorted(aside.glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
-
-
-def _run_paths(row: SubmissionRow, board: Path) -> list[Path]:
-    """List the paths of a submission's runs on the board, whether or not they exist."""
-    document = Submission.model_validate(row.document)
-    runs = list_possible_runs(document)
-    return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 
 def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
@@ -327,30 +326,64 @@ def _silence_battles(session: Session, places: list[Path], contents: Collection[
             output.active, output.audio = False, ""
 
 
-class RestoredTakedowns:
-    """Takedowns that are repeated in an unpacked backup before it is moved into place.
-
-    The decisions come from the replaced database, as far as it can still be read, and from the backup's own.
+def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | Path) -> list[str]:
+    """Delete taken-down content from a restored database and runs that are not yet in their place.
 
     Args:
-        database: the database that is replaced.
+        copy: the restored database.
+        runs: the unpacked runs.
+        backup: the backup; decisions that were made after it are read from the file beside it.
+        database: the database that is replaced; its decisions are read as far as it can still be read.
+
+    Returns:
+        The ids of the submissions that are taken down.
+
+    Raises:
+        BadInput: the file beside the backup is damaged.
     """
+    decisions = [*list_takedowns(copy), *_read_beside(backup), *_read_replaced(database)]
+    for decision in dict.fromkeys(decisions):
+        take_down_again(Queue(copy), decision, runs)
+    if decisions:
+        _delete_tables(runs)
+    return list(dict.fromkeys(decision.submission for decision in decisions))
 
-    def __init__(self, database: str | Path) -> None:
-        url = parse_address(database)
-        self._replaced: list[TakenDown] = []
-        self.submissions: list[str] = []
-        if url.get_backend_name() != "sqlite" or Path(str(url.database)).is_file():
-            try:
-                with Database(database) as opened:
-                    self._replaced = list_takedowns(opened)
-            except (PodevalError, DBAPIError) as error:
-                _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
 
-    def repeat(self, copy: Database, runs: Path) -> None:
-        """Delete taken-down content from a database that is not yet in its place and from the unpacked runs."""
-        for decision in dict.fromkeys([*list_takedowns(copy), *self._replaced]):
-            take_down_again(Queue(copy), decision, runs)
-            self.submissions.append(decision.submission)
-        for name in (BOARD, ITEMS, SYSTEMS) if self.submissions else ():
-            (runs / name).unlink(missing_ok=True)
+def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
+    """Note a decision beside each backup of a board that is still there, for a restore on another machine."""
+    line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
+    for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
+        try:
+            if path.is_file():
+                append_line(_locate_beside(path), line)
+        except (PodevalError, OSError) as error:
+            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
+
+
+def _read_beside(backup: Path) -> list[TakenDown]:
+    """Read the decisions beside a backup."""
+    path = _locate_beside(backup)
+    try:
+        return [
+            TakenDown(**line | {"at": datetime.fromisoformat(line["at"]), "marks": frozenset(line["marks"])})
+            for line in read_lines(path)
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
+
+
+def _locate_beside(backup: Path) -> Path:
+    return backup.with_name(f"{backup.name}.taken-down.jsonl")
+
+
+def _read_replaced(database: str | Path) -> list[TakenDown]:
+    """Read the decisions of a database that is replaced; none where there is none or it cannot be read."""
+    url = parse_address(database)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        return []
+    try:
+        with Database(database) as opened:
+            return list_takedowns(opened)
+    except (PodevalError, DBAPIError) as error:
+        _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
+        return []

@@ -22,14 +22,12 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, sync_folder, write_json
 from podeval.runs.run_folder import UPLOADS
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import recordings_zip, sandbox
-from podeval.submissions.cleanup import KEPT
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
-from podeval.submissions.states import OPEN
+from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
 
 WAITING = timedelta(days=1)
@@ -142,8 +140,7 @@ class Uploads:
         if not rows:
             return not old
         with queue.database.reading() as session:
-            decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
-            taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_([row.id for row in rows]))))
+            taken_down = set(session.scalars(TAKEN_DOWN_IDS))
         return any(
             row.state in OPEN or (row.state != "refused" and row.state_at > now - KEPT)
             for row in rows

@@ -5,35 +5,40 @@ outputs and measurements in the submission's folder. Only one process at a time 
 """
 
 import contextlib
+import errno
 import logging
 import os
+import shutil
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podeval.errors import BadInput, PodevalError
-from podeval.files import lock_folder
+from sqlalchemy import select
+
+from podeval.errors import BadInput, ModelMissing, PodevalError, StoreUnusable
+from podeval.files import DiskFull, explain_write_errors, lock_folder
 from podeval.hub.retry import HubUnavailable
-from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
-from podeval.runs.run_folder import RunFolder
+from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.cleanup import clear
+from podeval.submissions.content_marks import SpokenContent, keep_marks
 from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.machine_faults import recognise_machine_fault
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.sandbox import NoIsolation
 from podeval.submissions.service import OPERATOR, publish
 from podeval.submissions.source_files import fetch
-from podeval.submissions.states import OPEN, MachineFault, OursFailed
+from podeval.submissions.spot_check import SPOT_CHECK
+from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS, MachineFault, OursFailed
 from podeval.submissions.submission_runs import Fetch, Heartbeat, SubmissionRuns, keep_alive
+from podeval.submissions.takedown import delete_facts
 from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission
 from podeval.texts import write_sentence
@@ -46,10 +51,19 @@ NO_MONEY_SECONDS = 600.0
 REST_SECONDS = 600.0
 """Seconds for which a worker leaves a submission alone that its machine could not run; others may claim it at once."""
 
+SWEEP_SECONDS, CHORE_SECONDS = 30.0, 60.0
+"""Seconds between two looks for lapsed claims, and between two of every other chore."""
+
 EVERYTHING = "everything"
 """Key in `rests` for all submissions, when the machine can run none at the moment."""
 
 _TICK = 0.2
+_LOCK, _REMOVED = ".lock", ".removed"
+_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
+    | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
+)
+"""Numbers of the system's errors that a machine's operator can mend."""
 
 
 def make_worker_name() -> str:
@@ -69,13 +83,13 @@ class Worker:
         making: how models are run here.
         executor: where measuring is done.
         data: folder of built datasets.
-        bench: the judge.
         fetch: fetches files.
         name: name of the worker in the queue.
         log: called with what happens.
         look_over: called when there is nothing to do; checks what was received while the Hub was down.
         hub: runs models as jobs on the Hub; None runs them here.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
+        alone: whether it claims nothing while another worker is at work.
         fault: the fault of this machine because of which the last submission was given back; None where there was none.
         at_work: the submission that it works on.
         rests: until when it leaves submissions alone that this machine could not run, in monotonic seconds.
@@ -88,13 +102,13 @@ class Worker:
     making: GenerationSettings = field(default_factory=GenerationSettings)
     executor: Executor = field(default_factory=InProcess)
     data: Path | None = None
-    bench: JudgeConfig = NOBODY
     fetch: Fetch = fetch
     name: str = field(default_factory=make_worker_name)
     log: Callable[[str], None] = lambda line: None
     look_over: Callable[[], object] = lambda: None
     hub: OnTheHub | None = None
     proposals: Proposals | None = None
+    alone: bool = False
     fault: MachineFault | None = field(default=None, init=False)
     at_work: str | None = field(default=None, init=False)
     rests: dict[str, float] = field(default_factory=dict, init=False)
@@ -120,6 +134,15 @@ class Worker:
                 _LOG.exception("the worker goes on after an error that nobody expected")
             _sleep(pause, stopped)
 
+    def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
+        """List what a long submission must not keep waiting: seconds and work by name, for `run_periodically`."""
+        return {
+            "sweep": (SWEEP_SECONDS, self.queue.sweep),
+            "gate": (CHORE_SECONDS, self.look_over),
+            "catch up": (CHORE_SECONDS, self.catch_up),
+            "leftovers": (CHORE_SECONDS, self.clear),
+        }
+
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
 
@@ -127,7 +150,8 @@ class Worker:
         machine cannot run any, none is taken for a while.
         """
         self.fault, resting = None, [id for id, until in self.rests.items() if until > time.monotonic()]
-        claim = None if EVERYTHING in resting else self.queue.claim(self.name, without=resting)
+        others = self.alone and any(lease.worker != self.name for lease in self.queue.leases())
+        claim = None if others or EVERYTHING in resting else self.queue.claim(self.name, without=resting)
         if claim is None:
             return None
         self.log(f"{claim.id}: claimed, attempt {claim.attempt}")
@@ -228,7 +252,6 @@ class Worker:
                 making=self.making,
                 executor=self.executor,
                 data=self.data,
-                bench=self.bench,
                 fetch=self.fetch,
                 hub=self.hub,
             ).make()
@@ -261,8 +284,109 @@ class Worker:
         self.log(f"{claim.id}: published")
 
 
+def recognise_machine_fault(error: BaseException) -> MachineFault | None:
+    """Return an error as a fault of this machine; None if it is not one."""
+    match error:
+        case MachineFault():
+            return error
+        case NoIsolation() | ModelMissing():
+            return MachineFault(str(error))
+        case DiskFull() | StoreUnusable():
+            return MachineFault(str(error), everything=True)
+        case MemoryError():
+            return MachineFault("this machine ran out of memory; end other programs, or give it more", everything=True)
+        case OSError() if error.errno in _ERRORS:
+            about = f" ({error.filename})" if error.filename else ""
+            return MachineFault(f"this machine refuses: {error.strerror}{about}", everything=True)
+        case PodevalError() if isinstance(error.__cause__, OSError) and error.__cause__.errno in _ERRORS:
+            return MachineFault(str(error), everything=True)
+    return None
+
+
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
     """Wait for some seconds, or until the worker has to stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))
+
+
+def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
+    """Remove files that are not needed any more, and return the names of the folders that lost some.
+
+    The folder `<id>` holds the files of a model and its outputs; `spot-<id>` holds those of a spot check. A submission
+    that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
+
+    A folder that is in use is left, and so are folders that belong to no submission of the queue. If the process is
+    killed in between, the next call finishes the work.
+
+    Args:
+        queue: queue of the submissions.
+        work: folder of submissions at work, on this machine.
+        now: the time.
+    """
+    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _list_folder(path, _LOCK)]
+    cleared: list[str] = []
+    for path in _find_finished(queue, folders, now):
+        with contextlib.suppress(BadInput), lock_folder(path):
+            # Looked at again under the lock: it may have been queued meanwhile.
+            for unneeded, taken_down in _find_finished(queue, [path], now).items():
+                if taken_down:
+                    _keep_marks(queue, unneeded, now)
+                if _remove(unneeded):
+                    cleared.append(path.name)
+    return cleared
+
+
+def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
+    """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
+    content = SpokenContent()
+    for run in run_folders(folder / "runs"):
+        content.add(run)
+    delete_facts(content.contents)
+    if content.marks:
+        id = folder.name.removeprefix(SPOT_CHECK)
+        queue.database.write(lambda session: keep_marks(session, id, content.marks, "worker", now))
+
+
+def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
+    """Find the folders that nobody needs any more, and whether their submission was taken down."""
+    ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
+    with queue.database.reading() as session:
+        columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
+        query = select(*columns).where(SubmissionRow.id.in_(ids.values()))
+        rows = {id: (state, since) for id, state, since in session.execute(query)}
+        taken_down = set(session.scalars(TAKEN_DOWN_IDS))
+    submissions = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
+    return {
+        path: id in taken_down
+        for path, (id, state, since) in submissions.items()
+        if id in taken_down or _is_over(path, state, since, now)
+    }
+
+
+def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
+    if path.name.startswith(SPOT_CHECK):
+        used = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return state != "published" or used < now - KEPT
+    ended = state in ("published", "refused", "withdrawn")
+    return ended or (state in ("failed", "cancelled") and since < now - KEPT)
+
+
+def _remove(folder: Path) -> bool:
+    """Remove the contents of a folder except its lock; return whether there was anything to remove."""
+    if not _list_folder(folder, _LOCK):
+        return False
+    aside = folder / _REMOVED
+    with explain_write_errors(folder):
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(exist_ok=True)
+        # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
+        # model was fetched must not outlive it.
+        for path in sorted(_list_folder(folder, _LOCK, _REMOVED), key=Path.is_dir):
+            path.rename(aside / path.name)
+        shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def _list_folder(folder: Path, *kept: str) -> list[Path]:
+    return [path for path in sorted(folder.iterdir()) if path.name not in kept]
