@@ -16,8 +16,8 @@ from podeval.errors import BadInput
 from podeval.listening import headphones, questionnaire
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.sentences import write_sentence
+from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
-from podeval.stats.screening import HIGH, LOW
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
