@@ -13,8 +13,7 @@ from podeval.board.report_pictures import describe_drift, draw_chapter_radar, dr
 from podeval.board.report_scores import Reading
 from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
 from podeval.metrics.reasons import translate_reason
-from podeval.reports.page import describe_protocol, read_report_texts, render_document, write_metric_title
-from podeval.reports.parts import (
+from podeval.reports.page import (
     Entry,
     FactList,
     Listing,
@@ -27,7 +26,11 @@ from podeval.reports.parts import (
     Table,
     TableCell,
     Text,
+    describe_protocol,
     make_heads,
+    read_report_texts,
+    render_document,
+    write_metric_title,
 )
 
 WIDE, GROUPS = 7, 5

@@ -16,9 +16,8 @@ from podeval.board.table import MISSING, choose_decimals, format_value, to_numbe
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.reasons import CAUSES, translate_reason
 from podeval.metrics.score import Result, Score, Timeline, Unscored, parse_result
-from podeval.plots.axis import Axis
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
-from podeval.plots.svg import Frame
+from podeval.plots.svg import Axis, Frame
 from podeval.recording.defects import TimedDefect
 
 HEARD = "transcript"

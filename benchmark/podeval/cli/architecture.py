@@ -7,7 +7,7 @@ import ast
 import re
 from pathlib import Path
 
-from podeval.plots.layers import draw_layers
+from podeval.plots.svg import draw_layers
 
 _ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
 

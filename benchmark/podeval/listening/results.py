@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.designs import PAIRED, Design
 from podeval.listening.headphones import NEEDED, TRIALS
-from podeval.plots.boxes import BoxRow, draw_boxes
+from podeval.plots.charts import BoxRow, draw_boxes
 from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.intervals import Interval, mean_ci
 from podeval.stats.mushra_scores import (
