@@ -20,7 +20,7 @@ from podeval.board import table
 from podeval.board.query import Index, Key
 from podeval.board.system_info import NOT_STATED, Facts
 from podeval.board.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView, resolve_view
-from podeval.plots.axis import format_value
+from podeval.plots.svg import format_value
 
 MOST_ROWS, MOST_COLUMNS = 30, 8
 """Of the papers."""

@@ -18,7 +18,7 @@ from podeval.arena import Acknowledgement, Ballot, BattleView
 from podeval.arena.ranking import Rankings
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personals
-from podeval.plots.intervals import IntervalRow, draw_intervals
+from podeval.plots.charts import IntervalRow, draw_intervals
 from podeval.plots.svg import Frame, shorten
 from podeval.text.table_files import make_csv_safe
 

@@ -22,7 +22,7 @@ from podeval.board.compare_sound import Recordings
 from podeval.board.report_figures import format_difference, format_signed
 from podeval.board.report_scores import Reading, ScoreCache
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
-from podeval.plots.intervals import draw_pairs
+from podeval.plots.charts import draw_pairs
 from podeval.plots.svg import Frame
 from podeval.recording.playback import Playback
 from podeval.texts import translate_reason, write_sentence

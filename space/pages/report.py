@@ -12,7 +12,7 @@ from website import Site, write_system_address
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.report import SystemReport, UnknownReport
 from podeval.board.report_page import build_report
-from podeval.reports.parts import Sample
+from podeval.reports.page import Sample
 
 
 def build_router(site: Site) -> APIRouter:

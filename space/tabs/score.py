@@ -21,7 +21,7 @@ from podeval.measuring.inputs import MetricInputs
 from podeval.measuring.isolated import read_results
 from podeval.measuring.plots import plot_results
 from podeval.measuring.recording_results import ScoreRow
-from podeval.measuring.report_words import ReportWords
+from podeval.measuring.report import ReportWords
 from podeval.measuring.standing import find_usual, format_number, format_reach
 from podeval.metrics.description import VISITOR_INPUTS
 from podeval.text.message_catalogue import translate

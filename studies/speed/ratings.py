@@ -1,4 +1,4 @@
-"""One million votes: how long rating them takes, and 200 bootstraps of it. Prints figures; nothing is asserted.
+"""One million votes: how long rating them takes. Prints figures; nothing is asserted.
 
 python studies/speed/ratings.py [VOTES] [SYSTEMS] [VOTERS]
 """
@@ -47,12 +47,10 @@ def main() -> None:
     times.append(time.perf_counter())
     rate(battles, position=True)
     times.append(time.perf_counter())
-    rate(battles, intervals="bootstrap", rounds=200)
-    times.append(time.perf_counter())
     elo(battles)
     times.append(time.perf_counter())
     took = np.diff(times)
-    said = ("read the columns", "rate, voter-clustered intervals", "the same with position", "200 bootstraps", "Elo")
+    said = ("read the columns", "rate, voter-clustered intervals", "the same with position", "Elo")
     for name, seconds in zip(said, took, strict=True):
         print(f"  {name:32s} {seconds:6.2f} s")
     print(f"  columns to ratings with intervals: {took[0] + took[1]:.2f} s")

@@ -12,8 +12,8 @@ from podeval.board.radar import find_axis
 from podeval.board.report import Reports, UnknownReport, describe_system, list_places
 from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder
-from podeval.plots.axis import Axis
 from podeval.plots.radar import ON_PAPER, Series, draw_radar
+from podeval.plots.svg import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 from tests.space.fixture_runs import write_runs
 

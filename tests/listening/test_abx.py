@@ -13,9 +13,9 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.listening import Listening, results, session_results
 from podeval.listening.listener_pages import make_pages
+from podeval.listening.results import Trial, d_prime, discrimination, share_right
 from podeval.listening.stimuli import StimulusAudio
 from podeval.recording.playback import Playback
-from podeval.stats.discrimination import Trial, d_prime, discrimination, share_right
 from podeval.store.tables import ListeningSession
 
 from .conftest import SERVER_LONG, design

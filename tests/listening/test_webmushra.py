@@ -12,8 +12,7 @@ from podeval.listening.designs import read_design
 from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.listening.results import draw_listeners
 from podeval.plots.svg import stack_pictures
-from podeval.stats.mushra_scores import Mark
-from podeval.stats.screening import screen
+from podeval.stats.mushra_scores import Mark, screen
 
 CONFIGURATION = """
 testname: Small test

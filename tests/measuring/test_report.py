@@ -11,7 +11,7 @@ import soundfile
 
 import podeval
 from podeval.errors import BadInput
-from podeval.reports import sound
+from podeval.measuring.report import encode_sound
 
 RATE = 16_000
 HOSTILE = "<img src=x onerror=alert(1)>'\"&.wav"
@@ -82,5 +82,5 @@ def test_a_folder_that_is_not_there_is_named(voice: Path, tmp_path: Path) -> Non
 def test_a_rate_that_mp3_has_not_is_brought_down(speech_like: Any) -> None:
     from podeval.recording import Recording
 
-    address = sound.encode_sound(Recording.from_samples(speech_like[: RATE * 2], 96_000))
+    address = encode_sound(Recording.from_samples(speech_like[: RATE * 2], 96_000))
     assert address.startswith("data:audio/mpeg;base64,")

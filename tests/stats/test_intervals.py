@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.stats import bootstrap_draws
-from podeval.stats.bootstrap_draws import compare_draws
+from podeval.stats import pair_comparisons
 from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks, paired_difference
+from podeval.stats.pair_comparisons import compare_draws
 
 numbers = st.integers(-10_000, 10_000).map(lambda number: number / 16)
 samples = st.lists(numbers, min_size=2, max_size=30)
@@ -302,11 +302,11 @@ def test_many_clusters_are_drawn_in_blocks_of_the_same_draws(monkeypatch: pytest
     scores = {f"s{i}": {f"i{j}": float(v) + 0.4 * i for j, v in enumerate(row)} for i, row in enumerate(values)}
     whole = paired_bootstrap_ranks(scores, True)
     difference = paired_difference(scores["s0"], scores["s2"])
-    monkeypatch.setattr(bootstrap_draws, "_DRAWN_AT_ONCE", 999)
+    monkeypatch.setattr(pair_comparisons, "_DRAWN_AT_ONCE", 999)
     assert paired_bootstrap_ranks(scores, True) == whole
     assert paired_difference(scores["s0"], scores["s2"]) == difference
     # Nothing outside tells how much memory the draws take.
-    assert bootstrap_draws.draw_clusters(40, 2000, 0)._blocks[0].dtype == np.uint16
+    assert pair_comparisons.draw_clusters(40, 2000, 0)._blocks[0].dtype == np.uint16
 
 
 def test_two_items_and_a_small_gap_are_no_place() -> None:

@@ -162,20 +162,16 @@ def test_what_an_export_excludes_does_not_count() -> None:
 
 
 def test_two_systems_are_as_far_apart_as_their_odds() -> None:
-    """300 wins to 100 without a tie: odds of 3, so 400 log10(3) points, were nothing added.
-
-    evalica alone swings between equal strengths and odds of nine for ever, see docs/decisions/rating-library.md.
-    """
+    """300 wins to 100 without a tie: odds of 3, so 400 log10(3) points, were nothing added."""
     found = rate(battles_of([("x", "y", "a")] * 300 + [("x", "y", "b")] * 100), prior=1e-9)
     assert found.get("x").rating - found.get("y").rating == pytest.approx(400 * math.log10(3), abs=0.01)
     assert found.tie_odds == 0
 
 
-def test_the_librarys_fit_is_the_maximum_of_our_likelihood() -> None:
+def test_the_fit_is_the_maximum_of_the_likelihood() -> None:
     rows = davidson.group_into_rows(simulated(3), position=False)
-    by_evalica = davidson.fit_by_newman(davidson.group_by_cell(rows), 0.5)
-    assert by_evalica == pytest.approx(davidson.fit_by_newton(rows, 0.5, None), abs=1e-6)
-    assert davidson.fit(rows, 0.5) == pytest.approx(by_evalica, abs=1e-6)
+    fitted = davidson.fit(rows)
+    assert davidson.gradient(rows, fitted, 0.5) == pytest.approx(np.zeros(fitted.size), abs=1e-3)
 
 
 def test_information_is_the_derivative_of_the_score() -> None:
@@ -207,14 +203,6 @@ def test_voters_with_habits_widen_the_interval_that_independent_votes_would_have
     found = rate(simulated(5, voters=10, each=100, taste=1.0))
     alone = np.triu_indices(6, 1)
     assert np.median(found.errors[alone] / found.naive[alone]) > 2
-
-
-def test_bootstrap_and_sandwich_agree_where_there_are_many_voters() -> None:
-    battles = simulated(6, voters=200, taste=0.5)
-    one, two = rate(battles), rate(battles, intervals="bootstrap", rounds=400)
-    for a, b in zip(one.systems, two.systems, strict=True):
-        assert a.rating == b.rating
-        assert (a.high - a.low) / (b.high - b.low) == pytest.approx(1, abs=0.2)
 
 
 def test_ranks_are_ranges_and_separate_what_is_far_apart() -> None:

@@ -26,12 +26,19 @@ from podeval.board.table import (
     to_number,
 )
 from podeval.board.view import PLOTS, ResolvedView
-from podeval.plots import scatter
-from podeval.plots.axis import Axis
-from podeval.plots.boxes import BoxRow, compute_five_numbers, draw_boxes
-from podeval.plots.intervals import IntervalRow, draw_intervals
+from podeval.plots.charts import (
+    LEFT,
+    RIGHT,
+    BoxRow,
+    IntervalRow,
+    ScatterPoint,
+    compute_five_numbers,
+    draw_boxes,
+    draw_intervals,
+    draw_scatter,
+)
 from podeval.plots.radar import ON_PAGE, ON_PHONE, RadarLayout, Series, Span, draw_radar
-from podeval.plots.svg import WIDE, WIDTH, Frame, shorten
+from podeval.plots.svg import WIDE, WIDTH, Axis, Frame, shorten
 
 MOST_WHISKERS, MOST_SPREADS, FEW, MOST_SERIES = 24, 8, 40, 6
 TABLE = 60
@@ -210,7 +217,7 @@ def _against(scene: Scene, others: Mapping[Key, float], what: str, form: str) ->
     if not points:
         return Drawn(None, scene.words[f"none_{what}"])
     values = [others[key] for key, _, _ in points]
-    axis = Axis.over_magnitudes(values, scatter.LEFT, scene.size.width - scatter.RIGHT)
+    axis = Axis.over_magnitudes(values, LEFT, scene.size.width - RIGHT)
     caption = scene.words[f"against_{what}"].format(scene.title(scene.of))
     svg = _scatter(scene, points, others, axis, scene.words[what], caption)
     notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
@@ -223,7 +230,7 @@ def _time(scene: Scene) -> Drawn:
     if not points:
         return Drawn(None, scene.words["none_time"])
     times = {key: datetime.fromisoformat(row["created"]).timestamp() for key, row, _ in points}
-    axis = Axis.over_dates(list(times.values()), scatter.LEFT, scene.size.width - scatter.RIGHT)
+    axis = Axis.over_dates(list(times.values()), LEFT, scene.size.width - RIGHT)
     caption = scene.words["time"].format(scene.title(scene.of))
     svg = _scatter(
         scene, points, times, axis, scene.words["measured"], caption, _find_best_so_far(scene, points, times)
@@ -257,7 +264,7 @@ def _scatter(
     """Draw the figure against other values; pinned systems have names, and the first three of few."""
     labelled = {key for key, _, _ in (points[:3] if len(points) <= FEW else ())}
     drawn = [
-        scatter.Point(
+        ScatterPoint(
             others[key],
             value,
             get_kind(row),
@@ -268,7 +275,7 @@ def _scatter(
         for key, row, value in points
     ]
     titles, shapes = (title, scene.head()), scene.words["shapes"]
-    return scatter.draw_scatter(drawn, across, scene.frame(caption), titles, scene.size.field, shapes, steps)
+    return draw_scatter(drawn, across, scene.frame(caption), titles, scene.size.field, shapes, steps)
 
 
 def _distribution(scene: Scene) -> Drawn:

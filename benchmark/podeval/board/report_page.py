@@ -12,8 +12,7 @@ from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_d
 from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
 from podeval.board.report_scores import Reading
 from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
-from podeval.reports.page import describe_protocol, read_report_texts, render_document, write_metric_title
-from podeval.reports.parts import (
+from podeval.reports.page import (
     Entry,
     FactList,
     Listing,
@@ -26,7 +25,11 @@ from podeval.reports.parts import (
     Table,
     TableCell,
     Text,
+    describe_protocol,
     make_heads,
+    read_report_texts,
+    render_document,
+    write_metric_title,
 )
 from podeval.texts import translate_reason
 

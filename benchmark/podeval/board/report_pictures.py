@@ -12,12 +12,11 @@ from podeval.board.radar import FEWEST, find_axis
 from podeval.board.report import Chapter
 from podeval.board.report_figures import format_difference
 from podeval.board.table import choose_decimals, to_number
-from podeval.plots.axis import Axis
-from podeval.plots.boxes import BoxRow, draw_boxes
+from podeval.plots.charts import BoxRow, draw_boxes
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.radar import ON_PAPER, ON_PHONE, Series, draw_radar
-from podeval.plots.svg import SHAPES, Frame
-from podeval.reports.parts import Part, Pictures, RowOfCells, Table, Text, make_heads
+from podeval.plots.svg import SHAPES, Axis, Frame
+from podeval.reports.page import Part, Pictures, RowOfCells, Table, Text, make_heads
 from podeval.stats.intervals import Interval
 
 Texts = Mapping[str, Any]

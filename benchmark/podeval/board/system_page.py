@@ -15,9 +15,8 @@ from podeval.board.report_scores import UNREADABLE
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.score import Result, Score, Timeline, Unscored, parse_result
-from podeval.plots.axis import Axis
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
-from podeval.plots.svg import Frame
+from podeval.plots.svg import Axis, Frame
 from podeval.recording.defects import TimedDefect
 from podeval.texts import CAUSES, translate_reason
 

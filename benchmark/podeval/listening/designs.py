@@ -34,7 +34,7 @@ from podeval.errors import BadInput
 from podeval.listening import questionnaire
 from podeval.listening.completion import Completion
 from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
-from podeval.stats.screening import HIGH, LOW
+from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx"]
@@ -122,7 +122,7 @@ class OwnQuestion(_Part):
 
 
 class ScreeningRule(_Part):
-    """The rule for which listeners' marks count; see `podeval.stats.screening`."""
+    """The rule for which listeners' marks count; see `podeval.stats.mushra_scores`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
     high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5

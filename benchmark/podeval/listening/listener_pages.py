@@ -15,8 +15,8 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.listening import headphones, questionnaire
 from podeval.listening.designs import Design, DesignItem, Stimulus
+from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
-from podeval.stats.screening import HIGH, LOW
 from podeval.texts import write_sentence
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

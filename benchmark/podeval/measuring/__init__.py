@@ -18,7 +18,7 @@ __all__ = [
     "measure",
     "plots",
     "recording_results",
-    "report_words",
+    "report",
     "request",
     "score",
     "score_tables",

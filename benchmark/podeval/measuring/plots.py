@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from podeval.errors import BadInput
 from podeval.measuring.standing import find_usual
 from podeval.metrics import catalogue
-from podeval.plots.axis import Axis
 from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines
-from podeval.plots.svg import Frame, stack_pictures
+from podeval.plots.svg import Axis, Frame, stack_pictures
 
 if TYPE_CHECKING:
     from podeval.measuring.defects import Defect

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from podeval.errors import PodevalError
-from podeval.measuring.plots import plot_results
-from podeval.measuring.report_words import ReportWords, format_clock
-from podeval.measuring.standing import choose_tone, format_number, format_reach
+from podeval.measuring.plots import PlotTexts, plot_results
+from podeval.measuring.standing import choose_tone, format_number, format_reach, format_span
 from podeval.measuring.transcripts import read_turns
-from podeval.reports.page import describe_protocol, make_breakable, render_document, write_page
-from podeval.reports.parts import (
+from podeval.plots.lines import draw_waveform
+from podeval.reports.page import (
+    LANGUAGES,
     Entry,
     Listing,
     Part,
     Pictures,
+    Player,
     Protocols,
     Report,
     RowOfCells,
@@ -27,12 +32,137 @@ from podeval.reports.parts import (
     TableCell,
     Text,
     Transcription,
+    describe_protocol,
+    make_breakable,
     make_heads,
+    read_report_texts,
+    render_document,
+    write_page,
 )
 from podeval.text.message_catalogue import translate
+from podeval.texts import translate_reason
+from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.recording_results import RecordingResults, ResultsTable
+    from podeval.measuring.defects import Defect
+    from podeval.measuring.recording_results import RecordingResults, ResultsTable, ScoreRow
+    from podeval.recording import Recording
+
+_PHRASE = re.compile(r"^said again: |^in |'s voice$")
+"""What stands around the words or the name in what a metric says is heard."""
+
+UNUSABLE = "unusable"
+"""The kind of a defect of the whole recording, whose detail begins with a verb."""
+
+PLAYED_RATES = (48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000)
+"""Rates of MP3, Hz: the sound is brought down to the next of them."""
+QUALITY = 0.6
+"""Quality of the sound, from 0 (best, largest) to 1: about 60 kbit/s for speech in one channel."""
+MOST_SECONDS = 2 * 3600.0
+"""Longer recordings are not put into a file, which a browser could not open."""
+_PEAKS = 900
+
+
+def format_clock(seconds: float) -> str:
+    """Format a time in a recording: `1:02.5`."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}:{rest:04.1f}"
+
+
+class ReportWords:
+    """The texts of a report.
+
+    Args:
+        language: `en` or `zh`.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+
+    def __init__(self, language: str = LANGUAGES[0]) -> None:
+        texts = read_report_texts(language)
+        self.language = language
+        self.texts: Mapping[str, Any] = texts["recording_report"]
+        self._defects: Mapping[str, Any] = texts["report"]
+        self._causes: Mapping[str, Any] = texts["board"]["causes"]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a text, or a group of them."""
+        return self.texts[name]
+
+    @property
+    def made(self) -> str:
+        """Say by which version a report was made and when, and what the arrows mean."""
+        return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
+
+    def reason(self, sentence: str) -> str:
+        """Why something is not scored."""
+        return translate_reason(sentence, self._causes)
+
+    def unit(self, row: ScoreRow) -> str:
+        """Unit and direction of a value."""
+        unit = row.key.unit
+        return row.key.unit_text.replace(unit, translate(unit, self.language), 1) if unit else row.key.unit_text
+
+    def name(self, row: ScoreRow) -> str:
+        """What a value is called, where that says more than its name."""
+        return row.key.zh if self.language == "zh" else ""
+
+    def ideal(self, row: ScoreRow) -> str:
+        """What is best, where a key is best in a range."""
+        if row.key.ideal is None:
+            return ""
+        low, high = row.key.ideal
+        if low == float("-inf"):
+            return str(self["best"]["up_to"]).format(format_number(high))
+        return str(self["best"]["between"]).format(format_span((low, high)))
+
+    def defect(self, defect: Defect) -> tuple[str, str]:
+        """The kind of a defect, and what is to be heard there."""
+        if self.language == LANGUAGES[0]:
+            kind = defect.kind.replace("_", " ")
+            # What is said of a click is that it is a click.
+            return kind, "" if defect.detail in (kind, f"a {kind}") else defect.detail
+        kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
+        name = defect.kind.replace(" ", "_")
+        kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
+        phrase = str(phrases.get(name, "{heard}"))
+        if name == UNUSABLE:
+            return str(kind), self.reason(f"the recording {defect.detail}")
+        seconds = f"{defect.end - defect.start:.1f}"
+        return str(kind), self.reason(phrase.format(heard=_PHRASE.sub("", defect.detail), seconds=seconds))
+
+    @property
+    def plots(self) -> PlotTexts:
+        """What plots say."""
+        return PlotTexts(
+            str(self["usual"]),
+            str(self["plot_over_time"]),
+            lambda defect: ": ".join(filter(None, self.defect(defect))),
+            css_class="drawn wide",
+        )
+
+    def length(self, seconds: float) -> str:
+        """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+        if seconds < 60:
+            return str(self["lengths"]["seconds"]).format(f"{seconds:.1f}")
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return str(self["lengths"]["minutes"]).format(minutes, f"{rest:02d}")
+        return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
+
+    def facts(self, scores: RecordingResults) -> str:
+        """What the recording is, in one line: length, rate, channels, profile."""
+        facts = scores.facts
+        parts = [str(self["only_words"])]
+        if facts.channels:
+            channels = self["channels"].get(str(facts.channels)) or self["channels"]["many"].format(facts.channels)
+            parts = [self.length(facts.seconds), f"{facts.rate / 1000:g} kHz", str(channels)]
+        return " · ".join([*parts, str(self["profile"]).format(scores.profile)])
+
+    def heading(self, scores: RecordingResults) -> str:
+        """The name of the recording, and what it is."""
+        return f"{scores.name} · {self.facts(scores)}"
 
 
 def write_report(scores: RecordingResults, path: Path, language: str = "en") -> Path:
@@ -134,8 +264,6 @@ def _describe(scores: RecordingResults, number: int, words: ReportWords) -> Repo
 
 def _play(scores: RecordingResults, words: ReportWords) -> Iterator[Part]:
     """Make a player of the recording, or say that there is none to play, or one that cannot be played."""
-    from podeval.reports.sound import MOST_SECONDS, make_player
-
     recording = scores.source.recording if scores.source and scores.facts.seconds <= MOST_SECONDS else None
     if recording and not recording.defect:
         marks = [(one.start, one.end) for one in scores.defects]
@@ -183,3 +311,28 @@ def _list_failures(table: ResultsTable, words: ReportWords) -> list[str]:
         for (name, reason), count in table.failures.items()
     ]
     return [*failures, *([words["more_values"].format(table.hidden_values)] if table.hidden_values else [])]
+
+
+def make_player(recording: Recording, marks: Sequence[tuple[float, float]], label: str, hint: str) -> Player:
+    """Make a player of a recording; `marks` are stretches in seconds that are marked in its waveform."""
+    seconds = max(len(recording.samples) / recording.rate, 1e-3)
+    from podeval.recording.playback import measure_peaks
+
+    heights = measure_peaks(recording.samples, _PEAKS)
+    waveform = draw_waveform(heights, [(start / seconds, end / seconds) for start, end in marks], label)
+    return Player(encode_sound(recording), Markup(waveform), hint)
+
+
+def encode_sound(recording: Recording) -> str:
+    """Encode the sound of a recording as an address that holds it, `data:audio/mpeg;base64,…`."""
+    import numpy as np
+    import soundfile
+
+    from podeval.audio.resample import resample
+
+    samples = recording.samples if recording.channels <= 2 else recording.samples.mean(axis=1, keepdims=True)
+    rate = next((rate for rate in PLAYED_RATES if rate <= recording.rate), PLAYED_RATES[-1])
+    file = io.BytesIO()
+    sound = np.clip(resample(samples, recording.rate, rate), -1.0, 1.0)
+    soundfile.write(file, sound, rate, format="MP3", bitrate_mode="VARIABLE", compression_level=QUALITY)
+    return "data:audio/mpeg;base64," + base64.b64encode(file.getvalue()).decode()

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from podeval.measuring.plots import plot_results
-from podeval.measuring.report import tabulate_means, tabulate_values
-from podeval.measuring.report_words import ReportWords, format_clock
-from podeval.reports.page import render_parts
-from podeval.reports.parts import Part, Table, TableCell, Text
+from podeval.measuring.report import ReportWords, format_clock, tabulate_means, tabulate_values
+from podeval.reports.page import Part, Table, TableCell, Text, render_parts
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import RELATIVE
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
-from podeval.stats.mushra_scores import Mark
-from podeval.stats.screening import HIGH, LOW, MushraRules, screen
+from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, screen
 
 
 @metric(

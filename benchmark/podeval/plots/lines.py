@@ -6,8 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from podeval.plots.axis import Axis
-from podeval.plots.svg import Frame, render_axis_below, render_axis_beside, render_bar, render_mark, render_tooltip
+from podeval.plots.svg import (
+    Axis,
+    Frame,
+    render_axis_below,
+    render_axis_beside,
+    render_bar,
+    render_mark,
+    render_tooltip,
+)
 
 LEFT, RIGHT = 48, 12
 """Margins of the field, by which a page knows what time was clicked."""

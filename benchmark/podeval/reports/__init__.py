@@ -4,4 +4,4 @@ A report of recordings, of a system or of a judge is a `Report` with the parts t
 it, self-contained to be sent, read and printed, or within the site.
 """
 
-__all__ = ["page", "parts", "sound"]
+__all__ = ["page"]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from podeval.errors import BadInput
-from podeval.stats.bounded import wilson_bounds
-from podeval.stats.intervals import mean_ci, number_clusters
+from podeval.stats.intervals import mean_ci, number_clusters, wilson_bounds
 
 Array = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]

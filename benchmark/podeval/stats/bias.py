@@ -14,8 +14,7 @@ from scipy import stats
 
 from podeval.errors import BadInput
 from podeval.stats.agreement import Array, Estimate
-from podeval.stats.bounded import wilson_bounds
-from podeval.stats.intervals import mean_ci, number_clusters
+from podeval.stats.intervals import mean_ci, number_clusters, wilson_bounds
 
 PERMUTATIONS = 10_000
 _BLOCK = 4_000_000

@@ -5,14 +5,13 @@ scale: 400 points are odds of ten to one, and the mean of the systems is 1000. T
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
 (sandwich), in which every voter's influence on the estimate is what leaving that voter out would change (CR3), with
-Student's t; or from a bootstrap of voters. Ranks are corrected for the number of pairs by Holm's procedure: among
-equal systems the probability of any false order is at most 5 %. Systems without a chain of battles between them are
-not ordered: only the prior connects their ratings.
+Student's t. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any
+false order is at most 5 %. Systems without a chain of battles between them are not ordered: only the prior connects
+their ratings.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +26,13 @@ from podeval.stats.davidson import (
     group_into_rows,
     information_of_a_battle,
     naive_covariance,
-    refit_on_draws,
 )
 from podeval.stats.pair_comparisons import holm_pairs
 
 Array = NDArray[np.float64]
-Intervals = Literal["sandwich", "bootstrap"]
 
 CENTRE = 1000.0
 POINTS = 400 / math.log(10)
-ROUNDS = 200
 _POWER_Z = float(special.ndtri(0.8))
 
 
@@ -85,7 +81,6 @@ class Ratings:
     tie_odds: float
     votes: int
     voters: int
-    intervals: Intervals
     differences: Array
     errors: Array
     naive: Array
@@ -109,9 +104,6 @@ def rate(
     battles: Battles,
     *,
     position: bool = False,
-    intervals: Intervals = "sandwich",
-    rounds: int = ROUNDS,
-    seed: int = 0,
     prior: float = PRIOR,
     strength: bool = False,
 ) -> Ratings:
@@ -121,9 +113,6 @@ def rate(
         battles: in any order. The effect of each of their covariates is estimated and reported, and ratings are those
             at equal covariates.
         position: also estimate the effect of being shown first.
-        intervals: the analytic sandwich, or a bootstrap of voters.
-        rounds: number of bootstrap draws.
-        seed: seed of the bootstrap.
         prior: wins and losses against a system of average strength that are added for each system.
         strength: count a slight preference as half a preference and half a tie.
 
@@ -146,13 +135,10 @@ def rate(
     # Intervals.
     if rows.voters < 2:
         spread = _make_unknown_spread(size, fitted.size - 1 - size)
-    elif intervals == "bootstrap":
-        spread = _spread_by_bootstrap(POINTS * refit_on_draws(rows, prior, rounds, seed)[:, :-1], size)
     else:
         reach = float(special.stdtrit(rows.voters - 1, 0.975))
-        spread = _spread_by_sandwich(
-            POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach
-        )
+        variances = POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1]
+        spread = _spread_by_sandwich(POINTS * fitted[:-1], variances, size, reach)
     # Which systems the votes separate, and so the ranks.
     order = np.argsort(-strengths, kind="stable")
     counts = _count_outcomes(battles, rows.systems)
@@ -184,7 +170,6 @@ def rate(
         tie_odds=float(math.exp(fitted[-1])),
         votes=len(battles),
         voters=rows.voters,
-        intervals=intervals,
         differences=(strengths[:, None] - strengths)[np.ix_(order, order)],
         errors=spread.errors[np.ix_(order, order)],
         naive=POINTS * _errors(naive_covariance(rows, fitted, prior)[:size, :size])[np.ix_(order, order)],
@@ -266,16 +251,6 @@ class _Spread:
 def _make_unknown_spread(size: int, effects: int) -> _Spread:
     nothing = np.full((size, size), np.nan)
     return _Spread(np.full((size, 2), np.nan), np.full((effects, 2), np.nan), nothing, nothing)
-
-
-def _spread_by_bootstrap(draws: Array, size: int) -> _Spread:
-    centred = draws[:, :size] - draws[:, :size].mean(axis=1, keepdims=True)
-    below, errors = np.zeros((size, size)), np.zeros((size, size))
-    for i in range(size):
-        apart = centred[:, [i]] - centred
-        below[i], errors[i] = np.quantile(apart, 0.025, axis=0), apart.std(axis=0, ddof=1)
-    ratings, effects = (np.quantile(part, (0.025, 0.975), axis=0).T for part in (centred, draws[:, size:]))
-    return _Spread(ratings, effects, below, errors)
 
 
 def _spread_by_sandwich(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:

@@ -1,14 +1,12 @@
 """Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
 
 With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie have odds e^h :
-e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is maximised
-by evalica (Newman 2023, Efficient Computation of Rankings from Pairwise Comparisons); with covariates, which no such
-library supports, by Newton's method, which always finds the maximum because the likelihood is concave. Newton's method
-also finishes fits that evalica does not: its updates are simultaneous and oscillate for ever if systems form two
-camps, as two systems do.
+e^-h : v, where v sets how likely ties are. Without ties it is Bradley and Terry's model. The likelihood is concave, so
+that Newton's method finds its maximum, with covariates too, which no library supports.
 
-As Newman advises, every system also meets one of average strength: one half win and one half loss by default, so that
-a system that never lost has a finite rating. Intervals do not count these as votes.
+As Newman advises (2023, Efficient Computation of Rankings from Pairwise Comparisons), every system also meets one of
+average strength: one half win and one half loss by default, so that a system that never lost has a finite rating.
+Intervals do not count these as votes.
 
 Parameters are one vector: strengths in natural logarithms of odds, with the average opponent at 0; effects; log v.
 """
@@ -107,16 +105,36 @@ def _number_present(codes: Codes) -> tuple[Codes, Codes]:
     return present, index[codes]
 
 
-def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
-    """Fit the most likely parameters: strengths, effects, log v.
+def fit(rows: Rows, prior: float = PRIOR) -> Array:
+    """Fit the most likely parameters by Newton's method: strengths, effects, log v.
 
     Raises:
-        PodevalError: Newton's method did not converge, which happens if covariates alone identify the systems.
+        PodevalError: it did not converge, which happens if covariates alone identify the systems.
     """
-    if rows.covariates:
-        return fit_by_newton(rows, prior, start)
-    counted = group_by_cell(rows)
-    return fit_by_newton(counted, prior, fit_by_newman(counted, prior))
+    if not rows.covariates:
+        rows = group_by_cell(rows)
+    size, effects = len(rows.systems), len(rows.covariates)
+    # From equal strengths.
+    at = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
+    free = _find_free_parameters(rows, at)
+    now = _likelihood(rows, at, prior)
+    for _ in range(_MOST_STEPS):
+        # The full Newton step.
+        uphill = gradient(rows, at, prior)[free]
+        step = np.linalg.lstsq(information_matrix(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
+        if float(uphill @ step) < _TOLERANCE:
+            return at
+        # Halve the step until the likelihood does not fall.
+        for shrink in 0.5 ** np.arange(30):
+            tried = at.copy()
+            tried[free] += shrink * step
+            value = _likelihood(rows, tried, prior)
+            if value >= now:
+                break
+        if value - now < 1e-12 * max(1.0, abs(now)):
+            return tried
+        at, now = tried, value
+    raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -154,28 +172,6 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     return full
 
 
-def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
-    """Refit the parameters on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
-    from scipy import sparse
-
-    random = np.random.default_rng(seed)
-    draws = random.multinomial(rows.voters, np.full(rows.voters, 1 / rows.voters), size=rounds).astype(np.float64)
-    # With covariates every row is its own, so each draw weights all rows.
-    if rows.covariates:
-        start = fit(rows, prior)
-        return np.stack(
-            [fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
-        )
-    # Otherwise each draw is a weighting of the cells: a sum over the votes of the voters drawn.
-    counted = group_by_cell(rows)
-    size = len(rows.systems)
-    index = np.zeros(3 * size * size, dtype=np.intp)
-    index[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
-    cell = index[(rows.a * size + rows.b) * 3 + rows.outcome]
-    votes = sparse.csr_array((rows.weight, (rows.voter, cell)), shape=(rows.voters, len(counted.a)))
-    return np.stack([fit(replace(counted, weight=weight), prior) for weight in draws @ votes])
-
-
 def information_of_a_battle(apart: float, tie_odds: float) -> float:
     """Return Fisher's information about the difference of two strengths from one battle between them."""
     up, down = math.exp(apart / 2), math.exp(-apart / 2)
@@ -193,55 +189,6 @@ def group_by_cell(rows: Rows) -> Rows:
     a, b = np.divmod(pair, size)
     x = np.zeros((len(cells), 0))
     return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
-
-
-def fit_by_newman(rows: Rows, prior: float) -> Array | None:
-    """Fit with evalica (its v is half of ours), with the average opponent as one more system; None if it fails."""
-    import evalica
-
-    size = len(rows.systems)
-    everyone, average = list(range(size)), [size] * size
-    ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)
-    result = evalica.newman(
-        [*rows.a.tolist(), *everyone, *everyone],
-        [*rows.b.tolist(), *average, *average],
-        [*(ending[code] for code in rows.outcome.tolist()), *[ending[0]] * size, *[ending[1]] * size],
-        weights=[*rows.weight.tolist(), *[prior] * (2 * size)],
-        tolerance=_TOLERANCE,
-        limit=_MOST_STEPS,
-    )
-    with np.errstate(all="ignore"):
-        # Shift the strengths so that the average opponent's is 0.
-        strengths = np.log(result.scores.loc[[*everyone, size]].to_numpy())
-        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * result.v) if rows.ties else _NO_TIES)
-    return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
-
-
-def fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
-    """Fit by Newton's method from a start, also with covariates; shape (parameters,)."""
-    size, effects = len(rows.systems), len(rows.covariates)
-    # Start from equal strengths, or from the start given if it has ties exactly as the rows do.
-    beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
-    at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
-    free = _find_free_parameters(rows, at)
-    now = _likelihood(rows, at, prior)
-    for _ in range(_MOST_STEPS):
-        # The full Newton step.
-        uphill = gradient(rows, at, prior)[free]
-        step = np.linalg.lstsq(information_matrix(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
-        if float(uphill @ step) < _TOLERANCE:
-            return at
-        # Halve the step until the likelihood does not fall.
-        for shrink in 0.5 ** np.arange(30):
-            tried = at.copy()
-            tried[free] += shrink * step
-            value = _likelihood(rows, tried, prior)
-            if value >= now:
-                break
-        if value - now < 1e-12 * max(1.0, abs(now)):
-            return tried
-        at, now = tried, value
-    raise PodevalError("the ratings did not converge, because a covariate separates the systems: leave it out")
 
 
 def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:

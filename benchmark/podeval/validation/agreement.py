@@ -27,8 +27,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.intervals import number_clusters
-from podeval.stats.mushra_scores import Mark
-from podeval.stats.screening import HIGH, LOW
+from podeval.stats.mushra_scores import HIGH, LOW, Mark
 
 FEWEST = 5
 """Fewest outputs with both figures for which an agreement is reported."""

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from podeval.hub_sources import locate_hub_source
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
-from podeval.stats.screening import MushraRules, screen_by_shares
+from podeval.stats.mushra_scores import MushraRules, screen_by_shares
 from podeval.text.yaml_text import read_yaml_file
 from podeval.validation.published import TABLES, Row, read_table
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from podeval.plots.intervals import IntervalRow, draw_intervals
+from podeval.plots.charts import IntervalRow, draw_intervals
 from podeval.plots.svg import WIDTH, Frame
 
 SVG = "{http://www.w3.org/2000/svg}"

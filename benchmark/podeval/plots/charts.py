@@ -1,0 +1,242 @@
+"""Draw values with their intervals, pairs of values by item, boxes with dots, and points in a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podeval.plots.svg import (
+    SHAPES,
+    Axis,
+    Frame,
+    render_axis_below,
+    render_axis_beside,
+    render_bar,
+    render_legend,
+    render_mark,
+    render_text,
+    render_tooltip,
+    shorten,
+)
+
+EDGE = 28
+"""Left and right of an axis, where half of its first and last label is."""
+MOST_PAIRS = 120
+"""Most items that are drawn: those with the largest differences on either side."""
+_STEP, _PAIR, _TOP = 34, 11, 26
+
+MOST_DOTS = 200
+"""Most values that are drawn as dots; of more, some are drawn, evenly spaced by rank."""
+MOST_BARS = 24
+FEWEST = 4
+"""Fewest values that have quartiles worth a box."""
+_TALL, _ROW = 64, 36
+
+LEFT, RIGHT = 56, 28
+"""Margins of the field of a scatter plot."""
+_FIELD_TOP = 28
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """One system: its name, its value with an interval if there is one, its kind (of `SHAPES`), and a note.
+
+    The note is at the right end of the line, and the tooltip of the mark.
+    """
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    note: str
+    kind: str = "ranked"
+
+
+def draw_intervals(
+    rows: Sequence[IntervalRow], frame: Frame, axis_title: str = "", legend: Mapping[str, str] | None = None
+) -> str:
+    """Draw every row as a dot with its interval, its name above.
+
+    Args:
+        rows: the rows, in the order from top to bottom.
+        frame: the frame of the picture.
+        axis_title: the name of the value.
+        legend: words for the kinds; without it there is no legend.
+    """
+    bounds = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    axis = Axis.over(bounds, EDGE, frame.width - EDGE)
+    content, bottom, right = "", 12 + _STEP * len(rows), frame.width - 14
+    for number, row in enumerate(rows):
+        y = 30 + _STEP * number
+        rule = ""
+        if row.low is not None and row.high is not None:
+            ends = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (row.low, row.high))
+            rule = f'<path class="rule" d="M{axis.at(row.low):g} {y}H{axis.at(row.high):g}{ends}"/>'
+        texts = render_text(14, y - 10, row.name) + render_text(right, y - 10, row.note, "quiet", "end")
+        content += f"<g>{texts}{rule}{render_mark(SHAPES[row.kind], axis.at(row.value), y, 5, row.kind, row.note)}</g>"
+    content = render_axis_below(axis, 6, bottom, axis_title) + content
+    if legend is not None:
+        kinds = [kind for kind in legend if any(row.kind == kind for row in rows)]
+        content += render_legend(kinds, legend, bottom + 42, frame.font_size)
+    return frame.render(bottom + (52 if legend is not None else 20), content)
+
+
+def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: str = "") -> str:
+    """Draw a line for each item from the value of `a` to that of `b`; where `b` is furthest above `a` comes last.
+
+    Args:
+        pairs: the title of an item, the value of `a`, the value of `b`.
+        frame: the frame of the picture.
+        some: what is said if not all items are drawn, with places `{shown}` and `{items}`.
+    """
+    rows = sorted(pairs, key=lambda pair: pair[2] - pair[1])
+    if len(rows) > MOST_PAIRS:
+        rows = [*rows[: MOST_PAIRS // 2], *rows[-MOST_PAIRS // 2 :]]
+    axis = Axis.over([value for _, a, b in rows for value in (a, b)], 14, frame.width - 14)
+    bottom = _TOP + _PAIR * len(rows) + 4
+    lines = ""
+    for number, (title, a, b) in enumerate(rows):
+        y = _TOP + _PAIR * (number + 0.5)
+        marks = render_mark("square", axis.at(b), y, 3.5, "dot b") + render_mark("circle", axis.at(a), y, 4, "dot a")
+        lines += f'<g>{render_tooltip(title)}<path class="rule" d="M{axis.at(a)} {y:g}H{axis.at(b)}"/>{marks}</g>'
+    names = render_mark("circle", 19, 12, 5, "dot a") + render_text(30, 16, "A")
+    names += render_mark("square", 59, 12, 5, "dot b") + render_text(70, 16, "B")
+    if len(rows) < len(pairs):
+        names += render_text(frame.width - 14, 16, some.format(shown=len(rows), items=len(pairs)), "quiet", "end")
+    return frame.render(bottom + 20, names + render_axis_below(axis, _TOP - 4, bottom) + lines)
+
+
+@dataclass(frozen=True)
+class BoxRow:
+    """A name with its values; the class and the shape of their dots; and a note at the right end of the line."""
+
+    name: str
+    values: Sequence[float]
+    note: str = ""
+    dots: str = "dot"
+    shape: str = "circle"
+
+
+def compute_five_numbers(values: Sequence[float]) -> tuple[float, ...]:
+    """Return minimum, lower quartile, median, upper quartile, maximum."""
+    return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
+
+
+def draw_boxes(
+    rows: Sequence[BoxRow],
+    frame: Frame,
+    axis_title: str = "",
+    *,
+    histogram: BoxRow | None = None,
+    ends: tuple[float, float] | None = None,
+    heading: str = "",
+) -> str:
+    """Draw a box with dots for each row, its name above.
+
+    Args:
+        rows: the rows, from top to bottom; one without values is named only.
+        frame: the frame of the picture.
+        axis_title: the name of the value.
+        histogram: values that are drawn as bars with a box above the rows; its note is the text above them.
+        ends: the ends of the axis; by default those of the values.
+        heading: a text above all.
+    """
+    every = [*rows, *([histogram] if histogram else [])]
+    values = [value for row in every for value in row.values]
+    axis = Axis.over(ends or values, EDGE, frame.width - EDGE)
+    top = 22 if heading or histogram else 4
+    first = top + (_TALL + 26 if histogram else 6)
+    bottom = first + _ROW * len(rows)
+    content = render_axis_below(axis, top, bottom, axis_title) + (render_text(14, 14, heading) if heading else "")
+    if histogram:
+        content += render_text(14, 14, histogram.note, "quiet") + _bars(histogram.values, axis, top + _TALL)
+        content += _box(histogram.values, axis, top + _TALL + 8)
+    for number, row in enumerate(rows):
+        y = first + 22 + _ROW * number
+        content += render_text(14, y - 12, shorten(row.name, 44))
+        content += render_text(frame.width - 14, y - 12, row.note, "quiet", "end") if row.note else ""
+        content += _box(row.values, axis, y) if len(row.values) >= FEWEST else ""
+        content += _dots(row, axis, y)
+    return frame.render(bottom + (34 if axis_title else 20), content)
+
+
+def _bars(values: Sequence[float], axis: Axis, base: float) -> str:
+    counts, edges = np.histogram(values, bins=min(MOST_BARS, max(4, len(values) // 2)), range=(axis.least, axis.most))
+    scale = _TALL / max(1, int(counts.max()))
+    places = [axis.at(float(edge)) for edge in edges]
+    return "".join(
+        render_bar("bar", left, base - scale * count, max(1.0, right - left - 0.6), scale * count, str(count))
+        for count, left, right in zip(counts, places[:-1], places[1:], strict=True)
+        if count
+    )
+
+
+def _box(values: Sequence[float], axis: Axis, y: float) -> str:
+    least, low, middle, high, most = (axis.at(number) for number in compute_five_numbers(values))
+    return (
+        f'<path class="box" d="M{least:g} {y}H{low:g}M{high:g} {y}H{most:g}M{low:g} {y - 6}H{high:g}v12H{low:g}z"/>'
+        f'<path class="rule" d="M{middle:g} {y - 6}v12"/>'
+    )
+
+
+def _dots(row: BoxRow, axis: Axis, y: float) -> str:
+    """Draw dots on three levels in turn, so that equal values are seen as several."""
+    ordered = np.sort(np.asarray(row.values, dtype=np.float64))
+    sample = ordered[np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_DOTS)).round().astype(int)]
+    return "".join(
+        render_mark(row.shape, axis.at(float(value)), y + 4 * (number % 3 - 1), 2.5, row.dots)
+        for number, value in enumerate(sample)
+    )
+
+
+@dataclass(frozen=True)
+class ScatterPoint:
+    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip; and its name if that is written."""
+
+    x: float
+    y: float
+    kind: str
+    tooltip: str
+    name: str = ""
+    pinned: bool = False
+
+
+def draw_scatter(
+    points: Sequence[ScatterPoint],
+    across: Axis,
+    frame: Frame,
+    titles: tuple[str, str],
+    height: float,
+    legend: Mapping[str, str],
+    steps: Sequence[tuple[float, float]] = (),
+) -> str:
+    """Draw the points.
+
+    Args:
+        points: the points; the first is in front.
+        across: the horizontal axis, from `LEFT` to the width of the frame less `RIGHT`.
+        frame: the frame of the picture.
+        titles: the titles of the horizontal and of the vertical axis.
+        height: the height of the field.
+        legend: words for the kinds.
+        steps: places on both axes where a line of steps, such as the best so far, begins and changes.
+    """
+    up = Axis.over([point.y for point in points], height, _FIELD_TOP)
+    content = render_axis_below(across, _FIELD_TOP, height, titles[0])
+    content += render_axis_beside(up, LEFT, frame.width - RIGHT, titles[1])
+    if steps:
+        path = "".join(f"H{across.at(x):g}V{up.at(y):g}" for x, y in steps[1:])
+        start = f"M{across.at(steps[0][0]):g} {up.at(steps[0][1]):g}"
+        content += f'<path class="best" d="{start}{path}H{across.end:g}"/>'
+    labels = ""
+    for point in reversed(points):
+        x, y = across.at(point.x), up.at(point.y)
+        css = f"{point.kind} pinned" if point.pinned else point.kind
+        content += render_mark(SHAPES[point.kind], x, y, 4, css, point.tooltip)
+        if point.name:
+            beside, anchor = (x - 7, "end") if x > frame.width / 2 else (x + 7, "start")
+            labels += render_text(beside, y - 6, shorten(point.name, 22), "halo", anchor)
+    kinds = [kind for kind in legend if any(point.kind == kind for point in points)]
+    return frame.render(height + 52, content + labels + render_legend(kinds, legend, height + 42, frame.font_size))
