@@ -194,8 +194,8 @@ def _transcribe(path: Path, content: str, settings: CollectionSettings, stored: 
 
 
 def _measure_dnsmos(recording: "Recording", by: str) -> float:
-    from podeval.metrics.dnsmos import dnsmos
     from podeval.metrics.score import Unscored
+    from podeval.metrics.speech.dnsmos import dnsmos
 
     score = dnsmos({"recording": recording})
     if isinstance(score, Unscored):
