@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.windows import Span
-from podeval.metrics.dialogue_judge import KEYS
-from podeval.metrics.script_quality import FIRST, POINTS
+from podeval.metrics.judged.dialogue_judge import KEYS
+from podeval.metrics.judged.script_quality import FIRST, POINTS
 from podeval.models import registry
 from podeval.recording import recording
 from podeval.recording.cache import Cache

@@ -19,8 +19,8 @@ from podeval.metrics.defects import LISTENING
 
 FILES = (
     *("analysis/defects.py", "analysis/second_look.py", "analysis/speech_track.py", "analysis/voices_by_word.py"),
-    *("audio/faults.py", "audio/loops.py", "metrics/content_errors.py", "metrics/integrity.py"),
-    *("metrics/speaker_attribution.py", "text/content_differences.py"),
+    *("audio/faults.py", "audio/loops.py", "metrics/speech/content_errors.py", "metrics/audio/integrity.py"),
+    *("metrics/dialogue/speaker_attribution.py", "text/content_differences.py"),
 )
 """Files that hold thresholds."""
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_scripts
-from podeval.metrics.pace import describe_speakers, join_speech
+from podeval.metrics.speech.pace import describe_speakers, join_speech
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
 from podeval.recording.overlapping_turns import find_overlapping_turns

@@ -29,7 +29,7 @@ LONG = {
     "cli/construct.py:construct": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
     "metrics/declaration.py:metric": TEXT,
-    "metrics/timbre_consistency.py:timbre_consistency": TEXT,
+    "metrics/speech/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,
     "pages/mcp.py:build_tools": TEXT,
     "stats/intervals.py:mean_ci": TEXT,

@@ -69,7 +69,7 @@ def podbench(
 def instruction_following(
     judge: str = "", records: str | None = None, split: str = "sample", dataset: str = ""
 ) -> Scorer:
-    """Score how much of what was asked for a script does; see `podeval.metrics.instruction_following`.
+    """Score how much of what was asked for a script does; see `podeval.metrics.judged.instruction_following`.
 
     Args:
         judge: the judge.
@@ -82,7 +82,7 @@ def instruction_following(
 
 @scorer(metrics={"*": [mean(), stderr()]})  # type: ignore[untyped-decorator]
 def script_quality(judge: str = "", records: str | None = None, split: str = "sample", dataset: str = "") -> Scorer:
-    """Score how good a script is to listen to; see `podeval.metrics.script_quality`.
+    """Score how good a script is to listen to; see `podeval.metrics.judged.script_quality`.
 
     Args:
         judge: the judge.

@@ -186,8 +186,8 @@ def injected(text: str) -> None:
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
     from podeval.metrics.checklists import Requirement
-    from podeval.metrics.content_density import describe_difference
-    from podeval.metrics.script_quality import Item
+    from podeval.metrics.judged.content_density import describe_difference
+    from podeval.metrics.judged.script_quality import Item
     from podeval.metrics.spoken_dialogue import parse_criteria
 
     describe_difference(text, f"x {text[::-1]}")

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import find_judge
-from podeval.metrics import dialogue_judge, pairwise_judge
+from podeval.metrics import pairwise_judge
+from podeval.metrics.judged import dialogue_judge
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.mushra_scores import Mark
 from podeval.validation.human_scores import compute_agreement, read_marks, read_scores

@@ -9,7 +9,7 @@ import soundfile
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate, find_gap
 from podeval.metrics.generation_log import GenerationLog
-from podeval.metrics.mos import RATED
+from podeval.metrics.human.mos import RATED
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording import Recording
 

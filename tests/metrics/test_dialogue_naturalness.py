@@ -8,7 +8,7 @@ import pytest
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_naturalness import GAP, MELODY, OVERLAPS, UNEVENNESS
+from podeval.metrics.dialogue.dialogue_naturalness import GAP, MELODY, OVERLAPS, UNEVENNESS
 from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.recording import Recording

@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from podeval.metrics import catalogue
-from podeval.metrics.distillmos import WINDOW, place_window_starts
 from podeval.metrics.score import Score, Unscored
+from podeval.metrics.speech.distillmos import WINDOW, place_window_starts
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache

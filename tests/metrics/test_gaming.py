@@ -10,10 +10,10 @@ import pytest
 from podeval.audio import faults
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue, voice_match
-from podeval.metrics.pace import REPEATED, measure_repeated
 from podeval.metrics.predicted_opinion import CANCELLED
 from podeval.metrics.score import Score, Unscored
-from podeval.metrics.timbre_consistency import count_repeated
+from podeval.metrics.speech.pace import REPEATED, measure_repeated
+from podeval.metrics.speech.timbre_consistency import count_repeated
 from podeval.recording import Recording
 from podeval.text.content_differences import find_content_differences
 from podeval.text.script import Script

@@ -37,7 +37,7 @@ def test_measuring_loudness_imports_what_it_needs(tmp_path: Path, run_python: An
     loaded = loaded_by(statement, run_python)
     assert not loaded & {"scipy.signal", "scipy.stats", "torch", "pandas"}
     modules = {name for name in loaded if name.split(".")[0] == "podeval"}
-    assert "podeval.metrics.loudness" in modules
+    assert "podeval.metrics.audio.loudness" in modules
     assert len(modules) <= 52, sorted(modules)
     rooms = {name.split(".")[1] for name in modules if "." in name}
     assert not rooms & {"judges", "arena", "listening", "submissions", "board", "runs", "datasets"}

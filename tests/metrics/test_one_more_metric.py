@@ -70,7 +70,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The engine with one file and one line more."""
     folder = tmp_path_factory.mktemp("checkout") / "benchmark"
     shutil.copytree(CHECKOUT / "benchmark" / "podeval", folder / "podeval", ignore=shutil.ignore_patterns("*.pyc"))
-    (folder / "podeval" / "metrics" / "questions.py").write_text(FILE, encoding="utf-8")
+    (folder / "podeval" / "metrics" / "text" / "questions.py").write_text(FILE, encoding="utf-8")
     record = folder / "podeval" / "benchmarks" / "real_pod.py"
     text = record.read_text(encoding="utf-8")
     assert text.count(LINE) == 1

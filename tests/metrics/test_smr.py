@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
+from podeval.metrics.audio.smr import find_speech_segments, score_ratio
 from podeval.metrics.score import Score, Unscored
-from podeval.metrics.smr import find_speech_segments, score_ratio
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
+from podeval.metrics.dialogue.turn_taking import FEWEST_EVENTS
 from podeval.metrics.score import Score, Unscored
-from podeval.metrics.turn_taking import FEWEST_EVENTS
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording

@@ -15,8 +15,8 @@ import soundfile
 from podeval.audio.resample import resample
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
-from podeval.metrics.dnsmos import rate_samples
 from podeval.metrics.score import Score
+from podeval.metrics.speech.dnsmos import rate_samples
 from podeval.models import registry
 from podeval.models.interfaces import Transcript
 from podeval.recording import Recording

@@ -52,7 +52,7 @@ def tiny(tiny_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for variable, name in (("TINY_SPOKEN", "spoken"), ("TINY_MEASURED", "measured"), ("TINY_FLAG", "flag")):
         monkeypatch.setenv(variable, str(tmp_path / name))
     yield tiny_module
-    assert "trouble" in declaration.list_registered_metrics()
+    assert "trouble" in declaration.REGISTERED
 
 
 @pytest.fixture

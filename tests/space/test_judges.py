@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'po
 from fastapi.testclient import TestClient
 
 from podeval.judges.exchange_records import FILE, JudgeExchange, Records
-from podeval.metrics import dialogue_judge
+from podeval.metrics.judged import dialogue_judge
 from podeval.models.chat import ChatAnswer
 
 pytestmark = pytest.mark.space

@@ -9,8 +9,8 @@ from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.cli.demo import RHYTHM_SYSTEMS, RHYTHM_TOPIC
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
+from podeval.metrics.dialogue.turn_taking import FEWEST_EVENTS
 from podeval.metrics.score import Score
-from podeval.metrics.turn_taking import FEWEST_EVENTS
 from podeval.models import registry as models
 from podeval.recording import Recording
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance

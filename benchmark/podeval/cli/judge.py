@@ -234,9 +234,9 @@ def reasons(
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
+    from podeval.metrics.human.mos import QUESTIONS, SUMMARISE, group_reasons, judge_justifications
     from podeval.metrics.human_records import read_answers
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.mos import QUESTIONS, SUMMARISE, group_reasons, judge_justifications
 
     read = read_answers(answers)
     questions = group_reasons(read.answers, read.clips)

@@ -1,4 +1,4 @@
-"""Metrics: each file holds one, a pure function next to its declaration."""
+"""Metrics: each file of a folder here is one, a pure function next to its declaration; what they share is beside."""
 
 __all__ = [
     "aggregate",
@@ -8,19 +8,19 @@ __all__ = [
     "declaration",
     "defects",
     "description",
-    "dialogue_judge",
     "dimension_groups",
-    "dnsmos",
     "generation_log",
+    "human",
     "human_records",
     "judge_use",
-    "mos",
+    "judged",
     "pairwise_judge",
     "prompts",
     "protocol",
     "reach",
-    "rubric",
+    "reasons",
     "rubric_writing",
     "score",
+    "speech",
     "spoken_dialogue",
 ]

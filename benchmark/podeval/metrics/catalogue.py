@@ -1,11 +1,12 @@
-"""The catalogue of all metrics, by name: one for every file of this room that declares a metric."""
+"""The catalogue of all metrics, by name: a metric is called as its file, and only that file is imported for it."""
 
 import importlib
 from difflib import get_close_matches
 from pathlib import Path
 
+from podeval import metrics
 from podeval.errors import BadInput
-from podeval.metrics.declaration import Metric, list_registered_metrics
+from podeval.metrics.declaration import REGISTERED, Metric
 
 _ORDER = (
     "distinct_n",
@@ -49,19 +50,16 @@ _ORDER = (
 )
 """Where the order of the board is not that of names; a metric that is not here comes after these."""
 
-_DECLARES = "\n@metric(\n"
+
+def _find_modules() -> dict[str, str]:
+    """Return the module of every metric by its name: each file of a folder in this room is a metric of that name."""
+    paths = [path for room in metrics.__path__ for path in sorted(Path(room).glob("*/[!_]*.py"))]
+    return {path.stem: f"podeval.metrics.{path.parent.name}.{path.stem}" for path in paths}
 
 
-def _names() -> tuple[str, ...]:
-    """List the files that declare a metric, by reading and not importing them: some need the packages of judges."""
-    import podeval.metrics
+_MODULES = _find_modules()
 
-    paths = [path for folder in podeval.metrics.__path__ for path in sorted(Path(folder).glob("*.py"))]
-    declaring = [path.stem for path in paths if _DECLARES in path.read_text(encoding="utf-8")]
-    return (*(name for name in _ORDER if name in declaring), *(name for name in declaring if name not in _ORDER))
-
-
-NAMES = _names()
+NAMES = (*(name for name in _ORDER if name in _MODULES), *(name for name in _MODULES if name not in _ORDER))
 """Every metric, in the order of the board."""
 
 
@@ -76,9 +74,9 @@ def get(name: str) -> Metric:
         close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise BadInput(f"there is no metric {name!r}; {hint}`podeval metrics list` shows all of them")
-    if name not in list_registered_metrics():
-        importlib.import_module(f"podeval.metrics.{name}")
-    return list_registered_metrics()[name]
+    if name not in REGISTERED:
+        importlib.import_module(_MODULES[name])
+    return REGISTERED[name]
 
 
 def load_all_metrics() -> tuple[Metric, ...]:

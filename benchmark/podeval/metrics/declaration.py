@@ -290,17 +290,18 @@ class Metric:
         return result
 
 
-_registered: dict[str, Metric] = {}
+REGISTERED: dict[str, Metric] = {}
+"""The metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports a file by its name."""
 
 
 def metric(
     *,
     name: str,
-    title: str,
-    version: str,
-    dimension: str,
-    keys: tuple[Key, ...],
-    paper: str,
+    title: str = "",
+    version: str = "",
+    dimension: str = "",
+    keys: tuple[Key, ...] = (),
+    paper: str = "",
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
     only_for: str = "",
@@ -313,7 +314,7 @@ def metric(
     """Declare a function as a metric.
 
     Args:
-        name: the module's name on the Hub and the command line.
+        name: the metric's name on the Hub and the command line; its file is called so too.
         title: the field's spelling of it.
         version: part of the protocol; raised whenever a value changes.
         dimension: the column group of the board, `group.column`.
@@ -329,8 +330,12 @@ def metric(
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
 
     Raises:
-        ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
+        ValueError: a field without which nothing can be told of the metric is missing, or the dimension's group is none
+            of `DIMENSION_GROUPS`.
     """
+    required = {"title": title, "version": version, "dimension": dimension, "keys": keys, "paper": paper}
+    if missing := [field for field, value in required.items() if not value]:
+        raise ValueError(f"{name}: the declaration lacks {' and '.join(missing)}")
     if dimension.partition(".")[0] not in DIMENSION_GROUPS:
         raise ValueError(f"{name}: the dimension's group is one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}")
 
@@ -363,7 +368,7 @@ def metric(
             limitations=limitations,
             where_available=where_available,
         )
-        _registered[name] = declared
+        REGISTERED[name] = declared
         return declared
 
     return declare
@@ -381,8 +386,3 @@ def _read_arguments(docstring: str) -> dict[str, str]:
     lines = section.group(1) if section else ""
     entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", lines, flags=re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
-
-
-def list_registered_metrics() -> dict[str, Metric]:
-    """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all files."""
-    return _registered

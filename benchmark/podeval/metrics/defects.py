@@ -11,8 +11,8 @@ from typing import Any
 
 from podeval.errors import CannotScore, ModelMissing
 from podeval.metrics import catalogue
+from podeval.metrics.audio.integrity import SHORTEST, list_faults
 from podeval.metrics.declaration import Metric
-from podeval.metrics.integrity import SHORTEST, list_faults
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect, find_long_pauses, find_pace_changes

@@ -22,7 +22,7 @@ from podeval.errors import BadInput
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.rubric import Modality
+from podeval.metrics.judged.rubric import Modality
 from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue, Transcripts
 
 Variant = Literal["default", "mtalk"]

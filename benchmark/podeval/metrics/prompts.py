@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 
 from podeval.judges.prompt import Prompt
-from podeval.metrics import (
-    checklists,
+from podeval.metrics import checklists, pairwise_judge, rubric_writing
+from podeval.metrics.human import mos
+from podeval.metrics.judged import (
     content_density,
     dialogue_judge,
     expressive_hierarchy,
     expressive_richness,
-    mos,
-    pairwise_judge,
     prosodic_coherence,
     rubric,
-    rubric_writing,
     script_quality,
 )
 

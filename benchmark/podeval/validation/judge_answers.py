@@ -14,7 +14,8 @@ import pydantic
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.metrics import pairwise_judge, prompts, rubric
+from podeval.metrics import pairwise_judge, prompts
+from podeval.metrics.judged import rubric
 
 Leaf = float | str
 

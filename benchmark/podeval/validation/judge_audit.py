@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from podeval.metrics.dialogue_judge import Comparison
+from podeval.metrics.judged.dialogue_judge import Comparison
 from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate

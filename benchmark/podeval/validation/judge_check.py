@@ -27,8 +27,8 @@ from podeval.judges.client import JudgeClient
 from podeval.judges.rounds import Conversation, hold
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_judge import COMPARE, BothOrders, compare
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
+from podeval.metrics.judged.dialogue_judge import COMPARE, BothOrders, compare
 from podeval.metrics.pairwise_judge import JudgedBattle, judge_battle, list_prompts
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue

@@ -13,8 +13,8 @@ import soundfile
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
-from podeval.metrics.expressive_richness import split_into_stretches
 from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics.judged.expressive_richness import split_into_stretches
 from podeval.recording import Recording
 
 RATE = 16_000

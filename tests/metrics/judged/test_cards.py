@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_judge import KEYS
-from podeval.metrics.script_quality import FIRST, POINTS
+from podeval.metrics.judged.dialogue_judge import KEYS
+from podeval.metrics.judged.script_quality import FIRST, POINTS
 from podeval.models import registry
 
 CARDS = Path(__file__).parents[3] / "hf_metrics"

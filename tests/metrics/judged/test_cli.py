@@ -13,7 +13,7 @@ from podeval.cli import app
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_judge import KEYS
+from podeval.metrics.judged.dialogue_judge import KEYS
 from podeval.metrics.rubric_writing import load_review
 from podeval.metrics.score import Score
 

@@ -6,7 +6,7 @@ from typing import Any
 from podeval.errors import CannotScore
 from podeval.judges.client import JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.rounds import Conversation, NoAnswer, hold
-from podeval.metrics.mos import SUMMARISE, SystemScore
+from podeval.metrics.human.mos import SUMMARISE, SystemScore
 
 
 class Echo:

@@ -10,8 +10,8 @@ import pytest
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.dialogue_judge import KEYS, BothOrders, Comparison
 from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics.judged.dialogue_judge import KEYS, BothOrders, Comparison
 
 METRIC = catalogue.get("dialogue_judge")
 GOOD = [{"speaker": "Host", "text": "Rivers carry salt."}, {"speaker": "Guest", "text": "And the sea keeps it."}]

@@ -13,8 +13,9 @@ from podeval.errors import CannotScore
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import RULES, AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.measuring.compute import compute
-from podeval.metrics import catalogue, prosodic_coherence, script_quality
+from podeval.metrics import catalogue
 from podeval.metrics.judge_use import NOTE, note_injections
+from podeval.metrics.judged import prosodic_coherence, script_quality
 from podeval.metrics.score import Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.systems.espeak_ng import EspeakNg

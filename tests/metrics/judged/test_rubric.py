@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.measuring.compute import compute
 from podeval.metrics import catalogue
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.rubric import build_hearing_prompt
+from podeval.metrics.judged.rubric import build_hearing_prompt
 from podeval.metrics.spoken_dialogue import SpokenDialogue, parse_criteria
 
 METRIC = catalogue.get("rubric")

@@ -8,9 +8,9 @@ import pytest
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
-from podeval.metrics.instruction_following import CUT, cut_script
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.script_quality import POINTS, QUALITY, Quality, compute_points
+from podeval.metrics.judged.instruction_following import CUT, cut_script
+from podeval.metrics.judged.script_quality import POINTS, QUALITY, Quality, compute_points
 from podeval.text.script import Script, Turn
 
 METRIC = catalogue.get("script_quality")

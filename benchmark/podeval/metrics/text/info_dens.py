@@ -17,9 +17,9 @@ list.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.distinct_n import write_token_notes
 from podeval.metrics.reach import LENGTH
 from podeval.metrics.score import Score
+from podeval.metrics.text.distinct_n import write_token_notes
 from podeval.text.language import read_tokens
 from podeval.text.lexical_diversity import WINDOW, compute_information_density
 from podeval.text.tokens import stop_words

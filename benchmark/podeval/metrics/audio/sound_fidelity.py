@@ -21,7 +21,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.predicted_opinion import score_windows
 from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
-from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import (

@@ -16,7 +16,7 @@ import numpy as np
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PART, STUDY, Reach
 from podeval.metrics.score import Score
-from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.metrics.voice_match import NEEDS, compare_voices
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices

@@ -20,8 +20,8 @@ import numpy as np
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.pace import PAUSE, describe_speakers, join_speech
 from podeval.metrics.score import Score
+from podeval.metrics.speech.pace import PAUSE, describe_speakers, join_speech
 from podeval.recording import Recording, speech_track
 from podeval.recording.overlapping_turns import NEEDS, find_overlapping_turns
 from podeval.recording.speech_windows import require_speech

@@ -35,7 +35,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import CLIPS, NEW, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
-from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording, speech_track
 from podeval.recording.predicted_windows import SpokenPart, cut_to_speech
 from podeval.recording.recording import MODEL_RATE

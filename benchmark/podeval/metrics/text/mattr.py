@@ -14,9 +14,9 @@ Differs from the public code in tokenising Chinese as Chinese.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.distinct_n import make_token_timeline, write_token_notes
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score
+from podeval.metrics.text.distinct_n import make_token_timeline, write_token_notes
 from podeval.text import lexical_diversity
 from podeval.text.language import read_tokens
 

@@ -1,0 +1,1 @@
+"""Metrics of people who speak with each other."""

@@ -1,0 +1,1 @@
+"""Metrics made of what people said: votes, marks and answers."""

@@ -1,0 +1,1 @@
+"""Metrics of scripts and texts that are counted or embedded."""
