@@ -34,6 +34,7 @@ from podeval.systems.python_file import open_python
 from podeval.systems.servers.connection import ServerConnection
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Ask, Reference, Speech
+from podeval.texts import REASONS
 
 REAL_POD = benchmarks.get("real_pod")
 TIMED = {

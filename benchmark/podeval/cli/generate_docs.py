@@ -20,7 +20,7 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import format_range
 from podeval.metrics.prompts import PROTOCOLS
 from podeval.models.registry import CARDS
-from podeval.plots.layers import draw_layers
+from podeval.plots.svg import draw_layers
 from podeval.systems.adapters.documentation_tables import (
     render_adapters_table,
     render_full_size_table,

@@ -58,7 +58,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
         if not (folder / str(split.file)).is_file():
             continue
         items = {item.get("id"): item for item in read_objects(folder / str(split.file))}
-        scripts = items.values()
+        scripts = list(items.values())
         if split.scripts:
             scripts = [script for _, script in read_object_lines(folder / split.scripts.file)]
         for script in scripts:

@@ -22,6 +22,7 @@ import pandas as pd
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
+from podeval.text.table_files import make_csv_safe
 from podeval.text.yaml_text import LONGEST_YAML, read_yaml
 
 COLUMNS = (

@@ -106,7 +106,9 @@ class ReportWords:
 
     def name(self, row: ScoreRow) -> str:
         """What a value is called, where that says more than its name."""
-        return row.key.zh if self.language == "zh" else ""
+        title = row.metric.title_of(row.key)
+        translated = translate(title, self.language)
+        return "" if translated == title else translated
 
     def ideal(self, row: ScoreRow) -> str:
         """What is best, where a key is best in a range."""

@@ -20,8 +20,7 @@ from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.measure import measure
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
-from podeval.systems.ask import Ask
-from podeval.systems.speech import Samples, SpeakingSystem, SpeechFailed
+from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 
 class Speaking(Protocol):

@@ -27,7 +27,7 @@ CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
-SECRET_CHECK = "secret.check value"
+SECRET_CHECK = "secret.check value"  # noqa: S105
 
 
 class OperatorSetting(TableBase):

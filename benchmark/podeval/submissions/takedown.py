@@ -32,7 +32,7 @@ from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
+from podeval.runs.run_folder import BACKUPS, REPLACED, SPOT_CHECK_FILE, SUPERSEDED, UPLOADS, RunFolder
 from podeval.store.database import Database, parse_address
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
@@ -253,7 +253,7 @@ def _leave_figures(run: RunFolder) -> None:
             _leave_figures_of_a_profile(path)
         else:
             _remove_all_but(_KEPT, [path])
-    checked = run.path / spot_check_report.FILE
+    checked = run.path / SPOT_CHECK_FILE
     if checked.exists():
         write_json(checked, json.loads(checked.read_text(encoding="utf-8")) | {"failed": {}})
 
