@@ -18,7 +18,6 @@ __all__ = [
     "prompts",
     "protocol",
     "reach",
-    "reasons",
     "rubric_writing",
     "score",
     "speech",
