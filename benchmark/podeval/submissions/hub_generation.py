@@ -5,6 +5,7 @@ round, and follows its job. The content of the bucket is as untrusted as what a 
 the same intake.
 """
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -53,7 +54,8 @@ class FetchedResults:
         self.end: dict[str, Any] = {}
         """The generation's own report of how it ended; empty where there is none."""
         self._results, self._asked, self._seed, self._left = results, items, seed, most
-        out.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out.parent, ignore_errors=True)
+        out.mkdir(parents=True)
 
     def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
         """Fetch items that got a line since the last look, with their files in `out`.
@@ -68,10 +70,10 @@ class FetchedResults:
         sizes = self._results.files()
         new = []
         for item in self._asked.values():
-            name = name_line(item.id, self._seed)
-            if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
+            content = None if item.id in self.done else self._fetch_small(name_line(item.id, self._seed), sizes)
+            if content is None:
                 continue
-            line = self._fetch_line(name, sizes[name])
+            line = _parse_line(content)
             if line is None or line.item != item.id or line.seed != self._seed:
                 self.done.add(item.id)
                 continue
@@ -88,14 +90,14 @@ class FetchedResults:
             self._read_end(sizes)
         return new
 
-    def _fetch_line(self, name: str, size: int) -> Generated | None:
-        """Fetch a line; return None if it is not valid."""
-        file = self.out.parent / "line.json"
-        try:
-            self._results.fetch(name, size, file)
-            return Generated.model_validate_json(file.read_bytes())
-        except (BadInput, ValidationError):
-            return None
+    def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
+        """Fetch a small file; return None if it is not there, larger than a line may be, or changed meanwhile."""
+        size, file = sizes.get(name, 0), self.out.parent / "small.json"
+        if 0 < size <= _LINE_MOST:
+            with contextlib.suppress(BadInput):
+                self._results.fetch(name, size, file)
+                return file.read_bytes()
+        return None
 
     def _fetch(self, files: Sequence[str], sizes: Mapping[str, int]) -> None:
         for file in files:
@@ -105,27 +107,27 @@ class FetchedResults:
             self._left -= size
             if self._left < 0:
                 raise Unusable("the model made more than outputs can be; it was stopped")
-            try:
+            with contextlib.suppress(BadInput):
                 self._results.fetch(f"{FILES}/{file}", size, self.out / file)
-            except BadInput:
-                continue
 
     def _read_end(self, sizes: Mapping[str, int]) -> None:
-        if not 0 < sizes.get(ENDED, 0) <= _LINE_MOST:
+        document: Any = None
+        with contextlib.suppress(ValueError, RecursionError):
+            document = json.loads(self._fetch_small(ENDED, sizes) or b"")
+        if not isinstance(document, dict):
             return
-        file = self.out.parent / ENDED
-        try:
-            self._results.fetch(ENDED, sizes[ENDED], file)
-            document = json.loads(file.read_bytes())
-        except (BadInput, ValueError, RecursionError):
-            return
-        if isinstance(document, dict):
-            self.end = document
-            reason = str(document.get("refused") or "")
-            if reason and document.get("cause") == "ours":
-                self.ours.append(reason)
-            else:
-                self.refused = reason
+        self.end = document
+        reason = str(document.get("refused") or "")
+        if reason and document.get("cause") == "ours":
+            self.ours.append(reason)
+        else:
+            self.refused = reason
+
+
+def _parse_line(content: bytes) -> Generated | None:
+    with contextlib.suppress(ValidationError):
+        return Generated.model_validate_json(content)
+    return None
 
 
 MOST_ROUNDS = 9
@@ -245,13 +247,12 @@ class HubRounds:
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
-            folder = self._make_folder(row)
-            results = self._fetch(row, intake.list_missing(missing), folder)
+            results = self._open_results(row, intake.list_missing(missing))
             try:
-                yield from self._take_in(results, intake, folder, final=True)
+                yield from self._take_in(results, intake, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(results.out.parent, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """Run one job until it ends; see `generation.Runner`.
@@ -270,12 +271,12 @@ class HubRounds:
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
             raise Unusable(write_sentence("not-done-after-jobs", count=MOST_ROUNDS))
+        results = self._open_results(row, missing)
         try:
-            folder, job = self._make_folder(row), self._find_or_start(row, missing)
+            job = self._find_or_start(row, missing)
         except JobGone:
             ledger.settle_lost(row)
             raise
-        results = self._fetch(row, missing, folder)
         # Fetch outputs as they come, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
@@ -284,7 +285,7 @@ class HubRounds:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
                 alive = get_stage(job) in RUNNING
-                yield from self._take_in(results, intake, folder, final=not alive)
+                yield from self._take_in(results, intake, final=not alive)
                 answered = time.monotonic()
             except HubUnavailable:
                 if time.monotonic() - answered > SILENCE_SECONDS:
@@ -298,7 +299,7 @@ class HubRounds:
         # Settle the cost, and tell the system's faults from ours.
         ended = _describe_end(job, results.end)
         ledger.settle(row, job)
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(results.out.parent, ignore_errors=True)
         if results.refused:
             raise Unusable(write_sentence("model-cannot-run", why=redact(results.refused)[:1_000]))
         if results.ours:
@@ -307,10 +308,9 @@ class HubRounds:
             raise OursFailed(f"nothing was started: {ended.failure}")
         return ended
 
-    def _take_in(self, results: FetchedResults, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
-        new = results.fetch_new(final=final)
-        if new:
-            intake.take(new, results.out, folder / f"clean-{len(results.done)}")
+    def _take_in(self, results: FetchedResults, intake: Intake, *, final: bool) -> Iterator[Item]:
+        if new := results.fetch_new(final=final):
+            intake.take(new, results.out, results.out.with_name(f"clean-{len(results.done)}"))
             yield from (item for item, _ in new)
 
     def _wait(self) -> None:
@@ -378,17 +378,12 @@ class HubRounds:
     def _results_folder(self, row: HubJob) -> str:
         return f"{self.submission}/{self.run}/{row.round}"
 
-    def _fetch(self, row: HubJob, items: Sequence[Item], folder: Path) -> FetchedResults:
+    def _open_results(self, row: HubJob, items: Sequence[Item]) -> FetchedResults:
         """Return the results of a round for some items; nothing is fetched yet."""
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
+        out = self.work / f"job-{row.round}" / "out"
         outstanding = {item.id: item for item in items}
-        return FetchedResults(bucket, outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
-
-    def _make_folder(self, row: HubJob) -> Path:
-        folder = self.work / f"job-{row.round}"
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder / "out").mkdir(parents=True)
-        return folder
+        return FetchedResults(bucket, outstanding, self.seed, out, self.making.limits.output_bytes)
 
 
 def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
