@@ -193,19 +193,16 @@ def spot_check(
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
     from podeval.board.build import build
-    from podeval.submissions import sandbox
-    from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import GenerationSettings
-    from podeval.submissions.source_files import fetch
+    from podeval.submissions import gate, generation, sandbox, source_files
     from podeval.submissions.spot_check import SpotCheck
 
     if not trust_models:
         sandbox.require()
     if gpu:
         require_gpu(trusted=trust_models)
-    making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
+    making, seeds = generation.GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
     with open_queue(require_database(database, runs)) as queue:
-        check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
+        check = SpotCheck(runs, work, source_files.fetch, gate.Gate(data=data), making, data, seeds, say)
         reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
     for report in reports:

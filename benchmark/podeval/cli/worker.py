@@ -85,13 +85,7 @@ def worker(
     from podeval.operations.retention import schedule_housekeeping
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
-    from podeval.submissions import sandbox
-    from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import GenerationSettings
-    from podeval.submissions.hub_record import Proposals
-    from podeval.submissions.sandbox import SandboxLimits
-    from podeval.submissions.scheduler import run_periodically
-    from podeval.submissions.service import SubmissionService
+    from podeval.submissions import gate, generation, hub_record, sandbox, scheduler, service
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
 
@@ -103,9 +97,9 @@ def worker(
         if executor != "local":
             raise BadInput("--gpu is for models on this machine; jobs on the Hub get the GPU of their --flavor")
         require_gpu(trusted=trust_models)
-    limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
+    limits = sandbox.SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     voices_folder = None if voices is None else require_voices(voices)
-    making = GenerationSettings(
+    making = generation.GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
     measured_by = Workers(workers) if workers else nullcontext(InProcess())
@@ -123,9 +117,9 @@ def worker(
             measuring,
             data=data,
             log=say,
-            look_over=SubmissionService(queue, Gate(api=HfApi(token=False), data=data)).look_over_all,
+            look_over=service.SubmissionService(queue, gate.Gate(api=HfApi(token=False), data=data)).look_over_all,
             hub=hub,
-            proposals=Proposals(queue, board),
+            proposals=hub_record.Proposals(queue, board),
         )
         if once:
             this_worker.look_over()
@@ -143,7 +137,7 @@ def worker(
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
         with (
-            run_periodically(schedule_housekeeping(queue.database, board, say), say),
+            scheduler.run_periodically(schedule_housekeeping(queue.database, board, say), say),
             stop_by_signals(this_worker) as stopped,
         ):
             this_worker.watch(pause, stopped)
