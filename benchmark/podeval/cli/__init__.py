@@ -70,7 +70,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
-    "submit": "submit:submit",
+    "submit": "submissions:submit",
     "worker": "worker:worker",
     "backup": "backup:backup",
     "restore": "backup:restore",
