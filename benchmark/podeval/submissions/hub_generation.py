@@ -25,14 +25,14 @@ from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
 from podeval.sentences import write_sentence
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake, is_name
-from podeval.submissions.generation import GenerationSettings, Unusable
+from podeval.submissions.generation import GenerationSettings, Unusable, write_task
 from podeval.submissions.job_budget import Ledger, get_stage
 from podeval.submissions.sandbox import ExitInfo
 from podeval.submissions.states import OursFailed
 from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
-from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.job import Generated
 from podeval.text.redaction import redact, redact_line
 
 if TYPE_CHECKING:
@@ -237,14 +237,9 @@ class HubRounds:
     base: Mapping[str, str] | None = None
     seed: int = 0
 
-    @property
-    def run(self) -> str:
-        """Name of the run within the submission."""
-        return self.entry.folder
-
     def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Collect what earlier jobs of this submission handed over."""
-        for row in self.hub.ledger.rounds(self.submission, self.run):
+        for row in self.hub.ledger.rounds(self.submission, self.entry.folder):
             if row.ended_at is None:
                 continue
             results = self._open_results(row, intake.list_missing(missing))
@@ -267,7 +262,7 @@ class HubRounds:
         if not (missing := intake.list_missing(missing)):
             return ExitInfo(0, None, "", 0.0)
         # Reserve the cost, then find or start the job.
-        row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
+        row = ledger.reserve(self.submission, self.entry.folder, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
             raise Unusable(write_sentence("not-done-after-jobs", count=MOST_ROUNDS))
@@ -331,7 +326,7 @@ class HubRounds:
             job = jobs.start(
                 JobPlan(
                     submission=self.submission,
-                    run=self.run,
+                    run=self.entry.folder,
                     round=row.round,
                     model=self.model["repo"],
                     revision=self.model["revision"],
@@ -352,31 +347,31 @@ class HubRounds:
         """Push the items to the dataset of asks; return the commit and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
-        write_asks(self.entry, missing, local)
-        voices = self.making.voices_for(self.entry, local)
-        job = Job(
+        write_task(
+            self.entry,
+            missing,
+            self.making,
+            local,
+            Path(ASKED),
             adapter=self.task,
             model_folder=Path(MODEL),
             base_folder=Path(BASE) if self.base else None,
-            preset=get_preset_settings(self.entry),
-            items_file=Path(ASKED, "items.jsonl"),
             out_folder=Path(_OUT),
             seeds=(self.seed,),
-            item_seconds=self.making.item_seconds,
-            voices_folder=Path(ASKED, voices.relative_to(local)) if voices else None,
         )
-        write_job(local / "job.json", job)
         files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
         repo = AppendOnly(jobs.items_repo, api=jobs.client, private=True)
-        folder = f"{self.submission}/{self.run}/{_digest(files)}"
-        commit = repo.add({f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.run}")
+        folder = f"{self.submission}/{self.entry.folder}/{_digest(files)}"
+        commit = repo.add(
+            {f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.entry.folder}"
+        )
         if commit is None:
             commit = str(call_with_retries(lambda: jobs.client.repo_info(jobs.items_repo, repo_type="dataset")).sha)
         return commit, folder
 
     def _results_folder(self, row: HubJob) -> str:
-        return f"{self.submission}/{self.run}/{row.round}"
+        return f"{self.submission}/{self.entry.folder}/{row.round}"
 
     def _open_results(self, row: HubJob, items: Sequence[Item]) -> FetchedResults:
         """Return the results of a round for some items; nothing is fetched yet."""
