@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 _LINE_MOST = 2**20
+_SEED = 0
+"""The seed with which jobs generate."""
 
 
 class FetchedResults:
     """The part of a folder of results that was fetched; each line once, together with its files."""
 
-    def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
+    def __init__(self, results: BucketFolder, items: dict[str, Item], out: Path, most: int) -> None:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
@@ -53,7 +55,7 @@ class FetchedResults:
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
         """The generation's own report of how it ended; empty where there is none."""
-        self._results, self._asked, self._seed, self._left = results, items, seed, most
+        self._results, self._asked, self._left = results, items, most
         shutil.rmtree(out.parent, ignore_errors=True)
         out.mkdir(parents=True)
 
@@ -70,11 +72,11 @@ class FetchedResults:
         sizes = self._results.files()
         new = []
         for item in self._asked.values():
-            content = None if item.id in self.done else self._fetch_small(name_line(item.id, self._seed), sizes)
+            content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
             if content is None:
                 continue
             line = _parse_line(content)
-            if line is None or line.item != item.id or line.seed != self._seed:
+            if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
             files = list_files(line)
@@ -223,7 +225,6 @@ class HubRounds:
         task: task of the adapter.
         making: limits; its sandbox is not used.
         check: called often; raises when the work has to end.
-        seed: seed of the generation.
     """
 
     hub: OnTheHub
@@ -235,7 +236,6 @@ class HubRounds:
     making: GenerationSettings
     check: Callable[[], None]
     base: Mapping[str, str] | None = None
-    seed: int = 0
 
     def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Collect what earlier jobs of this submission handed over."""
@@ -357,7 +357,7 @@ class HubRounds:
             model_folder=Path(MODEL),
             base_folder=Path(BASE) if self.base else None,
             out_folder=Path(_OUT),
-            seeds=(self.seed,),
+            seeds=(_SEED,),
         )
         files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
@@ -378,7 +378,7 @@ class HubRounds:
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
         out = self.work / f"job-{row.round}" / "out"
         outstanding = {item.id: item for item in items}
-        return FetchedResults(bucket, outstanding, self.seed, out, self.making.limits.output_bytes)
+        return FetchedResults(bucket, outstanding, out, self.making.limits.output_bytes)
 
 
 def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
