@@ -78,7 +78,7 @@ results = {}
 for name, program in attacks.items():
     # While a box is at work, somebody uses 400 MiB more of shared memory and 48 MiB of the disk, whoever that is.
     shared, free = iter([0]), iter([2**40])
-    usage.read_machine = lambda: usage.Machine(2**34, next(shared, 400 * 2**20), 2**35)
+    usage.read_machine = lambda allowed: usage.Machine(2**34, next(shared, 400 * 2**20), 2**35)
     usage.free_disk = lambda folder: next(free, 2**40 - 48 * 2**20)
     ended = sandbox.run(SandboxSpec([sys.executable, "-c", programs["told"](program)], place / "out", (), limits))
     results[name] = [ended.failure, ended.log]

@@ -134,7 +134,8 @@ def document(data: bytes) -> None:
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
     from podeval.hub.repo_info import RepoFacts, collect_keys, read_card
-    from podeval.submissions.gate import GateLimits, check_repo
+    from podeval.submissions.gate import check_repo
+    from podeval.submissions.rules import GateLimits
 
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")

@@ -11,8 +11,8 @@ import pytest
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import RepoFacts
-from podeval.submissions.gate import Gate, GateLimits, check_repo
-from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.gate import Gate, check_repo
+from podeval.submissions.rules import GateLimits, SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Submission
 from tests.submissions.conftest import document, model_files

@@ -12,7 +12,7 @@ import soundfile
 from podeval.submissions import source_files
 from podeval.submissions.author_kit import list_spoken, read_repo_name, write_notebook, write_scripts
 from podeval.submissions.benchmark_entries import RunEntry, list_expected_names
-from podeval.submissions.gate import GateLimits
+from podeval.submissions.rules import GateLimits
 
 TOPICS = RunEntry("real_pod", "topics", "voice")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podeval.hub.retry import HubUnavailable
-from podeval.submissions.gate import Gate, GateLimits
-from podeval.submissions.rules import RULES, SubmissionRefused
+from podeval.submissions.gate import Gate
+from podeval.submissions.rules import RULES, GateLimits, SubmissionRefused
 from podeval.systems.submission import Submission
 from tests.submissions.conftest import model_files, safetensors
 

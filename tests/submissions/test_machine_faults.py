@@ -145,18 +145,6 @@ def test_a_folder_that_cannot_be_written_is_the_machines() -> None:
     assert str(fault) == "cannot write /work/x: Read-only file system; choose a folder that you can write to"
 
 
-def test_a_work_folder_that_cannot_be_made_waits_for_the_operator(
-    tiny: ModuleType, queue: Queue, tmp_path: Path
-) -> None:
-    row = tiny.enqueue(queue, "singer")
-    worker = tiny.worker(queue, tmp_path)
-    worker.folder = Path("/sys/podeval-work")  # where nobody can make a folder, not even root
-    worker.once()
-    current = queue.get(row.id)
-    assert (current.state, current.failures) == ("queued", 0)
-    assert current.reason.startswith(f"{WAITS}: cannot write /sys/podeval-work/{row.id}: ")
-
-
 def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType, queue: Queue, work: Any) -> None:
     row = tiny.enqueue(queue, "singer")
     making = GenerationSettings(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)

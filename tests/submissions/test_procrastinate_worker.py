@@ -62,53 +62,6 @@ def test_a_job_without_a_submission_harms_nothing_and_a_lost_job_is_made_again(
     assert dispatch.announce() == 1
 
 
-def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A server that is gone for three tries, and then there: what procrastinate's own listener dies of."""
-    import asyncio
-    import contextlib
-
-    import procrastinate
-    from procrastinate.exceptions import ConnectorException
-
-    from podeval.submissions import scheduler
-
-    monkeypatch.setattr(scheduler, "LISTEN_AGAIN_SECONDS", 0.0)
-    tries: list[str] = []
-
-    @contextlib.asynccontextmanager
-    async def connection(self: Any) -> Any:
-        tries.append("connect")
-        if len(tries) < 4:
-            raise ConnectorException("connection refused\nIs the server running?")
-        yield None
-
-    async def listen(self: Any, on_notification: Any, channels: Any) -> None:
-        tries.append("listen")
-        if tries.count("listen") == 1:
-            raise ConnectorException("connection refused\nIs the server running?")
-        await asyncio.sleep(0)
-        raise asyncio.CancelledError
-
-    monkeypatch.setattr(procrastinate.PsycopgConnector, "_get_standalone_connection", connection)
-    monkeypatch.setattr(procrastinate.PsycopgConnector, "listen_notify", listen)
-
-    async def heard() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            await scheduler.listen_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
-
-    with ThreadPoolExecutor(1) as alone, caplog.at_level("WARNING", logger="podeval.submissions"):
-        alone.submit(asyncio.run, heard()).result()
-    assert tries == ["listen", "connect", "connect", "connect", "listen"]
-    lines = [record.getMessage() for record in caplog.records]
-    assert lines == [
-        "PostgreSQL does not answer (connection refused Is the server running?); the worker looks by itself meanwhile",
-        "PostgreSQL answers again; the worker is woken as before",
-    ]
-    assert not any(record.exc_info for record in caplog.records)
-
-
 def test_sqlite_needs_no_dispatcher(tmp_path: Path) -> None:
     with Database(tmp_path / "x.db") as database, pytest.raises(BadInput, match="workers look by themselves"):
         Dispatch(Queue(database))

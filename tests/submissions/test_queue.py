@@ -4,7 +4,7 @@ import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,27 +15,13 @@ from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.rules import Policy, SubmissionRefused
 from podeval.submissions.states import LEASED, OPEN, estimate, sort_by_turn
-
-
-class Clock:
-    """A time that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 22, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def wait(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
+from tests.fakes import tiny_worker
+from tests.fakes.small_arena import Clock
 
 
 def document(system: str, revision: str = "a" * 40) -> dict[str, Any]:
-    return {
-        "system": {"id": system},
-        "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
-        "source": {"kind": "model", "repo": f"x/{system}", "revision": revision, "task": "text-to-speech"},
-    }
+    plain = tiny_worker.document(system)
+    return plain | {"source": plain["source"] | {"revision": revision}}
 
 
 @pytest.fixture
@@ -51,12 +37,7 @@ def queue(database_place: str, clock: Clock) -> Iterator[Queue]:
 
 @pytest.fixture
 def queued(queue: Queue) -> Callable[..., SubmissionRow]:
-    def make(system: str, owner: str = "alice", **options: Any) -> SubmissionRow:
-        row = queue.receive(document(system), owner=owner, quotas=False, **options)
-        queue.move(row.id, "received", "checked", by="gate", pinned={"revision": "a" * 40})
-        return queue.move(row.id, "checked", "queued", by="gate")
-
-    return make
+    return partial(tiny_worker.enqueue, queue)
 
 
 def test_a_submission_goes_its_way_and_leaves_its_history(queue: Queue, queued: Any, clock: Clock) -> None:
@@ -64,7 +45,7 @@ def test_a_submission_goes_its_way_and_leaves_its_history(queue: Queue, queued: 
     claim = queue.claim("worker 1")
     assert claim == Claim(row.id, 1, "worker 1")
     for done in (1, 2):
-        clock.wait(5)
+        clock.on(5)
         queue.beat(claim, done=done, total=2)
     queue.advance(claim, "running", "measured")
     queue.advance(claim, "measured", "published")
@@ -107,14 +88,14 @@ def test_a_silent_workers_claim_comes_back_and_the_worker_can_change_nothing_any
     row = queued("one")
     first = queue.claim("first")
     assert first
-    clock.wait(100)
+    clock.on(100)
     queue.beat(first, done=1, total=4)
-    clock.wait(100)
+    clock.on(100)
     assert queue.claim("second") is None
-    clock.wait(21)
+    clock.on(21)
     assert queue.claim("second") is None, "it pauses after a failure"
     assert queue.get(row.id).reason == "the worker first stopped responding"
-    clock.wait(31)
+    clock.on(31)
     second = queue.claim("second")
     assert second == Claim(row.id, 2, "second")
     for change in (
@@ -133,10 +114,10 @@ def test_one_that_never_finishes_an_item_is_given_up_and_one_that_does_is_not(
 ) -> None:
     stuck, slow = queued("stuck"), queued("slow")
     for number in range(3):
-        clock.wait(1000)
+        clock.on(1000)
         claims = {claim.id: claim for claim in (queue.claim("a"), queue.claim("b")) if claim}
         queue.beat(claims[slow.id], done=number + 1, total=9)
-        clock.wait(1000)
+        clock.on(1000)
         assert set(queue.sweep()) == {stuck.id, slow.id}
     assert queue.get(stuck.id).state == "failed"
     assert queue.get(stuck.id).reason.startswith("given up after 3 attempts without a finished item; the last: the")
@@ -216,7 +197,7 @@ def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
         queue.cancel(queue.all()[0].id, "alice")
         with pytest.raises(SubmissionRefused, match="alice submitted 3 times in 24 hours"):
             queue.receive(document("four"), owner="alice")
-        clock.wait(25 * 3600)
+        clock.on(25 * 3600)
         queue.receive(document("four"), owner="alice")
         for system in ("five", "six"):
             queue.receive(document(system), owner="bob")
@@ -230,7 +211,7 @@ def test_position_and_estimate_follow_what_earlier_ones_took(queue: Queue, queue
     assert queue.standings()[rows[0].id].seconds is None
     claim = queue.claim("worker")
     assert claim
-    clock.wait(60)
+    clock.on(60)
     queue.beat(claim, done=1, total=1)
     queue.advance(claim, "running", "measured")
     queue.advance(claim, "measured", "published")
@@ -246,7 +227,7 @@ def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
         queued(f"system_{number}", owner=f"owner {number}")
 
     def act(number: int) -> None:
-        clock.wait(dice.choice([0, 1, 50, 130]))
+        clock.on(dice.choice([0, 1, 50, 130]))
         ids = [row.id for row in queue.all()]
         match dice.randrange(8):
             case 0:

@@ -1,6 +1,5 @@
 """A supplied folder's revision is its content: the same is a duplicate, changed it is another submission."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from podeval import benchmarks
-from podeval.store.database import Database
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
@@ -16,12 +14,6 @@ from podeval.submissions.service import SubmissionService
 from podeval.submissions.source_files import fetch
 from podeval.submissions.takedown import take_down
 from podeval.systems.submission import Submission
-
-
-@pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "podeval.db") as database:
-        yield Queue(database)
 
 
 @pytest.fixture

@@ -47,45 +47,28 @@ def trusted() -> list[str]:
     return ["--trust-models"] if sandbox.explain_missing_isolation() else []
 
 
+@pytest.mark.parametrize("options", [("--image", IMAGE, "--flavor", "h200", "--timeout", "90m"), ()])
 def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
-    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Any
 ) -> None:
     with Database(store) as database:
         row = tiny.enqueue(Queue(database), "singer")
-    monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
-    monkeypatch.setenv("PODEVAL_JOBS_BUDGET", "20")
-    monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "lab")
-    monkeypatch.setattr("podeval.board.build.build", lambda board: None)
-    monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
-    places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
-    out = said("worker", "--once", *trusted(), *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
-    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
-    assert f"{row.id}: published" in out
-    (spec,) = hub_jobs.specs
-    assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)
-    assert {volume["source"] for volume in spec["volumes"]} == {
-        "x/singer",
-        "lab/podeval-asked",
-        "lab/podeval-results",
-    }
-    assert "job job0 on h200: COMPLETED, 0.08 USD" in said("submissions", "show", row.id, "--database", store)
-
-
-def test_every_setting_of_jobs_is_read_from_the_environment(
-    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Database(store) as database:
-        tiny.enqueue(Queue(database), "singer")
-    settings = {"IMAGE": IMAGE, "FLAVOR": "h200", "TIMEOUT": "90m", "NAMESPACE": "lab", "BUDGET": "20"}
-    for name, value in settings.items():
+    other = {"IMAGE": "python:3.12", "FLAVOR": "cpu-basic", "TIMEOUT": "1m"}
+    settings = other if options else {"IMAGE": IMAGE, "FLAVOR": "h200", "TIMEOUT": "90m"}
+    for name, value in {**settings, "NAMESPACE": "lab", "BUDGET": "20"}.items():
         monkeypatch.setenv(f"PODEVAL_JOBS_{name}", value)
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
     monkeypatch.setattr("podeval.board.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--runs", tmp_path / "board", "--work", tmp_path / "work")
-    said("worker", "--once", *trusted(), *places)
+    out = said("worker", "--once", *trusted(), *places, *options)
+    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
+    assert f"{row.id}: published" in out
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)
+    volumes = {volume["source"] for volume in spec["volumes"]}
+    assert volumes == {"x/singer", "lab/podeval-asked", "lab/podeval-results"}
+    assert "job job0 on h200: COMPLETED, 0.08 USD" in said("submissions", "show", row.id, "--database", store)
 
 
 def test_a_worker_starts_while_the_hub_is_down(

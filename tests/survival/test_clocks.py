@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,12 @@ from podeval.store.database import Database
 from podeval.store.tables import Vote
 from podeval.submissions.queue import LeaseLost, Queue
 from podeval.submissions.rules import Policy
+from tests.fakes import tiny_worker
+from tests.fakes.small_arena import Clock
 
 Make = Callable[..., Any]
 HOUR, DAY = 3600.0, 86_400.0
 ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-
-
-class Clock:
-    """A time that is set."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def on(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
 
 
 @pytest.fixture
@@ -42,17 +30,6 @@ def clock() -> Clock:
 def queue(tmp_path: Path, empty_store: Path, clock: Clock) -> Iterator[Queue]:
     with Database(Path(shutil.copy(empty_store, tmp_path / "queue.db"))) as database:
         yield Queue(database, Policy(), clock=clock)
-
-
-def queued(queue: Queue, system: str = "one") -> str:
-    document = {
-        "system": {"id": system},
-        "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
-        "source": {"kind": "model", "repo": f"x/{system}", "revision": "a" * 40, "task": "text-to-speech"},
-    }
-    row = queue.receive(document, owner="alice", quotas=False)
-    queue.move(row.id, "received", "checked", by="gate", pinned={"revision": "a" * 40})
-    return queue.move(row.id, "checked", "queued", by="gate").id
 
 
 def count(small: Any) -> int:
@@ -116,7 +93,7 @@ def test_votes_keep_their_order_and_the_ranking_holds_all_of_them(small_arena: M
 def test_a_worker_that_lives_keeps_its_submission_over_a_jump_ahead_or_finds_out_that_it_lost_it(
     queue: Queue, clock: Clock
 ) -> None:
-    id = queued(queue)
+    id = tiny_worker.enqueue(queue, "one").id
     claim = queue.claim("worker 1")
     assert claim
     clock.on(DAY)
@@ -137,7 +114,7 @@ def test_a_worker_that_died_while_the_clock_was_ahead_is_missed_when_it_is_right
     queue: Queue, clock: Clock
 ) -> None:
     clock.on(DAY)
-    id = queued(queue)
+    id = tiny_worker.enqueue(queue, "one").id
     assert queue.claim("worker that dies")
     clock.on(-DAY)
     assert queue.sweep() == [], "it may live: it has one lease from now on"
@@ -150,7 +127,7 @@ def test_a_worker_that_died_while_the_clock_was_ahead_is_missed_when_it_is_right
 
 
 def test_a_worker_that_lives_keeps_its_submission_over_a_jump_back(queue: Queue, clock: Clock) -> None:
-    id = queued(queue)
+    id = tiny_worker.enqueue(queue, "one").id
     claim = queue.claim("worker 1")
     assert claim
     clock.on(-DAY)
@@ -164,7 +141,7 @@ def test_a_worker_that_lives_keeps_its_submission_over_a_jump_back(queue: Queue,
 
 
 def test_clocks_of_two_workers_that_differ_by_half_a_minute_take_nothing_away(queue: Queue, clock: Clock) -> None:
-    id = queued(queue)
+    id = tiny_worker.enqueue(queue, "one").id
     claim = queue.claim("worker ahead")
     assert claim
     for _ in range(10):
@@ -181,11 +158,9 @@ def test_a_quota_of_a_day_counts_no_submission_of_tomorrow(tmp_path: Path, clock
         queue = Queue(database, Policy(day_per_owner=2, open_per_owner=100), clock=clock)
         clock.on(30 * DAY)
         for number in range(2):
-            queued(queue, f"system-{number}")
+            tiny_worker.enqueue(queue, f"system-{number}")
         clock.on(-30 * DAY)
-        plain = {"system": {"id": "third"}, "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}]}
-        plain["source"] = {"kind": "model", "repo": "x/third", "revision": "b" * 40, "task": "text-to-speech"}
-        assert queue.receive(plain, owner="alice").state == "received"
+        assert queue.receive(tiny_worker.document("third"), owner="alice").state == "received"
 
 
 @ON_SQLITE

@@ -1,4 +1,4 @@
-"""`podeval submissions`: where submissions stand, and what became of them."""
+"""`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +13,7 @@ from podeval.cli.database import (
     RUNS,
     Place,
     Runs,
+    is_there,
     require_database,
     resolve_database,
 )
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from podeval.store.submission_tables import SubmissionRow
+    from podeval.submissions.gate import Gate, PinnedSource
     from podeval.submissions.queue import Queue
     from podeval.submissions.states import QueuePosition
+    from podeval.systems.submission import Submission
 
     Standings = Mapping[str, QueuePosition]
 
@@ -38,6 +41,84 @@ Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="for jobs 
 Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="for jobs on the Hub: type of machine")]
 Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="for jobs on the Hub: time limit of one job")]
 Data = Annotated[Path | None, typer.Option(help="folder of built datasets, for benchmarks that need one")]
+
+
+def submit(
+    document: Annotated[Path, typer.Argument(help="a submission.yaml, or the folder that contains it")],
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
+    check: Annotated[bool, typer.Option("--check", help="only check the submission; queue nothing")] = False,
+    profile: Annotated[str, typer.Option(help="models to measure with: embedded or reference")] = "embedded",
+    priority: Annotated[int, typer.Option(help="priority; higher numbers are processed first")] = 0,
+    as_me: Annotated[bool, typer.Option("--as-me", help="submit under your Hub account, within its quotas")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="only estimate the highest cost as jobs on the Hub; queue nothing")
+    ] = False,
+    image: Image = "",
+    flavor: Flavor = "a10g-large",
+    timeout: Timeout = "2h",
+    data: Data = None,
+) -> None:
+    """Submit a system: it is checked at once, then queued, or refused with a list of what to change.
+
+    Example: podeval submit submissions/my_tts
+    """
+    from podeval.submissions.gate import Gate
+    from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
+    from podeval.systems.submission_reading import load
+
+    file = document / "submission.yaml" if document.is_dir() else document
+    submission, gate, location = load(file), Gate(data=data), resolve_database(database, runs)
+    if estimate:
+        _estimate(submission, location, image, flavor, timeout)
+        return
+    if check:
+        pinned = _check(submission, gate, file.parent, location, profile, as_me)
+        size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
+        print(f"{submission.system.name} passes all checks{size}")
+        return
+    with open_queue(location) as queue:
+        submitter = ask_hub_submitter() if as_me else OPERATOR
+        row = SubmissionService(queue, gate).submit(
+            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
+        )
+        print(f"{row.id}: {row.state}{describe_standing(row, queue.standings())}")
+        if row.state == "received":
+            say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
+
+
+def _check(
+    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
+) -> "PinnedSource":
+    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
+    from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
+
+    if not is_there(folder):
+        return gate.check(document, beside)
+    with open_queue(folder) as queue:
+        submitter = ask_hub_submitter() if as_me else OPERATOR
+        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
+
+
+def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
+    """Print the highest cost of a submission, and what is spent so far."""
+    from podeval.runs.hf_jobs import HfJobs, parse_minutes
+    from podeval.submissions.job_budget import Ledger, estimate
+
+    jobs = HfJobs(image, flavor, "me", parse_minutes(timeout))
+    estimated = estimate(document, jobs)
+    if not estimated.runs:
+        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
+        return
+    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
+    for run in estimated.runs:
+        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes)")
+    print("If a job fails, another makes what is missing, as long as the budget lasts.")
+    spent = 0.0
+    if is_there(document_path):
+        with open_queue(document_path) as queue:
+            spent = Ledger(queue.database, 0.0).committed()
+    print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
 
 @submissions.command("list")
@@ -193,19 +274,16 @@ def spot_check(
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
     from podeval.board.build import build
-    from podeval.submissions import sandbox
-    from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import GenerationSettings
-    from podeval.submissions.source_files import fetch
+    from podeval.submissions import gate, generation, sandbox, source_files
     from podeval.submissions.spot_check import SpotCheck
 
     if not trust_models:
         sandbox.require()
     if gpu:
         require_gpu(trusted=trust_models)
-    making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
+    making, seeds = generation.GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
     with open_queue(require_database(database, runs)) as queue:
-        check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
+        check = SpotCheck(runs, work, source_files.fetch, gate.Gate(data=data), making, data, seeds, say)
         reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
     for report in reports:
@@ -309,3 +387,25 @@ def _format_time(seconds: float) -> str:
 
 def _to_plain(row: Any) -> dict[str, Any]:
     return {column.key: getattr(row, column.key) for column in row.__table__.columns}
+
+
+def init(
+    name: Annotated[
+        str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
+    ],
+    run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
+    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
+    folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
+) -> None:
+    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
+
+    Example: podeval init my_tts --from runs/real_pod/topics/my_tts
+    """
+    from podeval.runs.submission_draft import draft_submission
+
+    draft = draft_submission(run, folder or Path(name), name, title)
+    print(draft.document)
+    target = draft.document.parent
+    say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
+    for note in draft.notes:
+        say(f"Not ready to be submitted: {note}.")

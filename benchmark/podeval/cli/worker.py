@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from podeval.runs.hf_jobs import HfJobs
     from podeval.store.database import Database
     from podeval.submissions.hub_generation import OnTheHub
-    from podeval.submissions.queue import Queue
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
@@ -82,16 +81,9 @@ def worker(
     from huggingface_hub import HfApi
 
     from podeval.board.build import build
-    from podeval.operations.retention import schedule_housekeeping
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
-    from podeval.submissions import sandbox
-    from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import GenerationSettings
-    from podeval.submissions.hub_record import Proposals
-    from podeval.submissions.sandbox import SandboxLimits
-    from podeval.submissions.scheduler import run_periodically
-    from podeval.submissions.service import SubmissionService
+    from podeval.submissions import gate, generation, hub_record, sandbox, service
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
 
@@ -103,9 +95,9 @@ def worker(
         if executor != "local":
             raise BadInput("--gpu is for models on this machine; jobs on the Hub get the GPU of their --flavor")
         require_gpu(trusted=trust_models)
-    limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
+    limits = sandbox.SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     voices_folder = None if voices is None else require_voices(voices)
-    making = GenerationSettings(
+    making = generation.GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
     measured_by = Workers(workers) if workers else nullcontext(InProcess())
@@ -123,9 +115,9 @@ def worker(
             measuring,
             data=data,
             log=say,
-            look_over=SubmissionService(queue, Gate(api=HfApi(token=False), data=data)).look_over_all,
+            look_over=service.SubmissionService(queue, gate.Gate(api=HfApi(token=False), data=data)).look_over_all,
             hub=hub,
-            proposals=Proposals(queue, board),
+            proposals=hub_record.Proposals(queue, board),
         )
         if once:
             this_worker.look_over()
@@ -138,15 +130,26 @@ def worker(
             return
         if not trust_models and (why := sandbox.explain_missing_isolation()) is not None:
             say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
-        if dispatch:
-            _work_dispatched(queue, this_worker, board, pause)
-            return
-        say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with (
-            run_periodically(schedule_housekeeping(queue.database, board, say), say),
-            stop_by_signals(this_worker) as stopped,
-        ):
-            this_worker.watch(pause, stopped)
+        _watch(this_worker, pause, dispatch)
+
+
+def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
+    """Work until stopped by a signal; where procrastinate wakes the worker, a clock does its chores."""
+    from podeval.operations.retention import schedule_housekeeping
+    from podeval.submissions.scheduler import Dispatch, run_periodically
+
+    works = schedule_housekeeping(worker.queue.database, worker.board, say)
+    if not dispatch:
+        say(f"{worker.name} waits for submissions in {worker.queue.database.name}; Ctrl-C stops it")
+        with run_periodically(works, say), stop_by_signals(worker) as stopped:
+            worker.watch(pause, stopped)
+        return
+    waking = Dispatch(worker.queue)
+    with run_periodically(works | worker.list_chores() | {"announce": (pause, waking.announce)}, say):
+        waking.announce()
+        say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
+        _report_stops(worker)
+        waking.work(worker)
 
 
 def _work_once(worker: "Worker") -> bool:
@@ -210,21 +213,6 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
         message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
     say(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
     return hub
-
-
-def _work_dispatched(queue: "Queue", worker: "Worker", board: Path, pause: float) -> None:
-    """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
-    from podeval.operations.retention import schedule_housekeeping
-    from podeval.submissions.scheduler import Dispatch, run_periodically
-
-    dispatch = Dispatch(queue)
-    works = worker.list_chores() | schedule_housekeeping(queue.database, board, say)
-    works["announce"] = (pause, dispatch.announce)
-    with run_periodically(works, say):
-        dispatch.announce()
-        say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        _report_stops(worker)
-        dispatch.work(worker)
 
 
 def _report_stops(worker: "Worker") -> None:

@@ -92,7 +92,7 @@ def keep_to_budget(
             with lock_folder(folder.path):
                 items = {
                     output.item: _remove(folder, output, stay, None if dry_run else moment)
-                    for output in _list_outputs(folder)
+                    for output in folder.readable_outputs()
                 }
         except BadInput:
             done.kept[name] = "somebody writes to it"
@@ -163,9 +163,7 @@ def schedule_housekeeping(
 
 def _remove(run: RunFolder, output: Output, stay: Collection[Path], moment: datetime | None) -> int:
     """Remove one item's recordings after marking its output, so that a kill in between leaves no unmarked loss."""
-    names = [output.audio, *(answer.audio for answer in output.answers)]
-    paths = [run.outputs / Path(name).name for name in names if name]
-    files = [path for path in paths if path.exists() and path.resolve() not in stay]
+    files = [path for path in run.audio_paths(output) if path.exists() and path.resolve() not in stay]
     freed = sum(path.stat().st_size for path in files)
     if moment is not None and files:
         if output.audio_removed is None:
@@ -174,14 +172,6 @@ def _remove(run: RunFolder, output: Output, stay: Collection[Path], moment: date
         for path in files:
             path.unlink()
     return freed
-
-
-def _list_outputs(run: RunFolder) -> Iterator[Output]:
-    for document in sorted(run.outputs.glob("*.json")):
-        try:
-            yield Output.model_validate_json(document.read_bytes())
-        except ValueError:
-            continue
 
 
 def _list_recordings(run: RunFolder) -> Iterator[Path]:

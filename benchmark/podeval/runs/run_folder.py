@@ -13,7 +13,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -250,9 +250,16 @@ class RunFolder:
         if not path.exists():
             return None
         output = _read(path, Output)
-        files = [output.audio, *(answer.audio for answer in output.answers)]
-        whole = all((self.outputs / Path(file).name).exists() for file in files if file)
+        whole = all(file.exists() for file in self.audio_paths(output))
         return output if whole or output.audio_removed else None
+
+    def readable_outputs(self) -> Iterator[Output]:
+        """Read all outputs whose document can be read, also those whose audio is not there."""
+        for path in sorted(self.outputs.glob("*.json")):
+            try:
+                yield Output.model_validate_json(path.read_bytes())
+            except ValueError:
+                continue
 
     @property
     def outputs(self) -> Path:
@@ -266,6 +273,11 @@ class RunFolder:
     def audio_path(self, output: Output) -> Path | None:
         """Return the path of the item's audio; None where it has none."""
         return self.outputs / Path(output.audio).name if output.audio else None
+
+    def audio_paths(self, output: Output) -> list[Path]:
+        """Return the paths of the item's audio and of the audio of its answers."""
+        files = [output.audio, *(answer.audio for answer in output.answers)]
+        return [self.outputs / Path(file).name for file in files if file]
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
         """Keep an output, audio first; see `write_audio`."""

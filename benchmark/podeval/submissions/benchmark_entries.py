@@ -15,7 +15,6 @@ from podeval.datasets.items import load_items
 from podeval.runs.item_inputs import write_prompt
 from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
-from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.systems.submission import Submission
@@ -119,8 +118,6 @@ def find_outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 """Settings of generation by benchmark, as the papers have them; of others, the model's own."""
 
-ITEMS = "items.jsonl"
-
 
 def get_preset_settings(entry: RunEntry) -> str:
     """Return the generation settings of a benchmark."""
@@ -131,15 +128,9 @@ def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
     """Write the items with their recordings; return the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
-    file = folder / ITEMS
+    file = folder / "items.jsonl"
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return file
-
-
-def write_job(path: Path, job: Job) -> Path:
-    """Write a job in the form that the generating program reads; return its path."""
-    path.write_text(job.model_dump_json(exclude_none=True), encoding="utf-8")
-    return path
 
 
 def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:

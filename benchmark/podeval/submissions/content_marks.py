@@ -75,7 +75,7 @@ class SpokenContent:
             if path.suffix != ".json" and path.is_file() and path.stat().st_size:
                 self.contents.add(hash_file(path))
         texts = []
-        for output in list_outputs(run):
+        for output in run.readable_outputs():
             texts += [answer.words for answer in output.answers]
             if run.plan().track == "write":
                 # Elsewhere the script is the benchmark's, not the system's.
@@ -164,9 +164,7 @@ def _letters(text: str) -> str:
 
 def compute_marks(run: RunFolder, output: Output) -> set[str]:
     """Compute the digests of a system's output for one item."""
-    files = [output.audio, *(answer.audio for answer in output.answers)]
-    paths = [run.outputs / Path(name).name for name in files if name]
-    marks = {compute_sound_mark(path) for path in paths if path.is_file()}
+    marks = {compute_sound_mark(path) for path in run.audio_paths(output) if path.is_file()}
     if run.plan().track == "write":
         # Elsewhere the script is the benchmark's, not the system's.
         marks.add(_text_mark(" ".join(turn.get("text", "") for turn in output.script)))
@@ -176,16 +174,7 @@ def compute_marks(run: RunFolder, output: Output) -> set[str]:
 
 def compute_marks_of_run(run: RunFolder) -> set[str]:
     """Compute the digests of all outputs of a run."""
-    return {mark for output in list_outputs(run) for mark in compute_marks(run, output)}
-
-
-def list_outputs(run: RunFolder) -> Iterator[Output]:
-    """List the readable outputs of a run, also those whose audio is missing."""
-    for path in sorted(run.outputs.glob("*.json")):
-        try:
-            yield Output.model_validate_json(path.read_bytes())
-        except ValueError:
-            continue
+    return {mark for output in run.readable_outputs() for mark in compute_marks(run, output)}
 
 
 def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:

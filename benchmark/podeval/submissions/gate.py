@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.submissions.benchmark_entries import TASKS, list_entries
-from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
+from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE
@@ -35,27 +35,6 @@ UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack",
 _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
-
-
-@dataclass(frozen=True)
-class GateLimits:
-    """The limits of what this board can run and store.
-
-    Attributes:
-        weight_bytes: weights of a model and its base together.
-        parameters: number of parameters of both together.
-        files: number of files in a repo.
-        other_bytes: files that are fetched beside the weights of a model and its base: configs, tokenizers, voices.
-        output_bytes: supplied outputs together.
-        output_file_bytes: one supplied output.
-    """
-
-    weight_bytes: int = 160 * 10**9
-    parameters: int = 80 * 10**9
-    files: int = 5_000
-    other_bytes: int = 2 * 10**9
-    output_bytes: int = 50 * 10**9
-    output_file_bytes: int = 4 * 10**9
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
+from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks
 from podeval.submissions.collect_outputs import Intake, open_box, require_disk
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.submissions.states import MachineFault, OursFailed
@@ -81,6 +81,33 @@ class GenerationSettings:
         return asks / VOICES
 
 
+def write_task(
+    entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
+) -> Path:
+    """Write what a model is asked as a folder: items, voices and the job; return the job's file.
+
+    Args:
+        entry: the run entry.
+        items: the items that are asked for.
+        making: the settings by which the model is run.
+        folder: a new folder.
+        seen_at: the path under which the model sees the folder.
+        job: further fields of the job.
+    """
+    file = write_asks(entry, items, folder)
+    voices = making.voices_for(entry, folder)
+    task = Job(
+        preset=get_preset_settings(entry),
+        items_file=seen_at / file.name,
+        item_seconds=making.item_seconds,
+        voices_folder=seen_at / voices.name if voices else None,
+        **job,
+    )
+    job_file = folder / "job.json"
+    job_file.write_text(task.model_dump_json(exclude_none=True), encoding="utf-8")
+    return job_file
+
+
 class Runner(Protocol):
     """The interface of what starts a model and collects its outputs in the run's folder."""
 
@@ -100,7 +127,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
     """Make the missing outputs of a run by a model; yield each item as soon as its output is in the run's folder.
 
     Args:
-        runner: where and how the model is started.
+        runner: the way in which the model is started.
         intake: collects what the model leaves behind.
         items: the items of the run.
 
@@ -207,20 +234,19 @@ class SandboxRunner:
         out, asks = folder / "out", folder / "asked"
         shutil.rmtree(folder, ignore_errors=True)
         out.mkdir(parents=True)
-        items = write_asks(self.entry, missing, asks)
-        job = Job(
+        return out, write_task(
+            self.entry,
+            missing,
+            self.making,
+            asks,
+            asks,
             adapter=self.task,
             model_folder=self.model.resolve(),
             base_folder=self.base.resolve() if self.base else None,
-            preset=get_preset_settings(self.entry),
-            items_file=items,
             out_folder=out,
             seeds=(self.seed,),
             device=None if self.making.gpu else "cpu",
-            item_seconds=self.making.item_seconds,
-            voices_folder=self.making.voices_for(self.entry, asks),
         )
-        return out, write_job(asks / "job.json", job)
 
     def _box(self, job: Path, out: Path, count: int) -> SandboxSpec:
         readable = [job.parent, self.model, *([self.base] if self.base else [])]

@@ -5,6 +5,7 @@ round, and follows its job. The content of the bucket is as untrusted as what a 
 the same intake.
 """
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -23,14 +24,14 @@ from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks, write_job
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake, is_name
-from podeval.submissions.generation import GenerationSettings, Unusable
+from podeval.submissions.generation import GenerationSettings, Unusable, write_task
 from podeval.submissions.job_budget import Ledger, get_stage
 from podeval.submissions.sandbox import ExitInfo
 from podeval.submissions.states import OursFailed
 from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
-from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.job import Generated
 from podeval.text.redaction import redact, redact_line
 from podeval.texts import write_sentence
 
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
 
 _LINE_MOST = 2**20
+_SEED = 0
+"""The seed with which jobs generate."""
 
 
 class FetchedResults:
     """The part of a folder of results that was fetched; each line once, together with its files."""
 
-    def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
+    def __init__(self, results: BucketFolder, items: dict[str, Item], out: Path, most: int) -> None:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
@@ -52,8 +55,9 @@ class FetchedResults:
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
         """The generation's own report of how it ended; empty where there is none."""
-        self._results, self._asked, self._seed, self._left = results, items, seed, most
-        out.mkdir(parents=True, exist_ok=True)
+        self._results, self._asked, self._left = results, items, most
+        shutil.rmtree(out.parent, ignore_errors=True)
+        out.mkdir(parents=True)
 
     def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
         """Fetch items that got a line since the last look, with their files in `out`.
@@ -68,11 +72,11 @@ class FetchedResults:
         sizes = self._results.files()
         new = []
         for item in self._asked.values():
-            name = name_line(item.id, self._seed)
-            if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
+            content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
+            if content is None:
                 continue
-            line = self._fetch_line(name, sizes[name])
-            if line is None or line.item != item.id or line.seed != self._seed:
+            line = _parse_line(content)
+            if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
             files = list_files(line)
@@ -88,14 +92,14 @@ class FetchedResults:
             self._read_end(sizes)
         return new
 
-    def _fetch_line(self, name: str, size: int) -> Generated | None:
-        """Fetch a line; return None if it is not valid."""
-        file = self.out.parent / "line.json"
-        try:
-            self._results.fetch(name, size, file)
-            return Generated.model_validate_json(file.read_bytes())
-        except (BadInput, ValidationError):
-            return None
+    def _fetch_small(self, name: str, sizes: Mapping[str, int]) -> bytes | None:
+        """Fetch a small file; return None if it is not there, larger than a line may be, or changed meanwhile."""
+        size, file = sizes.get(name, 0), self.out.parent / "small.json"
+        if 0 < size <= _LINE_MOST:
+            with contextlib.suppress(BadInput):
+                self._results.fetch(name, size, file)
+                return file.read_bytes()
+        return None
 
     def _fetch(self, files: Sequence[str], sizes: Mapping[str, int]) -> None:
         for file in files:
@@ -105,27 +109,27 @@ class FetchedResults:
             self._left -= size
             if self._left < 0:
                 raise Unusable("the model made more than outputs can be; it was stopped")
-            try:
+            with contextlib.suppress(BadInput):
                 self._results.fetch(f"{FILES}/{file}", size, self.out / file)
-            except BadInput:
-                continue
 
     def _read_end(self, sizes: Mapping[str, int]) -> None:
-        if not 0 < sizes.get(ENDED, 0) <= _LINE_MOST:
+        document: Any = None
+        with contextlib.suppress(ValueError, RecursionError):
+            document = json.loads(self._fetch_small(ENDED, sizes) or b"")
+        if not isinstance(document, dict):
             return
-        file = self.out.parent / ENDED
-        try:
-            self._results.fetch(ENDED, sizes[ENDED], file)
-            document = json.loads(file.read_bytes())
-        except (BadInput, ValueError, RecursionError):
-            return
-        if isinstance(document, dict):
-            self.end = document
-            reason = str(document.get("refused") or "")
-            if reason and document.get("cause") == "ours":
-                self.ours.append(reason)
-            else:
-                self.refused = reason
+        self.end = document
+        reason = str(document.get("refused") or "")
+        if reason and document.get("cause") == "ours":
+            self.ours.append(reason)
+        else:
+            self.refused = reason
+
+
+def _parse_line(content: bytes) -> Generated | None:
+    with contextlib.suppress(ValidationError):
+        return Generated.model_validate_json(content)
+    return None
 
 
 MOST_ROUNDS = 9
@@ -221,7 +225,6 @@ class HubRounds:
         task: task of the adapter.
         making: limits; its sandbox is not used.
         check: called often; raises when the work has to end.
-        seed: seed of the generation.
     """
 
     hub: OnTheHub
@@ -233,25 +236,18 @@ class HubRounds:
     making: GenerationSettings
     check: Callable[[], None]
     base: Mapping[str, str] | None = None
-    seed: int = 0
-
-    @property
-    def run(self) -> str:
-        """Name of the run within the submission."""
-        return self.entry.folder
 
     def _recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Collect what earlier jobs of this submission handed over."""
-        for row in self.hub.ledger.rounds(self.submission, self.run):
+        for row in self.hub.ledger.rounds(self.submission, self.entry.folder):
             if row.ended_at is None:
                 continue
-            folder = self._make_folder(row)
-            results = self._fetch(row, intake.list_missing(missing), folder)
+            results = self._open_results(row, intake.list_missing(missing))
             try:
-                yield from self._take_in(results, intake, folder, final=True)
+                yield from self._take_in(results, intake, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(results.out.parent, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """Run one job until it ends; see `generation.Runner`.
@@ -266,16 +262,16 @@ class HubRounds:
         if not (missing := intake.list_missing(missing)):
             return ExitInfo(0, None, "", 0.0)
         # Reserve the cost, then find or start the job.
-        row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
+        row = ledger.reserve(self.submission, self.entry.folder, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
             raise Unusable(write_sentence("not-done-after-jobs", count=MOST_ROUNDS))
+        results = self._open_results(row, missing)
         try:
-            folder, job = self._make_folder(row), self._find_or_start(row, missing)
+            job = self._find_or_start(row, missing)
         except JobGone:
             ledger.settle_lost(row)
             raise
-        results = self._fetch(row, missing, folder)
         # Fetch outputs as they come, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
@@ -284,7 +280,7 @@ class HubRounds:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
                 alive = get_stage(job) in RUNNING
-                yield from self._take_in(results, intake, folder, final=not alive)
+                yield from self._take_in(results, intake, final=not alive)
                 answered = time.monotonic()
             except HubUnavailable:
                 if time.monotonic() - answered > SILENCE_SECONDS:
@@ -298,7 +294,7 @@ class HubRounds:
         # Settle the cost, and tell the system's faults from ours.
         ended = _describe_end(job, results.end)
         ledger.settle(row, job)
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(results.out.parent, ignore_errors=True)
         if results.refused:
             raise Unusable(write_sentence("model-cannot-run", why=redact(results.refused)[:1_000]))
         if results.ours:
@@ -307,10 +303,9 @@ class HubRounds:
             raise OursFailed(f"nothing was started: {ended.failure}")
         return ended
 
-    def _take_in(self, results: FetchedResults, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
-        new = results.fetch_new(final=final)
-        if new:
-            intake.take(new, results.out, folder / f"clean-{len(results.done)}")
+    def _take_in(self, results: FetchedResults, intake: Intake, *, final: bool) -> Iterator[Item]:
+        if new := results.fetch_new(final=final):
+            intake.take(new, results.out, results.out.with_name(f"clean-{len(results.done)}"))
             yield from (item for item, _ in new)
 
     def _wait(self) -> None:
@@ -331,7 +326,7 @@ class HubRounds:
             job = jobs.start(
                 JobPlan(
                     submission=self.submission,
-                    run=self.run,
+                    run=self.entry.folder,
                     round=row.round,
                     model=self.model["repo"],
                     revision=self.model["revision"],
@@ -352,43 +347,38 @@ class HubRounds:
         """Push the items to the dataset of asks; return the commit and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
-        write_asks(self.entry, missing, local)
-        voices = self.making.voices_for(self.entry, local)
-        job = Job(
+        write_task(
+            self.entry,
+            missing,
+            self.making,
+            local,
+            Path(ASKED),
             adapter=self.task,
             model_folder=Path(MODEL),
             base_folder=Path(BASE) if self.base else None,
-            preset=get_preset_settings(self.entry),
-            items_file=Path(ASKED, "items.jsonl"),
             out_folder=Path(_OUT),
-            seeds=(self.seed,),
-            item_seconds=self.making.item_seconds,
-            voices_folder=Path(ASKED, voices.relative_to(local)) if voices else None,
+            seeds=(_SEED,),
         )
-        write_job(local / "job.json", job)
         files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
         repo = AppendOnly(jobs.items_repo, api=jobs.client, private=True)
-        folder = f"{self.submission}/{self.run}/{_digest(files)}"
-        commit = repo.add({f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.run}")
+        folder = f"{self.submission}/{self.entry.folder}/{_digest(files)}"
+        commit = repo.add(
+            {f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.entry.folder}"
+        )
         if commit is None:
             commit = str(call_with_retries(lambda: jobs.client.repo_info(jobs.items_repo, repo_type="dataset")).sha)
         return commit, folder
 
     def _results_folder(self, row: HubJob) -> str:
-        return f"{self.submission}/{self.run}/{row.round}"
+        return f"{self.submission}/{self.entry.folder}/{row.round}"
 
-    def _fetch(self, row: HubJob, items: Sequence[Item], folder: Path) -> FetchedResults:
+    def _open_results(self, row: HubJob, items: Sequence[Item]) -> FetchedResults:
         """Return the results of a round for some items; nothing is fetched yet."""
         bucket = BucketFolder(self.hub.jobs.bucket, self._results_folder(row), api=self.hub.jobs.client)
+        out = self.work / f"job-{row.round}" / "out"
         outstanding = {item.id: item for item in items}
-        return FetchedResults(bucket, outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
-
-    def _make_folder(self, row: HubJob) -> Path:
-        folder = self.work / f"job-{row.round}"
-        shutil.rmtree(folder, ignore_errors=True)
-        (folder / "out").mkdir(parents=True)
-        return folder
+        return FetchedResults(bucket, outstanding, out, self.making.limits.output_bytes)
 
 
 def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:

@@ -38,7 +38,6 @@ from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS
 from podeval.systems.submission import Model, Submission
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi
     from sqlalchemy import ColumnElement
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
@@ -250,13 +249,11 @@ class Proposals:
     Attributes:
         queue: queue of the submissions.
         board: folder of the runs on the board.
-        api: the Hub's client, with a token that may open pull requests.
         clock: returns the time.
     """
 
     queue: Queue
     board: Path
-    api: "HfApi | None" = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
@@ -296,10 +293,10 @@ class Proposals:
         digest = hashlib.sha256(repr(figures).encode()).hexdigest()
         try:
             if waiting.form == "eval_results":
-                url = eval_results.propose(repo, figures, address, api=self.api)
+                url = eval_results.propose(repo, figures, address)
             else:
                 name = repo.partition("/")[2]
-                url = eval_results.propose_model_index(repo, name, figures, address, api=self.api)
+                url = eval_results.propose_model_index(repo, name, figures, address)
         except HubUnavailable as error:
             self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:

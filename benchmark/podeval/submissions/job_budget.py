@@ -4,7 +4,6 @@ The figures are in the database, so that a restarted worker, or another one, kno
 still running.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from huggingface_hub import JobInfo
     from sqlalchemy import Select
 
-Clock = Callable[[], datetime]
-
 EMPTIED = "TAKEN DOWN"
 """Stage of a job whose results were deleted, as its submission was taken down."""
 
@@ -46,12 +43,10 @@ class Ledger:
     Attributes:
         database: database of the queue.
         budget: US dollars, for all jobs that were ever started from this database.
-        clock: returns the time.
     """
 
     database: Database
     budget: float
-    clock: Clock = lambda: datetime.now(UTC)
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
         """Reserve the highest cost of a run's next round; return the open round if there is one already.
@@ -60,7 +55,7 @@ class Ledger:
             TooExpensive: it could cost more than the budget.
             BudgetSpent: it could cost more than is left of it.
         """
-        cost, now = jobs.at_most(per_minute), self.clock()
+        cost, now = jobs.at_most(per_minute), datetime.now(UTC)
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
             raise TooExpensive(
@@ -101,11 +96,11 @@ class Ledger:
         spent, stage, message = 0.0, "NEVER STARTED", ""
         if info is not None:
             spent, stage, message = compute_cost(row, info), get_stage(info), info.status.message or ""
-        self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
+        self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=datetime.now(UTC))
 
     def settle_lost(self, row: HubJob) -> None:
         """Settle a round whose job is lost, at the sum that was reserved."""
-        self._change(row, stage="GONE", spent=row.reserved, ended_at=self.clock())
+        self._change(row, stage="GONE", spent=row.reserved, ended_at=datetime.now(UTC))
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
         """List the rounds of a run, in order."""

@@ -4,7 +4,7 @@ It shows no secrets, no addresses of people, and no folders or names of the boar
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -135,12 +135,10 @@ class SubmissionLog:
 
     Args:
         database: the database of the queue.
-        clock: returns the time in UTC.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     def note(self, submission: SubmissionRow, text: str, item: str = "") -> None:
         """Write a line; nothing is written where there are too many already.
@@ -150,7 +148,7 @@ class SubmissionLog:
             text: a sentence without its end.
             item: the item of the line; the line takes the place of an earlier one about the same item.
         """
-        now = self._clock()
+        now = datetime.now(UTC)
 
         def write(session: Session) -> None:
             of_this = SubmissionLogLine.submission == submission.id

@@ -80,6 +80,27 @@ class SubmissionRefused(BadInput):
 
 
 @dataclass(frozen=True)
+class GateLimits:
+    """The limits of what this board can run and store.
+
+    Attributes:
+        weight_bytes: weights of a model and its base together.
+        parameters: number of parameters of both together.
+        files: number of files in a repo.
+        other_bytes: files that are fetched beside the weights of a model and its base: configs, tokenizers, voices.
+        output_bytes: supplied outputs together.
+        output_file_bytes: one supplied output.
+    """
+
+    weight_bytes: int = 160 * 10**9
+    parameters: int = 80 * 10**9
+    files: int = 5_000
+    other_bytes: int = 2 * 10**9
+    output_bytes: int = 50 * 10**9
+    output_file_bytes: int = 4 * 10**9
+
+
+@dataclass(frozen=True)
 class Policy:
     """The settings of the queue that an operator can change.
 

@@ -6,9 +6,8 @@ waiting submission, never two. A worker that is woken claims the next submission
 it; the next `announce` makes a lost job again. The queue alone decides which worker works on which submission.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,6 @@ from podeval.submissions.queue import Queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from procrastinate import App, PsycopgConnector
-    from procrastinate.connector import Notify
 
     from podeval.submissions.worker import Worker
 
@@ -69,13 +65,11 @@ def _keep_going(name: str, work: Work, log: Callable[[str], None]) -> Work:
     return try_work
 
 
-_LOG = logging.getLogger("podeval.submissions")
-
 CHANNEL = "podeval"
 TASK = "podeval.look"
 
-LISTEN_AGAIN_SECONDS = 2.0
-"""Seconds between two attempts to listen to a server that does not answer."""
+LOOK_SECONDS = 1.0
+"""Seconds between two looks of a worker for what is announced."""
 
 
 class Dispatch:
@@ -126,49 +120,25 @@ class Dispatch:
             worker: a worker on the same queue.
             wait: wait for more until stopped by a signal; without it, return when nothing is announced.
         """
-        self._receiver(worker).run_worker(queues=[CHANNEL], concurrency=1, wait=wait, delete_jobs="always")
-
-    def _receiver(self, worker: "Worker") -> "App":
         import procrastinate
 
-        app = procrastinate.App(connector=listen_again(self._conninfo))
+        app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=self._conninfo))
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
             worker.once()
 
-        return app
+        # It looks instead of listening, as procrastinate ends a worker whose listener loses the server.
+        app.run_worker(
+            queues=[CHANNEL],
+            concurrency=1,
+            wait=wait,
+            delete_jobs="always",
+            listen_notify=False,
+            fetch_job_polling_interval=LOOK_SECONDS,
+        )
 
     def _make_tables(self) -> None:
         if not inspect(self._queue.database.engine).has_table("procrastinate_jobs"):
             with self._sender.open():
                 self._sender.schema_manager.apply_schema()
-
-
-def listen_again(conninfo: str) -> "PsycopgConnector":
-    """Return a connector that listens again after the server was restarted, and logs that in one line.
-
-    Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then
-    its workers only look from time to time.
-    """
-    import procrastinate
-    from procrastinate.exceptions import ConnectorException
-
-    class Connector(procrastinate.PsycopgConnector):
-        async def listen_notify(self, on_notification: "Notify", channels: "Iterable[str]") -> None:
-            names, lost = list(channels), False
-            while True:
-                try:
-                    if lost:
-                        async with self._get_standalone_connection():
-                            _LOG.warning("PostgreSQL answers again; the worker is woken as before")
-                            lost = False
-                    await super().listen_notify(on_notification, names)
-                except ConnectorException as error:
-                    if not lost:
-                        why = " ".join(str(error.__cause__ or error).split())
-                        _LOG.warning("PostgreSQL does not answer (%s); the worker looks by itself meanwhile", why)
-                    lost = True
-                    await asyncio.sleep(LISTEN_AGAIN_SECONDS)
-
-    return Connector(conninfo=conninfo)

@@ -13,13 +13,13 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from podeval.errors import BadInput
 from podeval.files import write_json
 from podeval.runs.run_folder import UPLOADS
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
-from podeval.submissions.rules import Refusal, SubmissionRefused, write_refusal
+from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.states import MachineFault
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
@@ -33,18 +33,6 @@ TOKEN = re.compile(r"u[0-9a-f]{24}")
 """The name of an upload."""
 
 _DONE = "fetched.json"
-
-
-class Sizes(Protocol):
-    """The limits on supplied outputs in bytes, for all and for one."""
-
-    @property
-    def output_bytes(self) -> int:
-        """The limit for all files together."""
-
-    @property
-    def output_file_bytes(self) -> int:
-        """The limit for one file."""
 
 
 def list_files(folder: Path) -> dict[str, int]:
@@ -70,7 +58,7 @@ def list_files(folder: Path) -> dict[str, int]:
 def list_refusals(
     files: Mapping[str, int],
     entered: Sequence[RunEntry],
-    sizes: Sizes,
+    limits: GateLimits,
     *,
     data: Path | None,
     read: Callable[[str], bytes],
@@ -80,7 +68,7 @@ def list_refusals(
     Args:
         files: size by path.
         entered: the runs that are asked for.
-        sizes: limits.
+        limits: the limits of this board.
         data: folder of built datasets.
         read: returns the content of a small file.
     """
@@ -89,17 +77,17 @@ def list_refusals(
         code = "names-not-plain" if more else "name-not-plain"
         yield write_refusal("names", code, file=repr(odd[0][:100]), **more)
     total = sum(files.values())
-    if total > sizes.output_bytes:
+    if total > limits.output_bytes:
         yield write_refusal(
-            "volume", "outputs-too-large", size=f"{total / 1e9:.1f}", most=f"{sizes.output_bytes / 1e9:.0f}"
+            "volume", "outputs-too-large", size=f"{total / 1e9:.1f}", most=f"{limits.output_bytes / 1e9:.0f}"
         )
-    if large := [name for name, size in files.items() if size > sizes.output_file_bytes]:
+    if large := [name for name, size in files.items() if size > limits.output_file_bytes]:
         yield write_refusal(
             "volume",
             "output-too-large",
             file=large[0],
             size=f"{files[large[0]] / 1e9:.1f}",
-            most=f"{sizes.output_file_bytes / 1e9:.0f}",
+            most=f"{limits.output_file_bytes / 1e9:.0f}",
         )
     for entry in entered:
         try:

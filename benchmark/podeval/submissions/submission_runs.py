@@ -232,7 +232,8 @@ class SubmissionRuns:
             )
         model, base = self.fetch(document, row.pinned, folder, row.place)
         if not isinstance(source, Model):
-            model = _find_outputs(entry, model, alone=len(list_entries(document)) == 1)
+            inside = model / entry.folder
+            model = model if len(list_entries(document)) == 1 and not inside.is_dir() else inside
         task = source.task if isinstance(source, Model) else OUTPUTS
         return SandboxRunner(entry, work, model, task, making, self.pulse.check, base)
 
@@ -270,11 +271,6 @@ def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
         seed=0,
         provenance="run by us" if isinstance(source, Model) else "outputs supplied",
     )
-
-
-def _find_outputs(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
-    inside = folder / entry.folder
-    return folder if alone and not inside.is_dir() else inside
 
 
 def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:

@@ -126,11 +126,11 @@ class Running:
         self._began = time.monotonic()
         self._stopped: str | None = None
         self._tail = bytearray()
-        self._shared, self._disk = usage.read_machine().shared, 0
+        self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
         self._held, self._next_held = usage.Held(), 0.0
-        self._group = None if box.trusted else cgroup.open_group(box.limits)
+        self._group = None if box.trusted else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
         try:
             self._process = self._start(box)
         except BaseException:
@@ -220,7 +220,7 @@ class Running:
 
     def _too_much_memory(self) -> str | None:
         """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
-        machine, began = usage.read_machine(), time.monotonic()
+        machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(usage.list_views(self._process.pid), self._folder)
             self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)

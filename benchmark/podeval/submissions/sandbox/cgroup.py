@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from podeval.submissions.sandbox.command import SandboxLimits
-
 _NAME, _OPENER = "podeval-", "podeval-worker"
 _OVERHEAD = 64 * 2**20
 """Bytes the kernel may use for a sandbox (tables, stacks, buffers) beyond its memory limit."""
@@ -91,13 +89,13 @@ class ControlGroup:
         """Whether the kernel killed a process in it for exceeding its limit."""
         return _numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
-    def bound(self, limits: SandboxLimits) -> None:
+    def bound(self, memory_bytes: int, processes: int) -> None:
         """Set its limits.
 
         Raises:
             OSError: this process lacks the permission.
         """
-        most = str(limits.memory_bytes + _OVERHEAD)
+        most = str(memory_bytes + _OVERHEAD)
         (self.folder / self._interface.limit).write_text(most)
         swap = self.folder / self._interface.swap
         if swap.exists():
@@ -106,7 +104,7 @@ class ControlGroup:
             (self.folder / "memory.oom.group").write_text("1")
             if (self.folder / "pids.max").exists():
                 # bubblewrap's own two and the shell that enters are processes of the group too.
-                (self.folder / "pids.max").write_text(str(limits.processes + 4))
+                (self.folder / "pids.max").write_text(str(processes + 4))
 
     def close(self) -> None:
         """Kill whatever is left in the group, and remove it."""
@@ -128,11 +126,11 @@ class ControlGroup:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def open_group(limits: SandboxLimits) -> ControlGroup | None:
+def open_group(memory_bytes: int, processes: int) -> ControlGroup | None:
     """Open a new group for a sandbox; return None if none can be made."""
     tree = find_tree()
     with contextlib.suppress(OSError):
-        return None if tree is None else _make_group(tree, limits)
+        return None if tree is None else _make_group(tree, memory_bytes, processes)
     return None
 
 
@@ -148,7 +146,7 @@ def find_tree() -> Tree | None:
     for candidate in list_candidates(tree):
         with contextlib.suppress(OSError):
             at = Tree(tree.interface, tree.top, candidate)
-            _make_group(at, SandboxLimits()).close()
+            _make_group(at, 2**30, 64).close()
             return at
     return None
 
@@ -170,13 +168,13 @@ def read_memory_room() -> tuple[int, int] | None:
     return min(rooms, key=lambda each: each[1], default=None)
 
 
-def _make_group(tree: Tree, limits: SandboxLimits) -> ControlGroup:
+def _make_group(tree: Tree, memory_bytes: int, processes: int) -> ControlGroup:
     _sweep(tree.group)
     folder = tree.group / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
     group = ControlGroup(folder, tree.interface)
     try:
-        group.bound(limits)
+        group.bound(memory_bytes, processes)
     except OSError:
         group.close()
         raise

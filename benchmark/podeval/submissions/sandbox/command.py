@@ -81,10 +81,9 @@ class ExitInfo:
         """The failure, as a clause; None where it ended by itself and successfully."""
         if self.stopped:
             return self.stopped
-        if self.code < 0:
-            return f"it was ended by {signal.Signals(-self.code).name}"
-        if self.code > 128 and self.code - 128 in set(signal.Signals):
-            return f"it was ended by {signal.Signals(self.code - 128).name}"
+        number = -self.code if self.code < 0 else self.code - 128
+        if number in set(signal.Signals):
+            return f"it was ended by {signal.Signals(number).name}"
         return f"it ended with exit code {self.code}" if self.code else None
 
 

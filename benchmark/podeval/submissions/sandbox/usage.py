@@ -14,8 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podeval.submissions.sandbox import cgroup
-
 
 @dataclass
 class Held:
@@ -41,15 +39,19 @@ class Machine:
     total: int
 
 
-def read_machine() -> Machine:
-    """Return the memory that is available now; the limit of a container or a service counts as its machine's."""
+def read_machine(allowed: tuple[int, int] | None) -> Machine:
+    """Return the memory that is available now.
+
+    Args:
+        allowed: bytes that a container or a service may use, and how many are left; they count as its machine's.
+    """
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:  # no Linux: only trusted programs run here
         return Machine(sys.maxsize, 0, 0)
     sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
     total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
-    if (allowed := cgroup.read_memory_room()) is not None:
+    if allowed is not None:
         total, available = min(total, allowed[0]), min(available, allowed[1])
     return Machine(available, sizes.get("Shmem", 0), total)
 
