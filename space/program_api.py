@@ -15,8 +15,7 @@ from gradio_addresses import get_uploaded_path
 from measure_apart import open_decoded, score_apart
 from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
-from tabs.measuring import list_offered, measure_item
-from tabs.score import INPUTS
+from tabs.score import INPUTS, list_offered, measure_item
 from website import Site, get_web_request
 
 from podeval.board import table

@@ -82,8 +82,6 @@ class WriteProbe:
             self._failed = False
 
 
-_LOG = logging.getLogger("podeval.site")
-
 RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NAMED = 20
@@ -95,20 +93,6 @@ class BoardPage(BaseModel):
 
     total: int
     rows: list[dict[str, Any]]
-
-
-class Health(BaseModel):
-    """Whether the site can do its work.
-
-    `closed` says why nothing is taken, as where its disk is full; `frozen` why operators take no votes or submissions.
-    """
-
-    status: str
-    version: str
-    database: str
-    taking: bool
-    closed: str | None
-    frozen: dict[str, str]
 
 
 class ApiRoutes:
@@ -193,15 +177,17 @@ class ApiRoutes:
             _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
         closed = services.closed or self.probe.why_not()
-        state = Health(
-            status="ok",
-            version=__version__,
-            database="sqlite" if services.database.is_sqlite else "postgresql",
-            taking=closed is None,
-            closed=closed,
-            frozen=frozen,
+        return JSONResponse(
+            {
+                "status": "ok",
+                "version": __version__,
+                "database": "sqlite" if services.database.is_sqlite else "postgresql",
+                "taking": closed is None,
+                # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
+                "closed": closed,
+                "frozen": frozen,
+            }
         )
-        return JSONResponse(state.model_dump())
 
     def counts(self, request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""

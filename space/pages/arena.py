@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 from rate_limit import ThreadPool
+from request_guard import find_origin
 from website import PartRoute, Site, to_script_data, write_system_address
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
@@ -97,7 +98,7 @@ class ArenaRoutes:
         """
         self.site.limit(request, "60/minute")
         who = self._voter(request)
-        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(self.site.origin(request)))
+        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(find_origin(request)))
         return JSONResponse(_acknowledgement(self.arena.vote(who, ballot)))
 
     def reveal(self, request: Request, vote: str) -> JSONResponse:

@@ -13,11 +13,8 @@ pytestmark = pytest.mark.space
 
 def apps_of(site: Any) -> Iterator[Any]:
     """The Gradio app of each language."""
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in site.routes if isinstance(getattr(route, "app", None), GradioGate))
-    for app in gate.apps.values():
-        yield app.get_blocks()
+    for language in ("en", "zh"):
+        yield site.state.gate.apps[language].get_blocks()
 
 
 def blocks_of(site: Any) -> Iterator[Any]:

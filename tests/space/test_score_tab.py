@@ -50,10 +50,7 @@ def part(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any
 
 
 def part_of(app: Any, language: str = "en", name: str = "RecordingPart") -> Any:
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    functions = gate.apps[language].get_blocks().fns.values()
+    functions = app.state.gate.apps[language].get_blocks().fns.values()
     (method,) = (one.fn for one in functions if getattr(one.fn, "__qualname__", "") == f"{name}.measure")
     return method.__self__
 
@@ -220,19 +217,12 @@ def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     assert gradio_addresses.may_measure(local, {"PODEVAL_TRY": said}) is may
 
 
-def blocks_of(app: Any) -> Any:
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    return gate.apps["en"].get_blocks()
-
-
 @pytest.mark.long
 def test_a_board_that_does_not_measure_says_how_to(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODEVAL_TRY", "0")
-    app = blocks_of(board_app.build(tmp_path))
+    app = board_app.build(tmp_path).state.gate.apps["en"].get_blocks()
     texts = [block.value for block in app.blocks.values() if isinstance(block, gr.Markdown) and block.value]
     assert sum("podeval score episode.wav" in text and "does not measure for visitors" in text for text in texts) == 1
     assert not any(isinstance(block, gr.Audio) for block in app.blocks.values())

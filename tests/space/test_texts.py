@@ -118,7 +118,7 @@ def test_a_text_takes_the_form_of_its_number() -> None:
 
 
 def test_numbers_days_and_spans_are_written_as_the_language_does(board_app: object) -> None:
-    from local_formats import write_moment, write_number, write_span
+    from website import write_moment, write_number, write_span
 
     moment = "2026-11-03T23:28:59+08:00"
     assert [write_moment(moment, code) for code in ("en", "zh")] == [
