@@ -31,6 +31,7 @@ from gradio_addresses import (
 from request_guard import GRADIO_FILE, SecurityHeaders, find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -82,8 +83,7 @@ class GradioGate:
         language = next((code for code, prefix in PREFIXES.items() if prefix and path.startswith(f"{prefix}/")), "en")
         part = path.removeprefix(PREFIXES[language])
         if not is_for_events(path) and not (reads and _READS.fullmatch(part)):
-            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
-            return
+            raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
             sentence = "this is shut here" if reads else "nothing can be sent to this address"
             await _refuse(403, sentence)(scope, receive, send)

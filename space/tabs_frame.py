@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from gradio_addresses import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
 from markupsafe import Markup
-from pages.board import render_view
+from pages.board import compress, render_view
 from request_guard import GRADIO_PAGE, write_header_value
 from tabs.score import PARTS_ID
 from website import find_recordings_sender
@@ -26,7 +25,7 @@ TABS_ID = "tabs"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 
 
-def dress(site: Site, request: Request, page: str, tab: str) -> HTMLResponse:
+def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     """The page as it is sent.
 
     Args:
@@ -50,19 +49,13 @@ def dress(site: Site, request: Request, page: str, tab: str) -> HTMLResponse:
     page = _replace(page, "</head>", f"{head}</head>")
     start = page.index(">", page.index("<body")) + 1
     early = _render_early(site, request) if tab == TABS[0] else ""
-    content = f"{page[:start]}{header}{early}{page[start:]}".encode()
-    answer = HTMLResponse(b"")
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        content = gzip.compress(content, compresslevel=1)
-        answer.headers["Content-Encoding"] = "gzip"
-    answer.body = content
-    answer.headers["Content-Length"] = str(len(content))
+    answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
     answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
     # The Score tab records, where its reader lets it.
     answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
     answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
     site.keep_language(request, answer)
-    return answer
+    return compress(request, answer)
 
 
 def _render_early(site: Site, request: Request) -> str:

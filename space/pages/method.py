@@ -97,8 +97,7 @@ class MethodPage:
 def build_router(site: Site) -> APIRouter:
     """The route."""
     routes = APIRouter(include_in_schema=False)
-    pages = MethodPage(site)
-    routes.get("/method")(pages.method)
+    routes.get("/method")(MethodPage(site).method)
     return routes
 
 
