@@ -13,7 +13,6 @@ from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-import gradio_import  # noqa: F401, I001 - before what imports Gradio
 import gradio_app
 from auth import sign_in
 from fastapi import FastAPI

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from board_words import Words
@@ -28,22 +29,13 @@ ALIKE = re.compile(r"(\d+) of \1")
 """What stands in a cell where all items have one value."""
 
 
-@dataclass(frozen=True)
-class BoardRows:
-    """The rows of a table: those that compete, and the controls, which do not."""
-
-    systems: Markup
-    controls: Markup
-    control_count: int
-
-
 def write_address(view: BoardView) -> str:
     """The address of a view on this site."""
     return f"/?{view.to_query()}"
 
 
-def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str, str], words: Words) -> BoardRows:
-    """Write the rows of a view.
+def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str, str], words: Words) -> dict[str, Any]:
+    """The rows of a view: `systems` that compete, `controls`, which do not, and how many these are.
 
     Args:
         settled: the view.
@@ -76,7 +68,7 @@ def render_rows(settled: ResolvedView, keys: Sequence[Key], samples: Mapping[str
         parts[line.kind == "control"].append(
             f'<tr{pinned}><td class="place">{_render_place(standing, words)}</td>{name}{stated[key]}</th>{cells}</tr>'
         )
-    return BoardRows(Markup("".join(parts[0])), Markup("".join(parts[1])), len(parts[1]))
+    return {"systems": Markup("".join(parts[0])), "controls": Markup("".join(parts[1])), "control_count": len(parts[1])}
 
 
 def _render_place(standing: str, words: Words) -> str:
@@ -167,22 +159,16 @@ def _behind_safe(summary: str, why: str) -> str:
     return f'<details class="why"><summary>{summary}</summary><p>{escape(why)}</p></details>'
 
 
-@dataclass(frozen=True)
-class PapersTable:
-    """Heads, rows of a name, its address, what is stated, and the printed figures; and where all of them stand."""
+def build_papers(settled: ResolvedView, index: Index, words: Words) -> dict[str, Any] | None:
+    """The printed figures of a board's benchmark: heads, rows, and where `more` is.
 
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
-    more: str
-
-
-def build_papers(settled: ResolvedView, index: Index, words: Words) -> PapersTable | None:
-    """Return the printed figures of a board's benchmark; None where there are none, or where they are what is shown."""
+    None where there are none, or where they are what is shown.
+    """
     view = settled.view
     if view.profile == "paper" or view.slice or "paper" not in index.profiles(view.board):
         return None
 
-    def make() -> PapersTable | None:
+    def make() -> dict[str, Any] | None:
         printed = resolve_view(BoardView(board=view.board, profile="paper"), index)
         columns = printed.columns[:MOST_COLUMNS]
         by_name = sorted(printed.keys, key=lambda key: printed.board.names[key[0]].casefold())
@@ -192,9 +178,9 @@ def build_papers(settled: ResolvedView, index: Index, words: Words) -> PapersTab
             if any(cell != table.MISSING for cell in cells):
                 page = write_system_address(line.system, f"{view.board.partition('/')[0]}")
                 rows.append((line.name, page, _stated(printed.facts.get(line.system, Facts()), words), cells))
-        heads = tuple(words.column(column) for column in columns)
+        heads = [words.column(column) for column in columns]
         more = write_address(BoardView(board=view.board, profile="paper"))
-        return PapersTable(heads, tuple(rows[:MOST_ROWS]), more) if rows else None
+        return {"heads": heads, "rows": rows[:MOST_ROWS], "more": more} if rows else None
 
     return settled.sheet.kept.get(("papers in", words.language), make)
 

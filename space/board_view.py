@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from board_rows import build_papers, render_rows, write_address
-from board_words import Words, explain_heads, write_board_name, write_dimension
+from board_words import Words, explain_column, write_board_name
 from markupsafe import Markup
 
 from podeval import benchmarks
@@ -63,7 +63,7 @@ def describe_view(
         tabs=_tabs(settled, words),
         heads=_heads(settled, words),
         sorted_by=next((words.title(c) for c in settled.columns if c.id == view.sort.lstrip("-")), ""),
-        explained=explain_heads(_shown_columns(settled), words),
+        explained=[explain_column(column, words) for column in _shown_columns(settled)],
         rows=rows,
         pages=_pages(settled, words),
         column_count=len(settled.columns),
@@ -86,7 +86,7 @@ def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> l
     now = {
         "board": write_board_name(settled.title),
         "profile": words["profiles"].get(view.profile, view.profile),
-        "dimension": write_dimension(view.dimension, words),
+        "dimension": words.dimension(view.dimension),
         "slice": words.slice(view.slice),
     }
     titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
@@ -163,7 +163,7 @@ def _tabs(settled: ResolvedView, words: Words) -> list[tuple[str, str, bool]]:
     here = view.dimension if view.dimension in (OVERVIEW, EVERYTHING) else view.dimension.partition(".")[0]
     moved = replace(view, columns=(), sort="", of="", column_page="")
     return [
-        (write_dimension(name, words), write_address(replace(moved, dimension=name)), name == here)
+        (words.dimension(name), write_address(replace(moved, dimension=name)), name == here)
         for name in (OVERVIEW, *settled.choices.groups, EVERYTHING)
     ]
 

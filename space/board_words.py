@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,8 @@ class Words:
         return self.texts[name]
 
     def dimension(self, name: str) -> str:
-        """`speech.quality` as a reader says it."""
-        return write_dimension_title(name, self.language)
+        """A dimension such as `speech.quality`, a group of them, the overview or all columns, as a reader says it."""
+        return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
 
     def column(self, column: Column) -> str:
         """Name and direction of a column, with its unit."""
@@ -37,18 +37,11 @@ class Words:
         """The name of a column alone."""
         return column.title_in(self.language)
 
-    def group(self, slice_: str) -> str:
-        """The group of `scenario=news`, in words."""
-        group = slice_.partition("=")[2]
-        return str(self.texts["groups"].get(group, group.replace("_", " ")))
-
-    def breakdown(self, name: str) -> str:
-        """What a breakdown is called."""
-        return str(self.texts["breakdowns"].get(name, name.replace("_", " ")))
-
     def slice(self, name: str) -> str:
-        """`Scenario: news`, or all items."""
-        return f"{self.breakdown(name.partition('=')[0])}: {self.group(name)}" if name else str(self.texts["all_items"])
+        """`Scenario: news` of `scenario=news`, or all items."""
+        breakdown, _, group = name.partition("=")
+        shown = self["breakdowns"].get(breakdown, breakdown.replace("_", " "))
+        return f"{shown}: {self['groups'].get(group, group.replace('_', ' '))}" if name else str(self["all_items"])
 
     def fact(self, fact: str, value: str) -> str:
         """One value of a fact."""
@@ -56,11 +49,6 @@ class Words:
             return str(self.texts["not_stated"])
         section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
         return str(self.texts[section].get(value, value)) if section else value
-
-
-def write_dimension(name: str, words: Words) -> str:
-    """A dimension, a group of them, the overview or all columns, as a reader says it."""
-    return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
 def write_board_name(name: str) -> str:
@@ -73,41 +61,21 @@ def write_board_name(name: str) -> str:
     return f"{title} · {split}" if split else title
 
 
-@dataclass(frozen=True)
-class ExplainedHead:
-    """One column in words: its name, sentences, named facts, and the address of its metric's card."""
-
-    id: str
-    title: str
-    sentences: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
-    card: str
-
-
-def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead]:
-    """Explain the columns of a view."""
-    return [explain_column(column, words) for column in columns]
-
-
-def explain_column(column: Column, words: Words) -> ExplainedHead:
-    """Explain one column in a language of the site."""
+def explain_column(column: Column, words: Words) -> dict[str, Any]:
+    """One column in words: its `id` and `title`, sentences, named facts, and the address of its metric's `card`."""
     declared, names = explain(column, words.language), words["explained"]
     better = str(names["directions"][declared.better])
-    facts = [
-        (
-            names["better"],
-            better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
-        ),
-        (names["range"], declared.range and f"{declared.range} {translate(column.unit, words.language)}".strip()),
-        (names["people"], declared.people),
-        (names["systems"], declared.systems),
-        (names["source"], declared.source or declared.unreached),
-    ]
-    sentences = tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric))))
-    return ExplainedHead(
-        column.id,
-        words.title(column),
-        sentences,
-        tuple((str(name), text) for name, text in facts if text),
-        f"/cards#{declared.metric}" if declared.metric else "",
-    )
+    facts = {
+        "better": better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
+        "range": declared.range and f"{declared.range} {translate(column.unit, words.language)}".strip(),
+        "people": declared.people,
+        "systems": declared.systems,
+        "source": declared.source or declared.unreached,
+    }
+    return {
+        "id": column.id,
+        "title": words.title(column),
+        "sentences": tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric)))),
+        "facts": [(names[name], text) for name, text in facts.items() if text],
+        "card": f"/cards#{declared.metric}" if declared.metric else "",
+    }

@@ -9,7 +9,7 @@ from auth import CannotSignIn, NotSignedIn, SignInRefused
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.exceptions import HTTPException
 from website import SIGN_IN_FIRST, UNREADABLE, UNRECORDED, Site, TooMany
 
 from podeval.arena import ArenaRefused, refusal
@@ -17,6 +17,8 @@ from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
+
+NOTHING_HERE = CodedSentence("there is nothing at this address; please check the link", code="nothing-here")
 
 _STATUS = {
     refusal.FORGED: 403,
@@ -104,11 +106,17 @@ class ErrorAnswers:
         field = ".".join(str(part) for part in first["loc"][1:]) or "the request"
         return self._answer(request, 422, "invalid", f"{field}: {first['msg']}")
 
+    async def answer_not_found(self, request: Request, error: HTTPException) -> Response:
+        """Show a person a page; a program gets what frameworks say."""
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            return self._answer(request, 404, "unknown", NOTHING_HERE)
+        return JSONResponse({"detail": error.detail}, 404)
+
 
 def answer_errors(app: FastAPI, site: Site) -> None:
     """Have an application answer every refusal with a sentence."""
     answers = ErrorAnswers(site)
-    by_error: dict[type[Exception], Any] = {
+    by_error: dict[type[Exception] | int, Any] = {
         NotSignedIn: answers.answer_not_signed_in,
         CannotSignIn: answers.answer_no_provider,
         SignInRefused: answers.answer_refused_sign_in,
@@ -118,45 +126,7 @@ def answer_errors(app: FastAPI, site: Site) -> None:
         StoreUnusable: answers.answer_unusable_store,
         DiskFull: answers.answer_unusable_store,
         RequestValidationError: answers.answer_invalid_request,
+        404: answers.answer_not_found,
     }
     for error, answer in by_error.items():
         app.exception_handler(error)(answer)
-
-
-NOTHING_HERE = CodedSentence("there is nothing at this address; please check the link", code="nothing-here")
-
-
-class Lost:
-    """Puts a page in the place of an empty or technical 404.
-
-    Args:
-        app: what is behind it.
-        site: the site of the page.
-    """
-
-    def __init__(self, app: ASGIApp, site: Site) -> None:
-        self._app = app
-        self._site = site
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] != "http" or scope["method"] != "GET":
-            await self._app(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        replaced = False
-
-        async def hold_back(message: Message) -> None:
-            nonlocal replaced
-            if message["type"] == "http.response.start" and message["status"] == 404:
-                kind = dict(message["headers"]).get(b"content-type", b"")
-                # A page of ours already says what is not there.
-                replaced = "text/html" in request.headers.get("accept", "") and not kind.startswith(b"text/html")
-            if not replaced:
-                await send(message)
-
-        await self._app(scope, receive, hold_back)
-        if replaced:
-            page = self._site.refused(request, "unknown", NOTHING_HERE)
-            page.status_code = 404
-            await page(scope, receive, send)

@@ -57,11 +57,6 @@ def is_for_events(path: str) -> bool:
     return path.startswith(EVENTS)
 
 
-def limit_bytes(path: str) -> int:
-    """Bytes that a request may send."""
-    return LARGEST_UPLOAD if path.startswith(UPLOADS) else LARGEST_CALL
-
-
 def clear_broken_off(folder: str) -> None:
     """Delete what was left of uploads that broke off, which Gradio keeps for good: files beside its folders.
 

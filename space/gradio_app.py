@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -20,12 +20,11 @@ from fastapi import FastAPI
 from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, IssuedFiles, may_measure
 from gradio_routes import GradioGate
 from program_api import ProgramApi
-from request_guard import find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_fetched_part, make_part
 from tabs import score, submit
-from tabs_frame import TABS_ID, TabsFrame
+from tabs_frame import TABS_ID
 from website import Site
 
 KEEP_SECONDS = 3600
@@ -74,7 +73,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
             gr.Markdown(f"# {texts['about']['title']}\n\n{texts['about']['content']}", elem_id="about-content")
 
 
-class LanguageApps(Mapping[str, Any]):
+class LanguageApps:
     """The apps of a site by language, each made when it is first asked for: it takes half a second, and few read all.
 
     Args:
@@ -86,7 +85,7 @@ class LanguageApps(Mapping[str, Any]):
         self._site = site
         self._made: dict[str, Any] = {}
         self._making = threading.Lock()
-        self._started: dict[str, asyncio.Lock] = {}
+        self._starting = asyncio.Lock()
         self._life: AsyncExitStack | None = None
         serving = app.router.lifespan_context
 
@@ -97,12 +96,6 @@ class LanguageApps(Mapping[str, Any]):
             self._life = None
 
         app.router.lifespan_context = live
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(PREFIXES)
-
-    def __len__(self) -> int:
-        return len(PREFIXES)
 
     def __getitem__(self, language: str) -> Any:
         with self._making:
@@ -118,7 +111,7 @@ class LanguageApps(Mapping[str, Any]):
         """
         if (life := self._life) is None:
             return await run_in_threadpool(self.__getitem__, language)
-        async with self._started.setdefault(language, asyncio.Lock()):
+        async with self._starting:
             app = await run_in_threadpool(self.__getitem__, language)
             if not app.get_blocks().is_running:
                 await life.enter_async_context(app.router.lifespan_context(app))
@@ -151,8 +144,7 @@ class LanguageApps(Mapping[str, Any]):
 def mount(app: FastAPI, site: Site) -> FastAPI:
     """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
-    apps = LanguageApps(app, site)
-    app.state.gate = GradioGate(apps, IssuedFiles(KEEP_SECONDS), TabsFrame(site), find_origin, secure)
+    app.state.gate = GradioGate(LanguageApps(app, site), IssuedFiles(KEEP_SECONDS), site, secure)
     app.mount("/", app.state.gate)
     return app
 

@@ -14,9 +14,8 @@ import contextlib
 import json
 import logging
 import re
-from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gradio_addresses import (
     API,
@@ -29,15 +28,18 @@ from gradio_addresses import (
     is_for_events,
     make_holder,
 )
-from request_guard import GRADIO_FILE, SecurityHeaders
+from request_guard import GRADIO_FILE, SecurityHeaders, find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tabs_frame import dress
 
 if TYPE_CHECKING:
-    from tabs_frame import TabsFrame
+    from gradio_app import LanguageApps
+    from website import Site
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -56,37 +58,18 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}}
 """Addresses of tabs."""
 
 
-class AppsByLanguage(Protocol):
-    """Gradio's apps, each by its language."""
-
-    async def start(self, language: str) -> Any:
-        """Return the app of a language, at work."""
-
-
 class GradioGate:
     """Stands before the Gradio apps, so that nothing reaches one by another way.
 
     Args:
         apps: Gradio's own, by language.
         issued: the files that visitors may name.
-        frame: what the page of a tab is put into.
-        origin: gives the network address of who sent a request, for visitors whose browser keeps no cookie here.
+        site: the site in whose header the page of a tab is put.
         secure: whether the site is reached by HTTPS, perhaps within a page of the Hub.
     """
 
-    def __init__(
-        self,
-        apps: AppsByLanguage,
-        issued: IssuedFiles,
-        frame: TabsFrame,
-        origin: Callable[[HTTPConnection], str],
-        secure: bool = False,
-    ) -> None:
-        self.apps = apps
-        self._issued = issued
-        self._frame = frame
-        self._origin = origin
-        self._secure = secure
+    def __init__(self, apps: LanguageApps, issued: IssuedFiles, site: Site, secure: bool = False) -> None:
+        self.apps, self._issued, self._site, self._secure = apps, issued, site, secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -100,8 +83,7 @@ class GradioGate:
         language = next((code for code, prefix in PREFIXES.items() if prefix and path.startswith(f"{prefix}/")), "en")
         part = path.removeprefix(PREFIXES[language])
         if not is_for_events(path) and not (reads and _READS.fullmatch(part)):
-            await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)
-            return
+            raise HTTPException(404)
         if not (reads and _READS.fullmatch(part)) and not (scope["method"] == "POST" and _TAKES.fullmatch(part)):
             sentence = "this is shut here" if reads else "nothing can be sent to this address"
             await _refuse(403, sentence)(scope, receive, send)
@@ -130,7 +112,8 @@ class GradioGate:
         app = await self.apps.start(language)
         scope = {**scope, "root_path": PREFIXES[language]}
         cookie = _cookie(Headers(scope=scope))
-        address = f"address {self._origin(HTTPConnection(scope))}"
+        # The network address stands for visitors whose browser keeps no cookie here.
+        address = f"address {find_origin(HTTPConnection(scope))}"
         holders = (cookie, address) if cookie else (address,)
         if part.startswith(_FILE):
             if not self._issued.may_name(holders, part.removeprefix(_FILE)):
@@ -150,7 +133,7 @@ class GradioGate:
     async def _page(self, tab: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
-        language = self._frame.language(request)
+        language = self._site.language(request)
         headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
         prefix = PREFIXES[language]
         inner = {**scope, "method": "GET", "headers": headers, "path": f"{prefix}/", "root_path": prefix}
@@ -160,7 +143,7 @@ class GradioGate:
         if status != 200:
             await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
-        answer = await run_in_threadpool(self._frame.dress, request, body.decode(), tab)
+        answer = await run_in_threadpool(dress, self._site, request, body.decode(), tab)
         if not _cookie(Headers(scope=scope)):
             send = self._add_cookie(send)
         await answer(scope, receive, send)

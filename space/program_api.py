@@ -13,10 +13,10 @@ import gradio as gr
 from auth import NotSignedIn
 from gradio_addresses import get_uploaded_path
 from measure_apart import open_decoded, score_apart
+from pages.api import to_records
 from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
-from tabs.measuring import list_offered, measure_item
-from tabs.score import INPUTS
+from tabs.score import INPUTS, list_offered, measure_item
 from website import Site, get_web_request
 
 from podeval.board import table
@@ -96,11 +96,7 @@ class ProgramApi:
         frame = table.make_tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.load_all_metrics() for key in each.keys}
-        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        entries = [
-            {**{str(name): value for name, value in row.items()}, "better": better.get((row["metric"], row["key"]), "")}
-            for row in rows
-        ]
+        entries = [{**row, "better": better.get((row["metric"], row["key"]), "")} for row in to_records(frame)]
         return sorted(entries, key=_by_rank)
 
     def metrics(self, request: gr.Request) -> list[dict[str, Any]]:

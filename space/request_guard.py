@@ -120,12 +120,14 @@ class Guard:
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
         dressed = SecurityHeaders(send, STRICT)
         refused = self._refusal(scope, path, headers, most)
-        refused = refused or (self._no_archive(sender) if sender and _is_archive(headers) else None)
+        archive = bool(sender) and _is_archive(headers)
+        if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
+            refused = _no(429, "that was too often; try again in an hour")
         if refused is not None:
             await refused(scope, receive, dressed)
             return
         with contextlib.ExitStack() as held:
-            if sender and _is_archive(headers):
+            if archive:
                 try:
                     held.enter_context(self._archives.enter(sender))
                 except Full:
@@ -157,21 +159,15 @@ class Guard:
             return None if _same_site(headers) else RedirectResponse("/", status_code=303)
         if headers.get("sec-fetch-site") == "cross-site" or (by_page and headers.get("x-podeval") != "1"):
             return _no(403, "this request did not come from a page of podeval")
-        return None if _is_bounded(headers, most) else _no(413, _at_most(most))
+        return None if _is_bounded(headers, most) else _no(413, f"send at most {most // 1024} kB, and say how much")
 
     def _no_upload(self, scope: Scope) -> Response | None:
         if not self._measures and not self._senders(HTTPConnection(scope)):
             return _no(403, "this board does not measure for visitors")
         if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), find_origin(HTTPConnection(scope))):
             return _no(429, "that was too fast; try again in a minute")
-        if gradio_addresses.is_full(_length(Headers(scope=scope))):
+        if gradio_addresses.is_full(max(0, _length(Headers(scope=scope)))):
             return _no(503, "this board holds as many files as it can; try again in an hour")
-        return None
-
-    def _no_archive(self, sender: str) -> Response | None:
-        """Why a person cannot send a file of the size of many recordings."""
-        if self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
-            return _no(429, "that was too often; try again in an hour")
         return None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
@@ -265,7 +261,9 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 def _terms(path: str) -> tuple[int, float]:
     """What holds for a path: the most bytes it may be sent, and the seconds that may take."""
     if gradio_addresses.is_for_events(path):
-        return gradio_addresses.limit_bytes(path), gradio_addresses.UPLOAD_SECONDS
+        uploads = path.startswith(gradio_addresses.UPLOADS)
+        most = gradio_addresses.LARGEST_UPLOAD if uploads else gradio_addresses.LARGEST_CALL
+        return most, gradio_addresses.UPLOAD_SECONDS
     return LARGEST_BODY, BODY_SECONDS
 
 
@@ -281,9 +279,7 @@ def _is_foreign_origin(headers: Headers) -> bool:
 
 def _is_bounded(headers: Headers, most: int) -> bool:
     """Whether a request says beforehand how long its body is, and that is no more than it may be."""
-    length = headers.get("content-length", "")
-    is_given = "transfer-encoding" not in headers and length.isascii() and length.isdigit() and len(length) < 11
-    return is_given and int(length) <= most
+    return "transfer-encoding" not in headers and 0 <= _length(headers) <= most
 
 
 def _is_archive(headers: Headers) -> bool:
@@ -292,13 +288,9 @@ def _is_archive(headers: Headers) -> bool:
 
 
 def _length(headers: Headers) -> int:
-    """How long a request says its body is; 0 where it does not say."""
+    """How long a request says its body is; -1 where it does not say."""
     length = headers.get("content-length", "")
-    return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else 0
-
-
-def _at_most(most: int) -> str:
-    return f"send at most {most // 1024} kB, and say how much"
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 11 else -1
 
 
 def _no(status: int, sentence: str) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 
 from auth import SessionMiddleware, read_cookie_secret, read_public_address
 from auth import build_router as sign_in_routes
-from error_answers import Lost, answer_errors
+from error_answers import answer_errors
 from fastapi import FastAPI
 from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
@@ -40,7 +40,6 @@ def build_site(site: Site) -> FastAPI:
     )
     answer_errors(app, site)
     add_guard(app, local=site.how.mode == "local", site=site)
-    app.add_middleware(Lost, site=site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
         SessionMiddleware,  # type: ignore[arg-type]  # takes any app; its annotation names one argument alone

@@ -17,18 +17,6 @@ _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.s
 _FORBIDDEN = ("${", "{{", "`", "\\", "<script")
 
 
-def make_constant(template: str) -> str:
-    """A template that Gradio has nothing to evaluate in.
-
-    Raises:
-        ValueError: there is something.
-    """
-    for mark in _FORBIDDEN:
-        if mark in template:
-            raise ValueError(f"a component's template may not hold {mark!r}, which Gradio would evaluate")
-    return template
-
-
 def make_part(name: str, script: str = "", content: str = "", **options: Any) -> gr.HTML:
     """A part.
 
@@ -37,9 +25,14 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
         script: file in `static/`, whose `start` is called with the part's element; none where another script fills it.
         content: HTML of ours that stands in it from the beginning.
         options: the options of `gr.HTML`.
+
+    Raises:
+        ValueError: there is something in it that Gradio would evaluate.
     """
+    if found := [mark for mark in _FORBIDDEN if mark in content]:
+        raise ValueError(f"a component's template may not hold {found[0]!r}, which Gradio would evaluate")
     return gr.HTML(
-        html_template=make_constant(f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>'),
+        html_template=f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>',
         js_on_load=_LOAD if script else None,
         apply_default_css=False,
         elem_id=name,

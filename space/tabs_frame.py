@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from gradio_addresses import LARGEST_ARCHIVE, LARGEST_UPLOAD, TABS
 from markupsafe import Markup
-from pages.board import render_view
+from pages.board import compress, render_view
 from request_guard import GRADIO_PAGE, write_header_value
 from tabs.score import PARTS_ID
 from website import find_recordings_sender
@@ -26,61 +25,43 @@ TABS_ID = "tabs"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
 
 
-class TabsFrame:
-    """What stands around Gradio's page.
+def dress(site: Site, request: Request, page: str, tab: str) -> Response:
+    """The page as it is sent.
 
     Args:
         site: the site of the header.
+        request: the request of a reader.
+        page: as Gradio wrote it.
+        tab: the tab in front.
+
+    Raises:
+        StoreUnusable: the database does not say what is frozen.
+        RuntimeError: this release of Gradio writes its page in another way.
     """
+    site.limit(request, PAGE_RATE, "tabs")
+    head, header = site.frame(request)
+    language = site.language(request)
+    largest = LARGEST_ARCHIVE if find_recordings_sender(site, request) else LARGEST_UPLOAD
+    texts = site.texts[language]
+    too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
+    page = _select(page, tab, request.query_params.get("metric", ""), largest, too_large)
+    page = _replace(page, 'lang="en"', f'lang="{language}"')
+    page = _replace(page, "</head>", f"{head}</head>")
+    start = page.index(">", page.index("<body")) + 1
+    early = _render_early(site, request) if tab == TABS[0] else ""
+    answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
+    answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
+    # The Score tab records, where its reader lets it.
+    answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
+    answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
+    site.keep_language(request, answer)
+    return compress(request, answer)
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
-    def language(self, request: Request) -> str:
-        """The language of the page."""
-        return self._site.language(request)
-
-    def dress(self, request: Request, page: str, tab: str) -> HTMLResponse:
-        """The page as it is sent.
-
-        Args:
-            request: the request of a reader.
-            page: as Gradio wrote it.
-            tab: the tab in front.
-
-        Raises:
-            StoreUnusable: the database does not say what is frozen.
-            RuntimeError: this release of Gradio writes its page in another way.
-        """
-        self._site.limit(request, PAGE_RATE, "tabs")
-        head, header = self._site.frame(request)
-        language = self._site.language(request)
-        largest = LARGEST_ARCHIVE if find_recordings_sender(self._site, request) else LARGEST_UPLOAD
-        texts = self._site.texts[language]
-        too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
-        page = _select(page, tab, request.query_params.get("metric", ""), largest, too_large)
-        page = _replace(page, 'lang="en"', f'lang="{language}"')
-        page = _replace(page, "</head>", f"{head}</head>")
-        start = page.index(">", page.index("<body")) + 1
-        early = self._render_early(request) if tab == TABS[0] else ""
-        content = f"{page[:start]}{header}{early}{page[start:]}".encode()
-        answer = HTMLResponse(b"")
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            content = gzip.compress(content, compresslevel=1)
-            answer.headers["Content-Encoding"] = "gzip"
-        answer.body = content
-        answer.headers["Content-Length"] = str(len(content))
-        answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
-        # The Score tab records, where its reader lets it.
-        answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
-        answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
-        self._site.keep_language(request, answer)
-        return answer
-
-    def _render_early(self, request: Request) -> str:
-        """The board as its first reader sees it until Gradio is there, which takes seconds; a script removes it."""
-        view, whole = render_view(self._site, request)
-        return self._site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
+def _render_early(site: Site, request: Request) -> str:
+    """The board as its first reader sees it until Gradio is there, which takes seconds; a script removes it."""
+    view, whole = render_view(site, request)
+    return site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
 
 
 def _select(page: str, tab: str, metric: str, largest: int, too_large: dict[str, str]) -> str:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import logging
 import math
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_public_address
+from babel.dates import format_skeleton, format_timedelta
+from babel.numbers import format_decimal
 from error_messages import translate
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -22,7 +25,6 @@ from fastapi.routing import APIRoute
 from gradio_addresses import TABS
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
-from local_formats import FORMATS
 from markupsafe import Markup
 from rate_limit import RateLimit
 from request_guard import find_origin
@@ -63,6 +65,8 @@ NAV = (
 OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
 """Further ones for operators."""
 
+HOURS_FROM = 1.5
+"""Up to so many hours minutes are said."""
 UNRECORDED = CodedSentence(
     "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
 )
@@ -117,7 +121,7 @@ class Site:
             undefined=StrictUndefined,
             auto_reload=False,
         )
-        self._templates.filters.update(FORMATS)
+        self._templates.filters.update(number=write_number, moment=write_moment, span=write_span)
         self._pace = RateLimit()
 
     def person(self, request: Request) -> Person | None:
@@ -247,10 +251,6 @@ class Site:
         """
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
-    def origin(self, request: Request) -> str:
-        """The network address of who sent a request; what a proxy says counts where one is trusted."""
-        return find_origin(request)
-
     def limit(self, request: Request, rate: str, what: str = "") -> None:
         """Let through so many requests of one person or address, such as `20/minute`.
 
@@ -263,7 +263,7 @@ class Site:
             TooMany: there were more.
         """
         person = self.person(request)
-        who = person.identity if person and person.identity != "local" else self.origin(request)
+        who = person.identity if person and person.identity != "local" else find_origin(request)
         # By the route, not the address: who asks for another thing each time asks as often.
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
@@ -340,3 +340,38 @@ def write_system_address(system: str, where: str = "") -> str:
 def change_address(path: str, query: dict[str, Any], **changed: Any) -> str:
     """The address of a page with some of its parameters changed; those without a value are left out."""
     return f"{path}?{urlencode({name: value for name, value in (query | changed).items() if value})}"
+
+
+def write_number(number: float, language: str) -> str:
+    """A number with the language's separators.
+
+    Args:
+        number: the number to write.
+        language: the language of the page.
+    """
+    return format_decimal(number, locale=language)
+
+
+def write_moment(moment: datetime | str, language: str) -> str:
+    """Day and minute in UTC, such as `3 Nov 2026`'s order in that language and `08:28 UTC`.
+
+    Args:
+        moment: a time, or one in ISO 8601; without a zone it is in UTC.
+        language: the language of the page.
+    """
+    time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    day, minute = (format_skeleton(parts, time, tzinfo=UTC, locale=language) for parts in ("yMMMd", "Hm"))
+    return f"{day}, {minute} UTC" if language == "en" else f"{day} {minute} UTC"
+
+
+def write_span(seconds: float, language: str) -> str:
+    """About so much time, a minute at least, in minutes, hours or days, in the form that the number takes.
+
+    Args:
+        seconds: so many.
+        language: the language of the page.
+    """
+    return format_timedelta(
+        timedelta(seconds=max(seconds, 60)), granularity="minute", threshold=HOURS_FROM, locale=language
+    )

@@ -82,8 +82,6 @@ class WriteProbe:
             self._failed = False
 
 
-_LOG = logging.getLogger("podeval.site")
-
 RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NAMED = 20
@@ -95,20 +93,6 @@ class BoardPage(BaseModel):
 
     total: int
     rows: list[dict[str, Any]]
-
-
-class Health(BaseModel):
-    """Whether the site can do its work.
-
-    `closed` says why nothing is taken, as where its disk is full; `frozen` why operators take no votes or submissions.
-    """
-
-    status: str
-    version: str
-    database: str
-    taking: bool
-    closed: str | None
-    frozen: dict[str, str]
 
 
 class ApiRoutes:
@@ -193,15 +177,17 @@ class ApiRoutes:
             _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
         closed = services.closed or self.probe.why_not()
-        state = Health(
-            status="ok",
-            version=__version__,
-            database="sqlite" if services.database.is_sqlite else "postgresql",
-            taking=closed is None,
-            closed=closed,
-            frozen=frozen,
+        return JSONResponse(
+            {
+                "status": "ok",
+                "version": __version__,
+                "database": "sqlite" if services.database.is_sqlite else "postgresql",
+                "taking": closed is None,
+                # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
+                "closed": closed,
+                "frozen": frozen,
+            }
         )
-        return JSONResponse(state.model_dump())
 
     def counts(self, request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""
@@ -267,11 +253,16 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     )
 
 
-def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def to_records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON takes them: what is not a number is null."""
-    names = [str(name) for name in rows.columns]
-    columns = [_values(rows[name]) for name in rows.columns]
-    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    plain = rows.replace([np.inf, -np.inf], np.nan).astype(object)
+    records = plain.where(plain.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
+
+
+def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows with what is JSON in them read."""
+    records = to_records(rows)
     # Rows share protocols: each is read once.
     read = lru_cache(maxsize=None)(json.loads)
     for row in records:
@@ -279,10 +270,3 @@ def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
             if isinstance(row.get(name), str):
                 row[key] = read(row.pop(name))
     return records
-
-
-def _values(column: pd.Series[Any]) -> list[Any]:
-    if pd.api.types.is_float_dtype(column.dtype):
-        numbers = column.to_numpy(dtype=float, na_value=np.nan)
-        return [value if finite else None for value, finite in zip(numbers.tolist(), np.isfinite(numbers), strict=True)]
-    return [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]

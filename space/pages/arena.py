@@ -12,9 +12,10 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 from rate_limit import ThreadPool
+from request_guard import find_origin
 from website import PartRoute, Site, to_script_data, write_system_address
 
-from podeval.arena import Acknowledgement, Ballot, BattleView
+from podeval.arena import Ballot, BattleView
 from podeval.arena.ranking import Rankings
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personals
@@ -97,8 +98,9 @@ class ArenaRoutes:
         """
         self.site.limit(request, "60/minute")
         who = self._voter(request)
-        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(self.site.origin(request)))
-        return JSONResponse(_acknowledgement(self.arena.vote(who, ballot)))
+        ballot = Ballot(**sent.model_dump(), origin=self.arena.origin(find_origin(request)))
+        done = self.arena.vote(who, ballot)
+        return JSONResponse(asdict(done) | {"recorded_at": done.recorded_at.isoformat()})
 
     def reveal(self, request: Request, vote: str) -> JSONResponse:
         """Reveal the systems of a battle that the caller judged, with their current ratings; null if the arena does
@@ -181,10 +183,6 @@ def _battle(view: BattleView) -> dict[str, Any]:
     left = (view.expires_at - datetime.now(UTC)).total_seconds()
     plain = asdict(view) | {"seconds_left": max(0.0, left)}
     return plain | {"served_at": view.served_at.isoformat(), "expires_at": view.expires_at.isoformat()}
-
-
-def _acknowledgement(done: Acknowledgement) -> dict[str, Any]:
-    return asdict(done) | {"recorded_at": done.recorded_at.isoformat()}
 
 
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:

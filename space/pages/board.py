@@ -6,8 +6,6 @@ import gzip
 import io
 import logging
 import re
-import threading
-from typing import Any
 
 import pandas as pd
 from board_view import describe_view
@@ -37,8 +35,6 @@ def build_router(site: Site) -> APIRouter:
     """The page and its files."""
     routes, parts = APIRouter(tags=["board"]), APIRouter(route_class=PartRoute)
     folder = site.results
-    # The first reader need not wait for the tables.
-    threading.Thread(target=_warm, args=(folder,), daemon=True).start()
 
     @parts.get("/", include_in_schema=False)
     def view(request: Request) -> Response:
@@ -47,7 +43,7 @@ def build_router(site: Site) -> APIRouter:
         answer = HTMLResponse(content, 200 if whole else 503)
         site.keep_language(request, answer)
         answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"
-        return _compress(request, answer)
+        return compress(request, answer)
 
     @routes.get("/board.csv", response_class=Response)
     def csv(request: Request) -> Response:
@@ -56,7 +52,7 @@ def build_router(site: Site) -> APIRouter:
         settled = _require_view(request, folder)
         content = make_csv_safe(table.make_tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
-        return _compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
+        return compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
     @routes.get("/board.parquet", response_class=Response)
     def parquet(request: Request) -> Response:
@@ -75,7 +71,7 @@ def build_router(site: Site) -> APIRouter:
         content = make_csv_safe(pd.DataFrame(reported_elsewhere.list_rows())).to_csv(index=False)
         headers = {"Content-Disposition": 'attachment; filename="podeval-reported-elsewhere.csv"'}
         answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
-        return _compress(request, answer)
+        return compress(request, answer)
 
     routes.include_router(parts)
     return routes
@@ -142,21 +138,9 @@ def _file(content: str | bytes, settled: ResolvedView, kind: str, media: str) ->
     return Response(content, media_type=media, headers=headers)
 
 
-def _compress(request: Request, answer: Any) -> Response:
-    if "gzip" not in request.headers.get("accept-encoding", "") or len(answer.body) < SMALLEST_PACKED:
-        return answer  # type: ignore[no-any-return]
-    answer.body = gzip.compress(answer.body, compresslevel=1)
-    answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})
-    return answer  # type: ignore[no-any-return]
-
-
-def _warm(folder: RunsFolder) -> None:
-    try:
-        index = folder.index()
-        if not index.empty:
-            settled = resolve_view(BoardView(), index)
-            table.build_lines(settled, table.order(settled))
-            folder.samples(settled.view.board, settled.view.profile)
-    except BadInput:
-        # Who comes is told.
-        return
+def compress(request: Request, answer: Response) -> Response:
+    """The answer in fewer bytes, where who asks takes them and there are many."""
+    if "gzip" in request.headers.get("accept-encoding", "") and len(answer.body) >= SMALLEST_PACKED:
+        answer.body = gzip.compress(answer.body, compresslevel=1)
+        answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})
+    return answer

@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
 from rate_limit import Full, ThreadPool, WaitingRoom
+from request_guard import find_origin
 from website import PART, Site, change_address, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
@@ -130,7 +131,7 @@ class ComparePage:
         self, request: Request, answer: Callable[..., Awaitable[Response]], *sound: str | int
     ) -> Response:
         try:
-            with self.queue.enter(self.site.origin(request)):
+            with self.queue.enter(find_origin(request)):
                 return await answer(*sound)
         except Full:
             sentence = "many sounds are being prepared at the moment; try again in a few seconds"

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
+from request_guard import find_origin
 from website import Site, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
@@ -95,7 +96,7 @@ class ListenerRoutes:
             person = self.site.person(request)
             # Who comes by an invitation is not asked for a name, whether signed in or not.
             name = person.name if person is not None and person.identity == who else ""
-            stands = self.listening.start(test, who, origin=self.site.origin(request), name=name)
+            stands = self.listening.start(test, who, origin=find_origin(request), name=name)
         return JSONResponse(stands and _progress(stands))
 
     def show(self, request: Request, session: str, number: int) -> JSONResponse:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
-import pandas as pd
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from sqlalchemy import func, select
 from website import Site
 
 from podeval import benchmarks
-from podeval.arena.ratings import HeardRatings, rate_by_heard
+from podeval.arena.ratings import rate_by_heard
 from podeval.board.changes import Change, list_changes
 from podeval.board.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
@@ -34,55 +35,36 @@ class MethodPage:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.folder = site.results
-        self.kept: dict[tuple[int, int], tuple[pd.DataFrame, list[Validity]]] = {}
-        self.of_clips: list[Validity] = []
-        self.rated: dict[int, list[HeardRatings]] = {}
         self.lock = threading.Lock()
-        self.changed: dict[tuple[int, int], tuple[pd.DataFrame, list[Change]]] = {}
+        self.kept: dict[str, tuple[Any, Any, Any]] = {}
+
+    def _once(self, name: str, state: Any, make: Callable[[], Any], of: Any = None) -> Any:
+        """Compute something once for a state; `of` is kept with it, so that no other object gets its identity."""
+        with self.lock:
+            if name not in self.kept or self.kept[name][0] != state:
+                self.kept[name] = state, of, make()
+            return self.kept[name][2]
 
     def _agreement(self) -> list[Validity]:
         """Computed once for a state of the board and of the listening tests."""
         items = self.folder.items()
         tests = read_marks_by_test(self.site.services.database)
-        state = id(items), sum(len(marks) for marks in tests.values())
-        with self.lock:
-            if state not in self.kept:
-                groups = (group_by_measure(test, marks) for test, marks in tests.items())
-                measures = {name: marks for group in groups for name, marks in group.items()}
-                self.kept.clear()
-                # With the items, so that no other table gets their identity.
-                self.kept[state] = items, compute_validity(items, measures) if measures and not items.empty else []
-            return self.kept[state][1]
 
-    def _published(self) -> list[Validity]:
-        """Computed once: the figures ship with podeval."""
-        with self.lock:
-            if not self.of_clips:
-                self.of_clips.extend(recompute_agreement())
-            return self.of_clips
+        def compute() -> list[Validity]:
+            groups = (group_by_measure(test, marks) for test, marks in tests.items())
+            measures = {name: marks for group in groups for name, marks in group.items()}
+            return compute_validity(items, measures) if measures and not items.empty else []
+
+        state = id(items), sum(len(marks) for marks in tests.values())
+        return cast("list[Validity]", self._once("agreement", state, compute, items))
 
     def _history(self) -> list[Change]:
         """Read once for a state of the board and of the submissions; earlier runs are files."""
         board, database = self.folder.board(), self.site.services.database
         with database.reading() as session:
             steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
-        with self.lock:
-            state = id(board), steps
-            if state not in self.changed:
-                self.changed.clear()
-                # With the board, so that no other gets its identity.
-                self.changed[state] = board, list_changes(board, self.site.services.runs, database)
-            return self.changed[state][1]
-
-    def _heard(self) -> list[HeardRatings]:
-        """Computed again where there are more votes."""
-        arena = self.site.services.arena
-        votes = arena.counts().votes
-        with self.lock:
-            if votes not in self.rated:
-                self.rated.clear()
-                self.rated[votes] = rate_by_heard(arena.battles())
-            return self.rated[votes]
+        make = partial(list_changes, board, self.site.services.runs, database)
+        return cast("list[Change]", self._once("history", (id(board), steps), make, board))
 
     def _titles(self) -> dict[str, str]:
         with self.site.services.database.reading() as session:
@@ -91,7 +73,9 @@ class MethodPage:
     def method(self, request: Request) -> Response:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
-        agreements, language = self._agreement(), self.site.language(request)
+        agreements, language, arena = self._agreement(), self.site.language(request), self.site.services.arena
+        published = self._once("published", (), recompute_agreement)
+        history = self._history()
         return self.site.render(
             request,
             "method.html",
@@ -99,13 +83,13 @@ class MethodPage:
             enough=ENOUGH_SYSTEMS,
             validity=[_validity_row(row, language) for row in agreements],
             searches=_searches(agreements),
-            published=[_validity_row(row, language) for row in self._published()],
-            published_search=_searches(self._published()),
+            published=[_validity_row(row, language) for row in published],
+            published_search=_searches(published),
             printed=list_printed_agreements(),
-            heard=self._heard(),
+            heard=self._once("heard", arena.counts().votes, lambda: rate_by_heard(arena.battles())),
             titles=self._titles(),
-            changes=self._history()[:NEWEST],
-            more=max(0, len(self._history()) - NEWEST),
+            changes=history[:NEWEST],
+            more=max(0, len(history) - NEWEST),
             benchmarks=[benchmarks.get(name) for name in benchmarks.list_benchmarks()],
         )
 
@@ -113,8 +97,7 @@ class MethodPage:
 def build_router(site: Site) -> APIRouter:
     """The route."""
     routes = APIRouter(include_in_schema=False)
-    pages = MethodPage(site)
-    routes.get("/method")(pages.method)
+    routes.get("/method")(MethodPage(site).method)
     return routes
 
 

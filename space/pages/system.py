@@ -113,8 +113,7 @@ class SystemPage:
 def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
-    pages = SystemPage(site)
-    routes.get("/system")(pages.page)
+    routes.get("/system")(SystemPage(site).page)
     return routes
 
 

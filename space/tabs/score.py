@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +17,28 @@ from pages.score import EXAMPLES, read_example
 from tab_parts import answer_part
 from website import Site, get_web_request
 
+from podeval.board.columns import get_column
+from podeval.board.table import choose_decimals, format_value, to_number
 from podeval.errors import PodevalError
+from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
 from podeval.measuring.isolated import read_results
 from podeval.measuring.plots import plot_results
 from podeval.measuring.recording_results import ScoreRow
 from podeval.measuring.report import ReportWords
-from podeval.measuring.standing import find_usual, format_number, format_reach
-from podeval.metrics.description import VISITOR_INPUTS
-from podeval.text.message_catalogue import translate
+from podeval.measuring.standing import choose_word, find_usual, format_number, format_reach
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.description import VISITOR_INPUTS, find_score_part, format_range
+from podeval.text.message_catalogue import FIRST, translate
 from podeval.texts import translate_reason
-from tabs.measuring import (
-    MARKS,
-    SINGLE,
-    choose_metrics,
-    list_offered,
-    list_rows,
-    measure_item,
-    name_metric,
-    place_of_problem,
-    render_problem,
-)
 
-NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
+MARKS = {"low": "▼", "usual": "●", "high": "▲"}
+
+SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
+"""One recording and one script at a time, whoever asks: the board and its votes share the machine."""
+
+
 OWN = "own"
 MOST_SPEAKERS = 6
 _WIDE = 100.0
@@ -47,6 +47,90 @@ INPUTS = VISITOR_INPUTS["script"]
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
 PARTS_ID = "score-tabs"
 """The element id of the parts in Gradio's configuration."""
+
+
+def list_offered(part: str) -> list[Metric]:
+    """Metrics of the embedded profile that what is given in a part of the tab suffices for."""
+    return [metric for metric in catalogue.load_all_metrics() if find_score_part(metric) == part]
+
+
+def name_metric(metric: Metric, language: str) -> str:
+    """A metric's name as a language's readers know it."""
+    if language == FIRST:
+        return metric.title
+    return get_column(metric.name, metric.headline.name, metric.dimension).title_in(language)
+
+
+def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
+    """The component that offers the metrics of a part; links to the tab choose one by its element id.
+
+    Args:
+        part: the part of the tab.
+        label: the label of the component.
+        language: the language of the names.
+    """
+    choices = [(name_metric(metric, language), metric.name) for metric in list_offered(part)]
+    value = [name for _, name in choices]
+    return gr.CheckboxGroup(choices, value=value, label=label, elem_id=f"score-{part}-metrics")
+
+
+def measure_item(name: str, inputs: MetricInputs) -> tuple[Metric, dict[str, Any]]:
+    """One metric of one item, and the whole result."""
+    metric = catalogue.get(name)
+    selected = inputs.select(metric)
+    return metric, compute(metric, [selected], input_names=tuple(selected))
+
+
+def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], language: str) -> list[dict[str, str]]:
+    """The rows of a metric's result, each by the names that the texts have for its heads.
+
+    Args:
+        metric: the metric that was measured.
+        result: the result of one item.
+        texts: the texts of all pages, in the language.
+        language: the language of the rows.
+    """
+    (item,) = result["items"]
+    words = texts["score"]
+    reason = translate_reason(item.get("unscored", ""), texts["board"]["causes"])
+    rows = []
+    for key in metric.keys:
+        people, systems = format_reach(key)
+        rows.append(
+            {
+                "metric": name_metric(metric, language),
+                "key": key.name,
+                "value": _text(item.get(key.name)),
+                "unit": translate(key.unit, language),
+                "beside": _stand(key, item.get(key.name), words["words_beside"]),
+                "people": people,
+                "systems": systems,
+                "range": format_range(key),
+                "direction": words["better"].get(key.better, key.better),
+                "reason": reason,
+            }
+        )
+    return rows
+
+
+def render_problem(sentence: str) -> str:
+    """A sentence as the place shows it."""
+    return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
+
+
+def _stand(key: Key, value: Any, words: dict[str, Any]) -> str:
+    """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
+    word = choose_word(key, to_number(value))
+    return f"{MARKS[word]} {words[word]}" if word else ""
+
+
+def _text(value: Any) -> str:
+    """A value as the board writes it; empty where there is none."""
+    number = to_number(value)
+    return "" if number is None else format_value(number, None, None, choose_decimals([number]))
+
+
+NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
 
 
 class RecordingPart:
@@ -85,7 +169,7 @@ class RecordingPart:
         with gr.Accordion(texts["metrics"], open=False, elem_id="score-choices"):
             names = choose_metrics("recording", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary", elem_id="score-measure")
-        wrong = place_of_problem("score-problem")
+        wrong = answer_part("score-problem", "alert")
         values = answer_part("score-values")
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])
@@ -255,7 +339,7 @@ class ScriptPart:
         text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])
         names = choose_metrics("script", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary")
-        wrong = place_of_problem("script-problem")
+        wrong = answer_part("script-problem", "alert")
         values = answer_part("script-values")
         with gr.Accordion(texts["protocols"], open=False):
             protocols = gr.JSON(label=texts["protocols_about"])

@@ -1,6 +1,5 @@
 """What strangers send to the site: files they may not have, other sites' pages, false names, too much, too slowly."""
 
-import os
 import shutil
 import socket
 import time
@@ -398,8 +397,3 @@ def test_names_that_anybody_can_take_make_no_operator() -> None:
     assert person("root", "hf:1"), "the Hub gives a name to one person"
     assert person("hf:1", "hf:1")
     assert not person("root", "https://login.example:1"), "elsewhere anybody may take it"
-
-
-def test_nothing_of_this_is_asked_of_the_environment_of_the_tests() -> None:
-    assert "PODEVAL_HOSTS" not in os.environ
-    assert "PODEVAL_TRUSTED_PROXY" not in os.environ

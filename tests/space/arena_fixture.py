@@ -24,8 +24,8 @@ from podeval.arena.manifest import (
 from podeval.store.database import Database
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
+from tests.space.pages_fixture import SPACE, build_pages
 
-SPACE = Path(__file__).parents[2] / "space"
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
 SYSTEMS = {
     "muted-one": SystemEntry(id="muted-one", title=f"Quiet {HOSTILE}"),
@@ -175,37 +175,10 @@ class Site:
                 self.kill()
 
 
-def site_without_board(
-    runs: Path, arena: Arena, mode: str = "header", closed: str | None = None, tabs: bool = False
-) -> Any:
-    """The site's own pages over an arena, without the board; people are who the header `x-person` says they are.
-
-    `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`. With `tabs` the app of the tabs is
-    there too, for browsers.
-    """
-    import gradio_app
-    import site_app
-    import website
-    from auth import Person, SignIn
-    from fastapi import FastAPI, Response
-    from fastapi.staticfiles import StaticFiles
+def site_without_board(runs: Path, arena: Arena, mode: str = "", closed: str | None = None, tabs: bool = False) -> Any:
+    """The site's own pages over an arena, without the board; see `build_pages`."""
     from pages import arena as page
     from services import Services
-    from website import build_parts_style
 
-    class ByHeader(SignIn):
-        def person(self, request: Any) -> Person | None:
-            name = request.headers.get("x-person")
-            return Person(name, name) if name else None
-
-    how = ByHeader("oidc") if mode == "header" else SignIn(mode)
     services = Services(runs, arena.database, arena, None, closed)  # type: ignore[arg-type]
-    site = website.Site(services, how)
-    app = FastAPI()
-    site_app.answer_errors(app, site)
-    site_app.add_guard(app)
-    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
-    app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    app.get("/parts.css")(lambda: Response(build_parts_style(), media_type="text/css"))
-    app.include_router(page.build_router(site))
-    return gradio_app.mount(app, site) if tabs else app
+    return build_pages(services, page, mode=mode, tabs=tabs)

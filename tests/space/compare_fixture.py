@@ -9,8 +9,8 @@ import numpy as np
 import soundfile as sf
 
 from tests.space.fixture_runs import write_runs
+from tests.space.pages_fixture import build_pages
 
-SPACE = Path(__file__).parents[2] / "space"
 HOSTILE = {
     "title": "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>",
     "topic": "</script><script>window.hacked=1</script>{{7*7}}",
@@ -40,26 +40,10 @@ def write_sound(runs: Path) -> None:
 
 def own_pages(runs: Path, *more: str) -> Any:
     """The site's own pages of this room, and those of more modules, over a folder of runs, as the site serves them."""
-    import site_app
-    import website
-    from auth import SignIn
-    from fastapi import FastAPI
-    from fastapi.staticfiles import StaticFiles
-    from pages import compare, report, system
     from services import open_services
 
-    site = website.Site(open_services(runs), SignIn("local"))
-    app = FastAPI()
-    site_app.answer_errors(app, site)
-    site_app.add_guard(app)
-    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
-    app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    app.include_router(compare.build_router(site))
-    app.include_router(report.build_router(site))
-    app.include_router(system.build_router(site))
-    for name in more:
-        app.include_router(importlib.import_module(f"pages.{name}").build_router(site))
-    return app
+    modules = (importlib.import_module(f"pages.{name}") for name in ("compare", "report", "system", *more))
+    return build_pages(open_services(runs), *modules, mode="local")
 
 
 def filled(folder: Path, hostile: dict[str, str] | None = None) -> Path:

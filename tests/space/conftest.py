@@ -12,8 +12,6 @@ import pytest
 from tests.fakes.loopback_server import serve_app
 from tests.space.fixture_runs import write_runs
 
-SPACE = Path(__file__).parents[2] / "space"
-
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 

@@ -61,10 +61,7 @@ def looked_at(page: Any, name: str) -> None:
 
 def tab_method(app: Any, name: str, language: str = "en") -> Any:
     """The part of a tab that has an event's method of this name."""
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    functions = gate.apps[language].get_blocks().fns.values()
+    functions = app.state.gate.apps[language].get_blocks().fns.values()
     return next(one.fn.__self__ for one in functions if getattr(one.fn, "__qualname__", "") == name)
 
 

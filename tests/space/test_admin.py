@@ -14,10 +14,10 @@ from fastapi.testclient import TestClient
 
 from podeval.store.tables import ArenaSystem, ListeningSession
 from podeval.submissions.queue import Queue
+from tests.space.pages_fixture import build_pages
 
 pytestmark = [pytest.mark.space, pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)]
 
-SPACE = Path(__file__).parents[2] / "space"
 DOCUMENT = {
     "schema_version": 1,
     "system": {"id": "a_b", "name": "A", "description": "B", "licence": "MIT", "open": True, "languages": ["en"]},
@@ -40,33 +40,17 @@ def small(small_arena: Callable[..., Any]) -> Any:
 @pytest.fixture
 def people(small: Any, tmp_path: Path) -> People:
     """Clients of the site's own pages, signed in as the header says; `root` is an operator."""
-    import site_app
-    import website
-    from auth import Person, SignIn
-    from fastapi import FastAPI
-    from fastapi.staticfiles import StaticFiles
     from pages import admin, api, arena, submit
     from services import Decisions, Services, open_desk
 
     from podeval.listening import Listening
-
-    class ByHeader(SignIn):
-        def person(self, request: Any) -> Person | None:
-            name = request.headers.get("x-person")
-            return Person(f"hf:{name}", name, name == "root") if name else None
 
     board = tmp_path / "board"
     board.mkdir()
     desk, listening = open_desk(small.database, board), Listening(small.database)
     decisions = Decisions.assemble(small.arena, desk.queue, board, lambda folder: None, small.clock)
     services = Services(board, small.database, small.arena, listening, None, desk, decisions)
-    site = website.Site(services, ByHeader("oidc"))
-    app = FastAPI()
-    site_app.answer_errors(app, site)
-    site_app.add_guard(app)
-    app.mount("/own", StaticFiles(directory=SPACE / "static"))
-    for page in (admin, api, arena, submit):
-        app.include_router(page.build_router(site))
+    app = build_pages(services, admin, api, arena, submit)
 
     def client(name: str = "", **headers: str) -> TestClient:
         known = {"x-person": name} if name else {}

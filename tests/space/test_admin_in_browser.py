@@ -21,34 +21,6 @@ def site(serving: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactor
 HOSTILE = """<img src=x onerror=window.hacked=1>"""
 
 
-@pytest.mark.long
-def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawed(phone_visit: Any, site: str) -> None:
-    page = phone_visit.page
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
-    page.goto(f"{site}/admin")
-    reason = page.get_by_label("Reason (Votes)")
-    page.get_by_role("button", name="Freeze (Votes)").click()
-    assert reason.evaluate("input => input.validity.valueMissing"), "without a reason nothing is sent"
-    reason.fill(f"We move until 14:00 UTC. {HOSTILE}")
-    with page.expect_navigation():
-        page.get_by_role("button", name="Freeze (Votes)").click()
-    assert asked == ["Stop accepting them from now on?"]
-    assert HOSTILE in page.locator(".notice").inner_text()
-    assert "froze" in page.locator("#decisions").inner_text()
-    page.goto(f"{site}/arena/ratings")
-    assert "We move until 14:00 UTC." in page.locator(".notice").inner_text()
-    page.goto(f"{site}/admin")
-    page.get_by_label("Reason (Votes)").fill("moved")
-    with page.expect_navigation():
-        page.get_by_role("button", name="Accept them again (Votes)").click()
-    assert page.locator(".notice").count() == 0
-    assert page.evaluate("window.hacked") is None
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert phone_visit.errors == []
-    assert phone_visit.abroad == []
-
-
 def test_a_refused_decision_is_said_beside_the_form(visit: Any, site: str) -> None:
     page = visit.page
     page.goto(f"{site}/admin")

@@ -199,57 +199,6 @@ def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter
     assert here.wrong == []
 
 
-@pytest.mark.long
-def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
-    site: Site, voter: Callable[..., Voter]
-) -> None:
-    here = voter()
-    first = here.open(site.address)
-    second = here.tab()
-    second.goto(f"{site.address}/arena")
-    second.wait_for_selector("#battle:not([hidden])")
-    assert kept(first)["token"] != kept(second)["token"]
-    second.close()
-    # A tab that was duplicated begins with what the first one keeps.
-    copied = json.dumps(json.dumps(kept(first)))
-    second = here.tab()
-    second.add_init_script(f"sessionStorage['podeval.arena'] ??= {copied}")
-    second.goto(f"{site.address}/arena")
-    second.wait_for_selector("#battle:not([hidden])")
-    assert kept(first)["token"] == kept(second)["token"]
-    before = len(votes(site))
-    for tab in (first, second):
-        tab.click("#side-a .play")
-    for tab in (first, second):
-        tab.wait_for_selector(".vote-a:enabled")
-    first.click(".vote-a")
-    state(first, "revealed")
-    second.click(".vote-b")
-    state(second, "ended", "replayed")
-    assert [row[1] for row in votes(site)[before:]] == ["a"]
-    assert "judged" in second.inner_text("#ended")
-    assert violations(second) == []
-    second.click("#ended-next")
-    state(second, "battle")
-
-
-@pytest.mark.long
-def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(site: Site, voter: Callable[..., Voter]) -> None:
-    here = voter(360)
-    page = here.open(site.address)
-    battle = kept(page)["token"].partition(".")[0]
-    with sqlite3.connect(site.database, timeout=60) as database:
-        database.execute("update battles set expires_at = '2020-01-01 00:00:00.000000' where id = ?", [battle])
-    before = len(votes(site))
-    page.click(".vote[data-outcome=skip]")
-    state(page, "ended", "expired")
-    assert len(votes(site)) == before
-    assert violations(page) == []
-    picture(page, "arena-expired-360-light")
-    page.reload()
-    state(page, "battle")
-
-
 def test_an_answer_lost_on_its_way_is_asked_for_again_and_the_vote_counts_once(
     site: Site, voter: Callable[..., Voter]
 ) -> None:
@@ -358,35 +307,6 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
             return stack.enter_context(serve_app(app))
 
         yield serve
-
-
-@pytest.mark.long
-def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], voter: Callable[..., Voter]) -> None:
-    here = voter(360)
-    page = here.page
-    page.goto(small("oidc") + "/arena")
-    page.wait_for_selector("main a.button")
-    assert page.get_attribute("main a.button", "href") == "/sign-in?next=/arena"
-    assert violations(page) == []
-    page.goto(small("none", closed="Votes are not taken here, because the disk is lost.") + "/arena")
-    page.wait_for_selector("#arena-part h1")
-    assert "because the disk is lost" in page.inner_text(".notices")
-    assert page.locator(".vote").count() == 0
-    assert violations(page) == []
-    page.goto(small(empty=True) + "/arena")
-    page.wait_for_selector("#nothing-yet")
-    assert here.wrong == [], "an arena without battles runs no script of battles"
-    address = small()
-    page.goto(f"{address}/arena")
-    for _ in range(3):
-        state(page, "battle")
-        page.click(".vote[data-outcome=skip]")
-        state(page, "revealed")
-        page.click("#next")
-    state(page, "ended", "nothing left")
-    assert "heard everything" in page.inner_text("#ended")
-    assert violations(page) == []
-    assert [error for error in here.wrong if "409" not in error] == []
 
 
 def test_an_excerpt_is_judged_from_ten_seconds_of_it_and_the_whole_is_heard_after_the_reveal(

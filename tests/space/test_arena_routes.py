@@ -403,16 +403,6 @@ def test_ratings_link_to_systems_and_their_samples(as_person: Client, monkeypatc
     assert f'<a href="{link[1]}">' in page
 
 
-def test_excluded_votes_leave_the_ratings_and_are_told(as_person: Client) -> None:
-    ann = as_person("hf:ann")
-    arena: Arena = as_person.arena  # type: ignore[attr-defined]
-    votes = [ann.post("/arena/votes", json=ballot(battle_of(ann))).json()["vote"] for _ in range(4)]
-    settled(ann, lambda found: sum(_votes(found)) == 4)
-    arena.exclude(votes[0], "a test", by="tester")
-    document = settled(ann, lambda found: sum(_votes(found)) == 3)
-    assert document["excluded_share"] == pytest.approx(0.25)
-
-
 def test_an_arena_that_excludes_much_says_so_where_its_ratings_stand(as_person: Client) -> None:
     arena: Arena = as_person.arena  # type: ignore[attr-defined]
     people = [as_person(f"hf:{name}") for name in ("ann", "ben")]

@@ -13,16 +13,8 @@ pytestmark = pytest.mark.space
 
 def apps_of(site: Any) -> Iterator[Any]:
     """The Gradio app of each language."""
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in site.routes if isinstance(getattr(route, "app", None), GradioGate))
-    for app in gate.apps.values():
-        yield app.get_blocks()
-
-
-def blocks_of(site: Any) -> Iterator[Any]:
-    for app in apps_of(site):
-        yield from app.blocks.values()
+    for language in ("en", "zh"):
+        yield site.state.gate.apps[language].get_blocks()
 
 
 NAMED = {"leaderboard", "metrics", "submit_check", "queue", "ratings", "score"}
@@ -38,24 +30,10 @@ def test_every_event_is_private_but_the_named_interface_of_the_first_language(
     assert len(english) - len(NAMED) == len(chinese) > 10
 
 
-def test_the_blind_player_the_dense_table_and_the_comparison_are_components_filled_by_scripts_over_the_sites_routes(
-    board_app: ModuleType, tmp_path: Path
-) -> None:
-    for app in apps_of(board_app.build(tmp_path)):
-        parts = {block.elem_id: block for block in app.blocks.values() if isinstance(block, gr.HTML)}
-        for name, script in {
-            "arena-part": "arena.js",
-            "board-part": "board.js",
-            "board-compare": "compare_part.js",
-        }.items():
-            filled = parts[name]
-            assert filled.js_on_load, name
-            assert filled.props["script"] == f"/own/{script}"
-
-
 @pytest.mark.long
 def test_no_template_holds_a_place_for_a_value(board_app: ModuleType, tmp_path: Path) -> None:
-    custom = [block for block in blocks_of(board_app.build(tmp_path)) if isinstance(block, gr.HTML)]
+    blocks = [block for app in apps_of(board_app.build(tmp_path)) for block in app.blocks.values()]
+    custom = [block for block in blocks if isinstance(block, gr.HTML)]
     assert len(custom) > 10
     for block in custom:
         for template in (block.html_template, block.css_template):

@@ -145,33 +145,12 @@ def test_rewording_a_sentence_does_not_lose_its_translation(board_app: object, t
         assert said == texts["sentences"][code].format(**values)
 
 
-def test_a_sentence_within_a_sentence_is_translated_too(board_app: object, texts: dict[str, Any]) -> None:
-    from error_messages import translate
-    from services import NOWHERE
-
-    sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
-    said, _ = translate(sentence, texts)
-    assert said == f"此处不接受任何提交：{texts['sentences']['no-sign-in']}"
-
-
 def test_what_has_no_code_is_said_by_its_reason_or_as_it_is(board_app: object, texts: dict[str, Any]) -> None:
     from error_messages import translate
 
     assert translate("nobody has translated this", texts, "foreign") == (texts["reasons"]["foreign"], False)
     assert translate("nobody has translated this", texts, "no such reason") == ("nobody has translated this", True)
     assert translate(CodedSentence("in English", code="nothing-here"), {}) == ("in English", True)
-
-
-def test_a_page_keeps_its_chinese_when_the_english_is_reworded(
-    local: TestClient, monkeypatch: pytest.MonkeyPatch, texts: dict[str, Any]
-) -> None:
-    import error_answers
-
-    monkeypatch.setattr(error_answers, "NOTHING_HERE", CodedSentence("Here is no page.", code="nothing-here"))
-    assert "Here is no page." in local.get("/nothing/here", headers={"accept": "text/html"}).text
-    page = local.get("/nothing/here", headers=CHINESE).text
-    assert texts["sentences"]["nothing-here"] in page
-    assert "Here is no page" not in page
 
 
 def test_programs_get_the_code_beside_the_sentence(local: TestClient, texts: dict[str, Any]) -> None:

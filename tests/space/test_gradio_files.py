@@ -85,8 +85,7 @@ def apps(site: Any) -> dict[str, Any]:
     mounted = [route.app for route in every_route(site) if isinstance(route, Mount)]
     assert not [app for app in mounted if isinstance(app, gr.routes.App)], "a Gradio app is mounted without its gate"
     (gate,) = (app for app in mounted if isinstance(app, GradioGate))
-    assert set(gate.apps) == set(PREFIXES)
-    return {PREFIXES[language]: app for language, app in gate.apps.items()}
+    return {prefix: gate.apps[language] for language, prefix in PREFIXES.items()}
 
 
 def forms(path: str) -> list[Any]:

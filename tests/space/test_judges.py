@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from podeval.judges.exchange_records import FILE, JudgeExchange, Records
 from podeval.metrics.judged import dialogue_judge
 from podeval.models.chat import ChatAnswer
+from tests.space.pages_fixture import build_pages
 
 pytestmark = pytest.mark.space
 
@@ -44,10 +45,6 @@ def write_records(folder: Path, prefers_first: bool) -> None:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    import site_app
-    import website
-    from auth import SignIn
-    from fastapi import FastAPI
     from pages import judges
     from services import Services
 
@@ -55,11 +52,8 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
 
     monkeypatch.setenv("PODEVAL_JUDGES", str(tmp_path / "given"))
     with Database(tmp_path / "store.db") as database:
-        site = website.Site(Services(tmp_path, database, None, None), SignIn("local"))  # type: ignore[arg-type]
-        app = FastAPI()
-        site_app.answer_errors(app, site)
-        app.include_router(judges.build_router(site))
-        yield TestClient(app)
+        services = Services(tmp_path, database, None, None)  # type: ignore[arg-type]
+        yield TestClient(build_pages(services, judges, mode="local"))
 
 
 def test_without_records_the_page_says_how_they_come_and_shows_the_papers(client: TestClient) -> None:

@@ -83,13 +83,6 @@ def test_a_model_finds_a_system_reads_its_numbers_and_compares_it(address: str) 
     assert compared["difference"] == pytest.approx(compared["a"] - compared["b"], abs=0.02)
 
 
-def test_a_model_reads_what_a_metric_is(address: str) -> None:
-    metric = called(address, "explain_metric", name="sptd")
-    assert "cosine" in metric["documentation"]
-    assert metric["keys"][0]["better"] == "higher"
-    assert {"real_pod", "lfs_bench"} <= {known["name"] for known in called(address, "list_benchmarks")}
-
-
 def test_a_wrong_question_is_answered_with_a_sentence(address: str) -> None:
     async def work(client: Any) -> Any:
         return [

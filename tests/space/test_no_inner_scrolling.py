@@ -179,23 +179,3 @@ def test_tables_of_the_queue_submit_and_score_tabs_are_cards_on_a_phone(
     for place in places:
         label = page.locator(f"{place} td[data-label]:not(:empty)").first
         assert label.evaluate("cell => getComputedStyle(cell).display") == "block", f"{place}: each row is a card"
-
-
-def test_what_is_too_wide_is_found(chromium: Any, page_of: Callable[[str], Any]) -> None:
-    page = page_of('<div style="overflow-x: auto; width: 100px"><p style="width: 300px">wide</p></div>')
-    assert page.evaluate(TOO_WIDE) == ["DIV.: 300 of 100"]
-    page = page_of('<div style="overflow-y: auto; height: 50px"><p style="height: 300px">high</p></div>')
-    assert len(page.evaluate(TOO_WIDE)) == 1
-
-
-@pytest.fixture
-def page_of(chromium: Any) -> Iterator[Callable[[str], Any]]:
-    context = chromium.new_context(viewport={"width": 390, "height": 844})
-
-    def show(content: str) -> Any:
-        page = context.new_page()
-        page.set_content(content)
-        return page
-
-    yield show
-    context.close()

@@ -31,12 +31,6 @@ def test_the_board_of_papers_has_them_below_with_their_sources(local: TestClient
             assert f'<tr><th scope="row">{system}</th>{row}</tr>' in part
 
 
-def test_a_board_of_ours_has_none_of_them(local: TestClient) -> None:
-    page = local.get("/?board=real_pod/voice&profile=embedded", headers=PART).text
-    assert "Hibari dialogue" in page
-    assert 'id="elsewhere' not in page
-
-
 def test_the_file_has_every_stored_figure_to_the_character_and_its_source(local: TestClient) -> None:
     answer = local.get("/reported-elsewhere.csv")
     rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"))))

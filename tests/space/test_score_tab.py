@@ -17,6 +17,7 @@ import soundfile
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
+from tests.space.submit_fixture import Asking, tab_method
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 pytestmark = pytest.mark.space
@@ -33,16 +34,6 @@ def tone(tmp_path: Path) -> Path:
     return tmp_path / "tone.wav"
 
 
-class Asking:
-    """What Gradio hands an event: the browser's request."""
-
-    def __init__(self) -> None:
-        from starlette.requests import Request
-
-        address = {"path": "/", "query_string": b"", "client": ("127.0.0.1", 1), "server": ("localhost", 80)}
-        self.request = Request({"type": "http", "method": "POST", "scheme": "http", "headers": [], **address})
-
-
 @pytest.fixture(scope="module")
 def part(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The part of the tab for recordings."""
@@ -50,17 +41,12 @@ def part(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any
 
 
 def part_of(app: Any, language: str = "en", name: str = "RecordingPart") -> Any:
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    functions = gate.apps[language].get_blocks().fns.values()
-    (method,) = (one.fn for one in functions if getattr(one.fn, "__qualname__", "") == f"{name}.measure")
-    return method.__self__
+    return tab_method(app, f"{name}.measure", language)
 
 
 def measured(part: Any, audio: Path | None, names: list[str], words: str = "", which: str = "own") -> list[Any]:
     quiet: Any = lambda *_, **__: None  # noqa: E731
-    return list(part.measure(Asking(), which, audio and str(audio), words, 0, names, quiet))
+    return list(part.measure(Asking(""), which, audio and str(audio), words, 0, names, quiet))
 
 
 def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_report(
@@ -111,20 +97,12 @@ def test_examples_are_heard_and_measured_with_their_words_and_licence(part: Any,
         sound, rate = soundfile.read(io.BytesIO(client.get(f"/score/examples/{name}.flac").content))
         assert 5 < len(sound) / rate < 40
     assert client.get("/score/examples/other.flac").status_code == 404
-    _, shown = part.choose(Asking(), "readers")
+    _, shown = part.choose(Asking(""), "readers")
     assert "CC BY 4.0" in shown
     assert "Reader 2:" in shown
     wrong, page, _ = measured(part, None, ["loudness"], which="faults")[-1]
     assert wrong == ""
     assert "LUFS" in page
-
-
-@pytest.mark.long
-def test_what_cannot_be_scored_says_why(part: Any, tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "silence.wav", np.zeros(3 * RATE), RATE)
-    *_, (wrong, page, _) = measured(part, tmp_path / "silence.wav", ["loudness"])
-    assert wrong == ""
-    assert "digital silence" in page
 
 
 def test_what_is_missing_or_too_large_is_a_sentence_in_the_language_of_the_tab(
@@ -202,11 +180,11 @@ def test_a_script_is_measured_in_the_readers_language(board_app: ModuleType, tmp
     _, rows, protocols = english.measure_rows("a b a b", ["mattr", "distinct_n"])
     assert float({row["key"]: row["value"] for row in rows}["mattr"]) == 0.5
     assert set(protocols) == {"mattr", "distinct_n"}
-    assert '<td data-label="Value" class="short">0.500</td>' in english.measure(Asking(), "a b a b", ["mattr"])[1]
-    assert "Enter a script first" in english.measure(Asking(), "  ", ["mattr"])[0]
+    assert '<td data-label="Value" class="short">0.500</td>' in english.measure(Asking(""), "a b a b", ["mattr"])[1]
+    assert "Enter a script first" in english.measure(Asking(""), "  ", ["mattr"])[0]
     _, rows, _ = chinese.measure_rows("a b a b", ["info_dens"])
     assert (rows[0]["metric"], rows[0]["unit"]) == ("信息密度", "比特")
-    assert "请先输入脚本" in chinese.measure(Asking(), "  ", ["mattr"])[0]
+    assert "请先输入脚本" in chinese.measure(Asking(""), "  ", ["mattr"])[0]
 
 
 @pytest.mark.parametrize(
@@ -220,19 +198,12 @@ def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     assert gradio_addresses.may_measure(local, {"PODEVAL_TRY": said}) is may
 
 
-def blocks_of(app: Any) -> Any:
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in app.routes if isinstance(getattr(route, "app", None), GradioGate))
-    return gate.apps["en"].get_blocks()
-
-
 @pytest.mark.long
 def test_a_board_that_does_not_measure_says_how_to(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODEVAL_TRY", "0")
-    app = blocks_of(board_app.build(tmp_path))
+    app = board_app.build(tmp_path).state.gate.apps["en"].get_blocks()
     texts = [block.value for block in app.blocks.values() if isinstance(block, gr.Markdown) and block.value]
     assert sum("podeval score episode.wav" in text and "does not measure for visitors" in text for text in texts) == 1
     assert not any(isinstance(block, gr.Audio) for block in app.blocks.values())
@@ -267,38 +238,6 @@ def test_the_tab_of_an_address_is_in_front_in_the_language_of_its_reader(client:
         assert config["root"].endswith("/zh") is (language == "zh")
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["proxy=https://example.org/", "monitoring", "run-history", "component_server", "stream/x/y/z/playlist.m3u8"],
-)
-def test_what_the_app_has_no_use_for_is_shut(client: TestClient, path: str) -> None:
-    assert client.get(f"/gradio_api/{path}").status_code == 403
-
-
-def test_browsers_find_an_icon_where_a_page_names_none(client: TestClient) -> None:
-    icon = client.get("/favicon.ico")
-    assert icon.status_code == 200
-    assert icon.headers["content-type"] == "image/svg+xml"
-
-
-def test_files_of_this_machine_are_not_for_readers(client: TestClient, tmp_path: Path) -> None:
-    (tmp_path / "podeval.db").write_text("secret")
-    for place in (tmp_path / "podeval.db", Path("/etc/passwd"), Path("space/app.py").resolve()):
-        answer = client.get(f"/gradio_api/file={place}")
-        assert answer.status_code == 403
-        assert "secret" not in answer.text
-
-
-def test_other_sites_and_too_much_are_refused(client: TestClient) -> None:
-    events = {"data": [], "fn_index": 0, "session_hash": "x"}
-    foreign = client.post("/gradio_api/queue/join", json=events, headers={"sec-fetch-site": "cross-site"})
-    assert foreign.status_code == 403
-    large = client.post("/gradio_api/upload", headers={"content-length": str(2**30 + 1)}, content=b"x")
-    assert (large.status_code, large.json()["error"]) == (413, "send at most 1048576 kB, and say how much")
-    assert client.post("/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
-    assert client.post("/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
-
-
 def uploaded(site: Any, address: str = "127.0.0.1") -> int:
     client = TestClient(site, base_url="http://localhost", client=(address, 50_000))
     return client.post("/gradio_api/upload", files={"files": ("a.wav", b"RIFF")}).status_code
@@ -318,19 +257,6 @@ def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
     monkeypatch.setattr(gradio_addresses, "MOST_HELD", 3)
     assert uploaded(site) == 503
     assert [uploaded(site) for _ in range(20)][-1] == 429
-
-
-def test_programs_read_the_leaderboard_through_gradios_own_client(address: str) -> None:
-    from gradio_client import Client
-
-    client = Client(address, verbose=False)
-    rows = client.predict(api_name="/leaderboard")
-    assert {row["profile"] for row in rows} == {"embedded"}
-    assert all(row["protocol"] for row in rows)
-    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    expected = ["/leaderboard", "/metrics", "/queue", "/ratings", "/score", "/submit_check"]
-    assert sorted(named) == expected, "nothing else is an interface for programs"
-    assert all(len(about["description"]) > 40 for about in named.values())
 
 
 def test_a_program_that_names_no_metric_gets_those_that_are_quick(address: str, tone: Path) -> None:

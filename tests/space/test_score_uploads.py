@@ -112,13 +112,3 @@ def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_i
     (box / "numba" / "more.nbc").write_bytes(b"a stranger's")
     measure_apart.copy_compiled(other)
     assert [path.read_bytes() for path in (other / "numba").iterdir()] == [b"ours"], "nothing reaches another box"
-
-
-def test_the_metrics_that_follow_pitch_are_those_that_ask_a_recording_for_it() -> None:
-    from measure_apart import METRICS, needs_pitch
-
-    from podeval.metrics import catalogue
-
-    assert set(METRICS) <= set(catalogue.NAMES)
-    assert needs_pitch(["loudness", METRICS[0]])
-    assert not needs_pitch(["loudness"])

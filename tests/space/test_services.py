@@ -4,10 +4,10 @@ import secrets
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from podeval.store.secret import FILE_VARIABLE, VARIABLE
+from tests.space.pages_fixture import build_pages
 
 pytestmark = pytest.mark.space
 
@@ -34,9 +34,6 @@ def test_a_space_without_a_lasting_place_takes_nothing(bucket: Path, tmp_path: P
 def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import auth
-    import site_app
-    import website
     from pages import listening
     from services import open_services
 
@@ -50,12 +47,10 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     assert services.closed is None, "votes are taken"
     assert services.desk
     assert "only votes are taken here" in services.desk.closed
-    site = website.Site(services, auth.SignIn("oidc"))
-    app = FastAPI()
-    site_app.answer_errors(app, site)
-    app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
-    app.include_router(listening.build_router(site))
-    told = TestClient(app).post("/listen/any/sessions", json={"pid": "ann", "consent": True})
+    app = build_pages(services, listening, mode="oidc")
+    told = TestClient(app, headers={"x-podeval": "1"}).post(
+        "/listen/any/sessions", json={"pid": "ann", "consent": True}
+    )
     assert (told.status_code, told.json()["reason"]) == (503, "closed")
     assert "DATABASE_URL" in told.json()["error"]
     services.database.close()

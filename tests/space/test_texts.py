@@ -33,19 +33,6 @@ OF_THE_ENGINE = (
 NAMES = frozenset({"podeval", "Parquet", "English", "Home", "Krippendorff's α"})
 """Texts that are names, which Chinese pages say as they are."""
 PLACEHOLDER = re.compile(r"\{\w*\}")
-CHINESE = (
-    *("对数少于", "中间值为 1000", "十比一的胜率", "都需要一个人", "谜底", "已经相遇", "尚未相遇", "从未相遇"),
-    *("若干嗓音", "你自己", "数字从何而来", "听众的度量", "您已听完全部"),
-)
-"""The same in Chinese."""
-EXPECTED = {
-    "method": {"title": "Methodology"},
-    "interface": {"title": "API"},
-    "site": {"refused": "Not found", "programs": "API", "method": "Methodology"},
-    "board": {"as_table": "Show as table"},
-    "arena": {"chance": "Random", "mine": "Your votes"},
-    "listening": {"repeat": "Loop"},
-}
 
 
 @cache
@@ -76,15 +63,6 @@ def is_translated(english: str, translated: str) -> bool:
     if english in NAMES or not re.search(r"[a-z]{3}", words):
         return bool(translated)
     return re.search(r"[\u4e00-\u9fff]", translated) is not None
-
-
-def test_a_text_without_a_translation_is_found() -> None:
-    cases = {
-        ("Show as table", "Show as table"): False,
-        ("Show as table", ""): False,
-        ("{value}, {band}", "{value}"): True,
-    }
-    assert {case: is_translated(*case) for case in cases} == cases
 
 
 def test_what_the_engine_names_has_each_of_its_names_in_chinese() -> None:
@@ -119,7 +97,7 @@ def test_a_text_takes_the_form_of_its_number() -> None:
 
 
 def test_numbers_days_and_spans_are_written_as_the_language_does(board_app: object) -> None:
-    from local_formats import write_moment, write_number, write_span
+    from website import write_moment, write_number, write_span
 
     moment = "2026-11-03T23:28:59+08:00"
     assert [write_moment(moment, code) for code in ("en", "zh")] == [

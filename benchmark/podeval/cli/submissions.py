@@ -1,4 +1,4 @@
-"""`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
+"""`podeval submit`, `podeval init` and `podeval submissions`: from a run to the queue, and what became of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -120,10 +120,7 @@ def test_as_what_for_how_long_and_for_how_much_a_repo_would_run_is_said_as_it_is
 def test_the_form_has_every_field_of_the_document_that_a_stranger_can_fill_in(
     as_person: People, site_of: Build
 ) -> None:
-    from gradio_routes import GradioGate
-
-    (gate,) = (route.app for route in site_of(tabs=True).routes if isinstance(getattr(route, "app", None), GradioGate))
-    placed = [str(block.elem_id) for block in gate.apps["en"].get_blocks().blocks.values()]
+    placed = [str(block.elem_id) for block in site_of(tabs=True).state.gate.apps["en"].get_blocks().blocks.values()]
     schema = as_person().get("/submit/schema.json").json()["$defs"]
     expected = {f"system.{name}" for name in schema["System"]["properties"]} - {"system.links"}
     expected |= {f"system.links.{name}" for name in schema["Links"]["properties"]}
