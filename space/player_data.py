@@ -6,13 +6,13 @@ Also the systems that a page shows where its reader has named none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from podeval.board import table
-from podeval.board.compare_sound import list_parts
-from podeval.board.runs_folder import PlayableTurn, RunsFolder
+from podeval.board.playable import list_parts
+from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput
 
@@ -46,7 +46,7 @@ def build_deck(
         part: the number of the sound of an output; the nearest there is.
         level: whether two are brought to one loudness.
     """
-    sounds = [list_parts(folder, side.output) for side in sides]
+    sounds = [list_parts(folder.path, side.output) for side in sides]
     count = max(map(len, sounds))
     part = min(max(part, 0), count - 1)
     decks = []
@@ -63,7 +63,7 @@ def build_deck(
                 "audio": f"/compare/audio?{urlencode(query)}" if playable else "",
                 "peaks": f"/compare/peaks?{urlencode(query)}" if playable else "",
                 "problem": str(texts["problems"][sound.why]).format(sound.detail) if sound and sound.why else "",
-                "turns": [_turn(turn) for turn in sound.turns] if sound else [],
+                "turns": [asdict(turn) for turn in sound.turns] if sound else [],
             }
         )
     first = next((side["name"] for side in decks if side["audio"]), "")
@@ -73,10 +73,6 @@ def build_deck(
 def build_script_data(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
     """The same for the player's script."""
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
-
-
-def _turn(turn: PlayableTurn) -> dict[str, Any]:
-    return {"speaker": turn.speaker, "start": turn.start, "end": turn.end, "text": turn.text}
 
 
 def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:

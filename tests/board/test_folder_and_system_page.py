@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from podeval.board import system_page
+from podeval.board.playable import list_parts
 from podeval.board.runs_folder import RunsFolder
-from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.board_tables import BOARD
 from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
@@ -17,28 +17,29 @@ from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 WHERE = "real_pod/voice/embedded"
 
 
-def test_an_output_has_audio_turns_and_times(folder: RunsFolder) -> None:
-    output = folder.output("piper/outputs/arts-1.json")
-    assert output.audio == folder.path / "piper/outputs/arts-1.flac"
-    assert [turn.speaker for turn in output.turns] == ["Host", "Guest"]
-    assert (output.duration, output.wall_seconds) == (12.0, 4.2)
+def test_an_output_has_audio_and_turns(folder: RunsFolder) -> None:
+    (part,) = list_parts(folder.path, "piper/outputs/arts-1.json")
+    assert part.audio == folder.path / "piper/outputs/arts-1.flac"
+    assert [turn.speaker for turn in part.turns] == ["Host", "Guest"]
 
 
 @pytest.mark.parametrize("path", ["../secret.json", "/etc/passwd", "piper/../../secret.json", "link/secret.json"])
-def test_an_output_outside_the_folder_is_refused(tmp_path: Path, path: str) -> None:
+def test_an_output_outside_the_folder_is_not_opened(tmp_path: Path, path: str) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "secret.json").write_text("{}")
     (tmp_path / "runs" / "link").symlink_to(tmp_path)
-    with pytest.raises(BadInput, match="leaves the folder of runs"):
-        RunsFolder(tmp_path / "runs").output(path)
+    (part,) = list_parts(tmp_path / "runs", path)
+    assert part.why == "unreadable"
+    assert "leaves the folder of runs" in part.detail
 
 
 @pytest.mark.parametrize("audio", ["../../secret.wav", "/etc/passwd", "run.json"])
-def test_audio_outside_the_folder_or_no_audio_at_all_is_refused(tmp_path: Path, audio: str) -> None:
+def test_audio_outside_the_folder_or_no_audio_at_all_is_not_opened(tmp_path: Path, audio: str) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "a.json").write_text(json.dumps({"audio": audio}))
-    with pytest.raises(BadInput, match=r"leaves the folder of runs|not an audio file"):
-        RunsFolder(tmp_path / "runs").output("a.json")
+    (part,) = list_parts(tmp_path / "runs", "a.json")
+    assert (part.audio, part.why) == (None, "unreadable")
+    assert re.search(r"leaves the folder of runs|not an audio file", part.detail)
 
 
 def test_a_changed_table_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path, folder: RunsFolder) -> None:

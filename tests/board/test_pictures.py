@@ -10,7 +10,7 @@ import pytest
 
 from podeval.board import pictures, radar, table
 from podeval.board.columns import get_column
-from podeval.board.query import Index, Numbers
+from podeval.board.query import Index, arrange_numbers
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.system_info import Facts
 from podeval.board.view import PLOTS, BoardView, resolve_view
@@ -112,7 +112,7 @@ def test_the_radar_says_in_its_table_what_it_draws_and_leaves_gaps(folder: RunsF
 def test_every_picture_is_sound_svg_without_style_or_script(
     board: pd.DataFrame, folder: RunsFolder, plot: str, of: str
 ) -> None:
-    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
+    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
     found = drawn(index, folder, plot=plot, of=of, pins=("piper",))
     if plot in ("rtf", "time"):
         assert found.plot == "intervals", "nothing of the fixture has an RTF, and all was measured on one day"
@@ -156,7 +156,7 @@ def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataF
 
 
 def test_against_size_draws_only_who_states_one_and_counts_the_others(board: pd.DataFrame, folder: RunsFolder) -> None:
-    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8)})
+    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8)})
     found = drawn(index, folder, plot="size", of="wer.wer").picture
     assert found is not None
     assert [cells[:2] for cells in found.rows] == [("Hibari dialogue", "300,000,000")]

@@ -220,10 +220,10 @@ class Work:
         from podeval.board import query, table
 
         self.done: Counter[str] = Counter()
-        self._count(monkeypatch, query.Numbers, "__init__", "tables read")
+        self._count(monkeypatch, query, "arrange_numbers", "tables read")
         self._count(monkeypatch, query, "list_offers", "protocols looked through")
         self._count(monkeypatch, query.Sheet, "__init__", "sheets made")
-        self._count(monkeypatch, query.Numbers, "rows", "columns read")
+        self._count(monkeypatch, query, "list_rows", "columns read")
         self._count(monkeypatch, table, "build_cell", "cells written")
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:

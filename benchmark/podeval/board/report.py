@@ -26,11 +26,12 @@ from podeval.board.report_figures import (
     count_rows_by_place,
     select_rows,
 )
-from podeval.board.report_scores import BoardScores, Listed, Reading, ScoreCache, TableCache
+from podeval.board.report_scores import BoardScores, Listed, Reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import choose_names
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
+from podeval.runs.board_tables import BOARD, ITEMS
 
 KEPT = 24
 """Number of chapters kept in memory."""
@@ -185,48 +186,29 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-class Reports:
-    """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
+def report_system(folder: RunsFolder, system: str, places: Iterable[str] = ()) -> SystemReport:
+    """Return the report of a system at some places, by default at all.
 
-    Args:
-        folder: the folder of runs.
+    Raises:
+        UnknownReport: the board has no such system.
     """
-
-    def __init__(self, folder: RunsFolder) -> None:
-        self.folder = folder
-        self.shelf = ScoreCache(folder)
-        self._cache = TableCache(KEPT)
-
-    def report(self, system: str, places: Iterable[str] = ()) -> SystemReport:
-        """Return the report of a system at some places, by default at all.
-
-        Raises:
-            UnknownReport: the board has no such system.
-        """
-        board = self.folder.board()
-        description = describe_system(board, self.folder.systems(), system)
-        return SystemReport(
-            description, tuple(self.chapter(system, where) for where in places or list_places(board, system))
-        )
-
-    def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
-        """Return the chapter on a system at one place, with the figures of one slice of the items."""
-        board, items = self.folder.board(), self.folder.items()
-        chapter: Chapter = self._cache.get(
-            (board, items),
-            (system, where, slice_),
-            lambda: make_chapter(board, self.shelf, system, where, slice_),
-        )
-        return chapter
+    board = folder.board()
+    about = describe_system(board, folder.systems(), system)
+    return SystemReport(about, tuple(read_chapter(folder, system, at) for at in places or list_places(board, system)))
 
 
-def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
-    """Make the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
-    figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
-    here = select_rows(board, where)
+def read_chapter(folder: RunsFolder, system: str, where: str, slice_: str = "") -> Chapter:
+    """Return the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
+    key, tables = (system, where, slice_), (BOARD, ITEMS)
+    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, system, where, slice_), most=KEPT)
+
+
+def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> Chapter:
+    figures = build_figures(folder, system, where, slice_)
+    here = select_rows(folder.board(), where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
-    scores = shelf.scores(system, where)
-    people = shelf.scores(figures.reference, where) if figures.reference else None
+    scores = read_scores(folder, system, where)
+    people = read_scores(folder, figures.reference, where) if figures.reference else None
     columns = [figure.column for figure in figures.figures]
     rows = here[here["system"] == system].drop_duplicates("metric")
     called = choose_names(here)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from podeval.board.build import write_tables
-from podeval.board.report import Reports, SystemReport, list_places
+from podeval.board.report import SystemReport, list_places, report_system
 from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunFolder
@@ -43,8 +43,7 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
                 under = f" under the profile {profile}" if profile else ""
                 raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
             chapters.setdefault(plan.system, []).extend(places)
-        reports = Reports(folder)
-        return [reports.report(system, dict.fromkeys(places)) for system, places in chapters.items()]
+        return [report_system(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
 
 
 def find_run(path: Path) -> RunFolder:

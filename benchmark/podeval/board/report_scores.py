@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from cachetools import LRUCache
 
 from podeval import benchmarks
 from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput
 from podeval.metrics.score import BESIDE_VALUES
+from podeval.runs.board_tables import ITEMS
 
 PARTS = 10
 """Number of equal parts of a recording for which the course of a windowed metric is given."""
@@ -110,55 +109,13 @@ class BoardScores:
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
 
 
-class TableCache:
-    """What was made of tables, of as many requests as are kept, until one of the tables changes. Safe for threads.
-
-    Args:
-        most: the number of values that are kept.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._tables: tuple[pd.DataFrame, ...] = ()
-        self._kept: LRUCache[Any, Any] = LRUCache(most)
-
-    def get(self, tables: tuple[pd.DataFrame, ...], key: tuple[str, ...], make: Callable[[], Any]) -> Any:
-        """Return the value of a key, which `make` makes of the tables if it is not kept."""
-        with self._lock:
-            if [id(table) for table in self._tables] != [id(table) for table in tables]:
-                self._tables, self._kept = tables, LRUCache(self._most)
-            kept = self._kept
-            if key in kept:
-                return kept[key]
-        value = make()
-        with self._lock:
-            kept[key] = value
-        return value
+def read_scores(folder: RunsFolder, system: str, where: str) -> BoardScores:
+    """Return the scores of a system at `benchmark/split/profile`; those of a few systems are cached."""
+    items = (ITEMS,)
+    return folder.remember("scores", items, (system, where), lambda: _read(folder.items(), system, where), most=KEPT)
 
 
-class ScoreCache:
-    """The scores of recently requested systems of a folder of runs. Safe for threads."""
-
-    def __init__(self, folder: RunsFolder) -> None:
-        self.folder = folder
-        self._cache = TableCache(KEPT)
-
-    def scores(self, system: str, where: str) -> BoardScores:
-        """Return the scores of a system at `benchmark/split/profile`."""
-        items = self.folder.items()
-        scores: BoardScores = self._cache.get((items,), (system, where), lambda: read(items, system, where))
-        return scores
-
-
-def read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
-    """Read the scores of one system at one place.
-
-    Args:
-        items: the table of `ItemRow`.
-        system: its id.
-        where: `benchmark/split/profile`.
-    """
+def _read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
     rows = items[items["system"] == system]
     for name, value in zip(("benchmark", "split", "profile"), where.split("/"), strict=False):
         rows = rows[rows[name] == value]
