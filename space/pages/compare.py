@@ -18,9 +18,9 @@ from website import PART, Site, change_address, to_script_data
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import Column, write_dimension_title
 from podeval.board.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
+from podeval.board.item_results import Reading, read_scores
 from podeval.board.playable import Recordings
 from podeval.board.report_figures import format_difference, format_signed
-from podeval.board.report_scores import Reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
 from podeval.metrics.reasons import translate_reason

@@ -16,12 +16,12 @@ from player_data import PlayerSide, list_leading_systems
 from website import Site, change_address, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import report_page, system_page
+from podeval.board import item_results, report_page
 from podeval.board.columns import get_column
 from podeval.board.compare import list_sides
+from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.board.report_figures import format_signed
-from podeval.board.system_page import MOST_KEYS, draw_timeline
 from podeval.board.table import choose_decimals
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
@@ -137,16 +137,16 @@ def _item(
     reasons: dict[str, Any],
 ) -> dict[str, Any]:
     """Every score of an item, what went wrong in it, and its windowed values over time."""
-    results, _ = system_page.find_item_results(items, system, where, item)
-    defects = system_page.list_defects(results)
+    results, _ = item_results.find_item_results(items, system, where, item)
+    defects = item_results.list_defects(results)
     # Times are those of the one recording; an output of several sounds has none.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
-        "scores": system_page.list_scores(results, texts["language"], reasons),
-        "heard": system_page.read_transcripts(results),
+        "scores": item_results.list_scores(results, texts["language"], reasons),
+        "heard": item_results.read_transcripts(results),
         "timelines": [
-            _timeline(metric, track, texts) for metric, track in system_page.collect_timelines(results).items()
+            _timeline(metric, track, texts) for metric, track in item_results.collect_timelines(results).items()
         ],
     }
 

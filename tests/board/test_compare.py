@@ -9,8 +9,8 @@ import pytest
 
 from podeval.board import compare, report_figures, report_page
 from podeval.board.columns import get_column
+from podeval.board.item_results import compute_course, parse_reading, read_scores
 from podeval.board.report import report_system
-from podeval.board.report_scores import compute_course, parse_reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 

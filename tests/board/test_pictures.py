@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from podeval.board import pictures, radar, table
+from podeval.board import columns, pictures, table
 from podeval.board.columns import get_column
 from podeval.board.query import Index, arrange_numbers
 from podeval.board.runs_folder import RunsFolder
@@ -66,13 +66,13 @@ EXPECTED = {"timbre_consistency": 0.96, "pesq_estimate": 2.25 / 3.64, "wer": 0.6
 def test_the_radar_has_fixed_ends_whoever_else_is_on_the_board() -> None:
     everybody, alone = VALUES, {name: {"a": own["a"]} for name, own in VALUES.items()}
     for values in (everybody, alone):
-        axes = radar.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
+        axes = columns.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
         places = {axis.column.key: axis.at(VALUES[axis.column.id]["a"]) for axis in axes}
         assert places == pytest.approx(EXPECTED), "reverberation has no fixed ends"
 
 
 def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_centre() -> None:
-    axis = radar.find_axis(get_column("wer", "wer", "speech.accuracy"))
+    axis = columns.find_axis(get_column("wer", "wer", "speech.accuracy"))
     assert axis is not None
     assert axis.at(0.973) == pytest.approx(0.027)
     assert axis.at(1.7) == 0.0
@@ -87,7 +87,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    axis = radar.find_axis(get_column("loudness", "integrated", "audio.loudness"))
+    axis = columns.find_axis(get_column("loudness", "integrated", "audio.loudness"))
     assert axis is not None
     low, high = axis.column.ideal or (0, 0)
     assert axis.at(low) == axis.at(high) == 1.0

@@ -8,8 +8,7 @@ import pytest
 
 import podeval
 from podeval import benchmarks
-from podeval.board.columns import Column, get_column
-from podeval.board.explanations import explain
+from podeval.board.columns import Column, explain, get_column
 from podeval.metrics import catalogue
 from podeval.metrics.reasons import CAUSES, SENTENCES, translate_reason
 from podeval.runs import composite_scores, reliability

@@ -10,7 +10,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.stats.bias import length_bias, position_bias, preference, wilson
-from podeval.validation.published import TABLES
+from podeval.validation.agreement import TABLES
 
 
 def mtalk_table_3() -> dict[str, dict[str, tuple[float, float, float]]]:

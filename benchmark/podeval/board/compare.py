@@ -11,16 +11,15 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.board.columns import Choice, Column, choose_headlines, get_column, order_columns
+from podeval.board.item_results import BoardScores, Reading, read_scores, select_rows
 from podeval.board.query import choose_protocols
 from podeval.board.report_figures import (
     Paired,
     ReferenceFigure,
     count_rows_by_place,
     pair_systems,
-    select_rows,
     set_against,
 )
-from podeval.board.report_scores import BoardScores, Reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import Row, choose_names, to_number
 from podeval.errors import BadInput

@@ -8,15 +8,19 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
+from podeval.board.build import write_tables
 from podeval.board.columns import Column, order_columns, write_dimension_title
+from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
     ReportFigure,
@@ -24,14 +28,13 @@ from podeval.board.report_figures import (
     build_figures,
     compute_drifts,
     count_rows_by_place,
-    select_rows,
 )
-from podeval.board.report_scores import BoardScores, Listed, Reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import choose_names
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS
+from podeval.runs.run_folder import RunFolder
 
 KEPT = 24
 """Number of chapters kept in memory."""
@@ -278,3 +281,53 @@ def _json(text: Any) -> dict[str, Any]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
+    """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
+
+    Args:
+        folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
+        profile: only what was measured under it.
+
+    Raises:
+        BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
+    """
+    by_folder: dict[Path, list[RunFolder]] = {}
+    for path in folders:
+        run = find_run(path)
+        by_folder.setdefault(run.runs, []).append(run)
+    return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
+
+
+def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
+    with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
+        write_tables(runs, Path(aside))
+        folder = RunsFolder(Path(aside))
+        chapters: dict[str, list[str]] = {}
+        for run in some:
+            plan = run.plan()
+            start = f"{plan.benchmark}/{plan.split}/" + (profile or "")
+            places = [where for where in list_places(folder.board(), plan.system) if where.startswith(start)]
+            if not places:
+                under = f" under the profile {profile}" if profile else ""
+                raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
+            chapters.setdefault(plan.system, []).extend(places)
+        return [report_system(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
+
+
+def find_run(path: Path) -> RunFolder:
+    """Open the run in a folder.
+
+    Raises:
+        BadInput: there is none, or the folder is not where its plan says.
+    """
+    path = path.resolve()
+    if not (path / "run.json").is_file():
+        raise BadInput(f"{path} contains no run; give a folder such as runs/real_pod/demo/espeak_ng")
+    run = RunFolder(path.parents[2], *path.parts[-3:])
+    plan = run.plan()
+    if (plan.benchmark, plan.split, plan.system) != path.parts[-3:]:
+        where = "/".join((plan.benchmark, plan.split, plan.system))
+        raise BadInput(f"the run in {path} belongs in a folder {where} of a folder of runs; put it there")
+    return run

@@ -11,8 +11,8 @@ from typing import Literal
 import pandas as pd
 
 from podeval.board.columns import Column, choose_headlines, get_column, order_columns
+from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
 from podeval.board.query import choose_protocols
-from podeval.board.report_scores import PARTS, BoardScores, Reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import Row, count_unscored, to_number
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
@@ -144,13 +144,6 @@ class SystemFigures:
         """One figure for each dimension."""
         ids = {headline.id for headline in choose_headlines(figure.column for figure in self.figures)}
         return tuple(figure for figure in self.figures if figure.column.id in ids)
-
-
-def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return the rows of a board at `benchmark/split/profile`."""
-    benchmark, _, rest = where.partition("/")
-    split, _, profile = rest.partition("/")
-    return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
 
 
 def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:

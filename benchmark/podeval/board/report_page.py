@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podeval.board.columns import Column, write_dimension_title
+from podeval.board.item_results import Reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_difference
 from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
-from podeval.board.report_scores import Reading
 from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
 from podeval.metrics.reasons import translate_reason
 from podeval.reports.page import (

@@ -1,4 +1,4 @@
-"""Write the board's table: numbers with their intervals and ranks, or the reason why they have none.
+"""Write the board's table, also for a terminal: numbers with their intervals and ranks, or why they have none.
 
 Cells hold the raw number, so that sorting is by number; beside it stands the text for readers: value, 95 % interval,
 rank as a range, and `incomplete` where too little was scored for a rank.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from podeval.board.query import PROVENANCES, Key, Sheet, name_systems
+from podeval.board.columns import write_dimension_title
+from podeval.board.query import PROVENANCES, Index, Key, Sheet, name_systems
 from podeval.board.system_info import Facts
-from podeval.board.view import ResolvedView
+from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, ResolvedView, resolve_view
 from podeval.metrics.aggregate import COMPLETE
 from podeval.metrics.reasons import CAUSES, translate_reason
-from podeval.runs.board_tables import EVIDENT, NOT_RANKED
+from podeval.runs.board_tables import BOARD, EVIDENT, NOT_RANKED, read_table
+from podeval.text.terminal_safe import make_console, make_printable
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
@@ -348,3 +352,39 @@ def _distinct_headers(headers: Sequence[str]) -> tuple[str, ...]:
         seen[header] += 1
         result.append(header if seen[header] == 1 else f"{header} ({seen[header]})")
     return tuple(result)
+
+
+def print_board(runs: Path, profile: str = "embedded") -> None:
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all."""
+    from rich.table import Table
+    from rich.text import Text
+
+    board = read_table(runs / BOARD)
+    board = board[board.profile == profile]
+    out = make_console(sys.stdout, width=None if sys.stdout.isatty() else 200)
+    if board.empty:
+        out.print(make_printable(f"no results under profile {profile} in {runs}"))
+    index = Index.of(board)
+    for name in dict.fromkeys(board.benchmark + "/" + board.split):
+        overview = resolve_view(BoardView(board=name), index)
+        for _, dimension in overview.choices.dimensions:
+            if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
+                continue
+            text = build(resolve_view(BoardView(board=name, dimension=dimension), index))
+            title = f"{name} · {write_dimension_title(dimension)} · profile {profile}"
+            # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+            table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
+            for number, header in enumerate(text.headers[:-1]):
+                table.add_column(Text(make_printable(header)), justify="right" if number else "left")
+            for row in text.display:
+                table.add_row(*(Text(make_printable(cell)) for cell in row[:-1]))
+            out.print(table)
+            for row in text.display:
+                if row[-1]:
+                    out.print(make_printable(f"{row[0]}: {row[-1]}"), soft_wrap=True)
+
+
+def print_rows(runs: Path, profile: str) -> None:
+    """Print the rows of the board under a profile, one JSON object on each line."""
+    board = read_table(runs / BOARD)
+    print(board[board.profile == profile].to_json(orient="records", lines=True, force_ascii=False), end="")

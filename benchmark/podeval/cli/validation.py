@@ -15,7 +15,6 @@ from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.runs.run_folder import RunFolder
     from podeval.stats.mushra_scores import Mark
     from podeval.validation.agreement import Validity
     from podeval.validation.raters import AnalysisLine
@@ -140,7 +139,7 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.validation.published import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.agreement import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
     if as_json:
@@ -241,14 +240,15 @@ def certificate(
 
     Example: podeval report certificate runs/real_pod/demo/hibari_piper --printed 1.30
     """
+    from podeval.board.report import find_run
     from podeval.validation.certificate import ERROR_RATES, certify, explain
 
     unit = 100.0 if key in ERROR_RATES else 1.0
     certified = certify(
-        _open(run),
+        find_run(run),
         key,
-        others=[_open(path) for path in against or []],
-        people=_open(people) if people else None,
+        others=[find_run(path) for path in against or []],
+        people=find_run(people) if people else None,
         printed=None if printed is None else printed / unit,
     )
     if as_json:
@@ -256,17 +256,3 @@ def certificate(
         emit(asdict(certified) | more)
     else:
         print("\n".join(explain(certified, unit)))
-
-
-def _open(path: Path) -> "RunFolder":
-    """Open the folder of a run.
-
-    Raises:
-        BadInput: it is none.
-    """
-    from podeval.runs.run_folder import RunFolder
-
-    folder = path.resolve()
-    if not (folder / "run.json").is_file():
-        raise BadInput(f"{path} is not a run: it contains no run.json; give a folder such as runs/real_pod/demo/SYSTEM")
-    return RunFolder(folder.parents[2], folder.parent.parent.name, folder.parent.name, folder.name)
