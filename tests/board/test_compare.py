@@ -7,10 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.board import compare, report_figures, report_page
+from podeval.board import compare, report_figures
 from podeval.board.columns import get_column
 from podeval.board.item_results import compute_course, parse_reading, read_scores
-from podeval.board.report import report_system
 from podeval.board.runs_folder import RunsFolder
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -141,21 +140,6 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
     (pair,) = compare.compare(folder, "one", "two").pairs
     (figure,) = report_figures.build_figures(folder, "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("unclear", True)
-
-
-def test_one_other_system_is_no_median(two: RunsFolder) -> None:
-    page = report_page.render_reports([report_system(two, "one", [WHERE])])
-    assert "Other system" in page
-    assert "Median of the other systems" not in page
-
-
-def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
-    items = [item_row(system, item, {"ovrl": 3.0}) for system in ("one", "two") for item in TOPICS]
-    flat = {"value": 3.0, "low": 3.0, "high": 3.0}
-    folder = folder_of(tmp_path, [board_row(**flat), board_row(**flat, system="two", system_title="Two")], items)
-    (pair,) = compare.compare(folder, "one", "two").pairs
-    (figure,) = report_figures.build_figures(folder, "one", WHERE).figures
-    assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("equal", True)
 
 
 def test_numbers_of_two_protocols_are_never_set_against_each_other(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from podeval.board.columns import find_axis
 from podeval.board.report import UnknownReport, describe_system, list_places, report_system
 from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder
-from podeval.plots.radar import ON_PAPER, Series, draw_radar
 from podeval.plots.svg import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 from tests.space.fixture_runs import write_runs
@@ -103,12 +102,6 @@ def test_what_a_spot_check_found_is_a_fact_of_the_system(board: pd.DataFrame) ->
     assert describe_system(checked, systems, "hibari").stated["spot_check"] == "differs"
 
 
-def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder) -> None:
-    words = " ".join(Elements(render_reports([report_system(folder, "silence", [WHERE])])).words)
-    assert "the recording is silent" in words
-    assert "unscored (6)" in words
-
-
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
     text = render_reports([report_system(folder, "podagent")])
     assert "as a paper reports it" in text
@@ -143,19 +136,6 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
         flat = Axis.over(values, 0, 10)
         assert flat.least <= (values or [0])[0] <= flat.most
         assert 0 <= flat.at((values or [0])[0]) <= 10
-
-
-def test_a_radar_leaves_out_what_has_no_value() -> None:
-    series = [
-        Series("", (1.0, 1.0, 1.0), "circle", line="line own", mark="mark own"),
-        Series("", (None, None, None), "diamond", line="line people", mark="mark people"),
-    ]
-    drawn = draw_radar(("A · b", "C", "<D>"), series, "x", ON_PAPER, "drawn radar")
-    assert "&lt;D&gt;" in drawn
-    assert drawn.count('class="mark own"') == 3
-    assert "mark people" not in drawn
-    # The first spoke points up from the middle: the largest value lies right above it.
-    assert re.search(r'<circle class="mark own" cx="240" cy="(\d+)', drawn)
 
 
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) -> None:
