@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval import benchmarks
-from podeval.board.columns import Column, write_dimension_title
-from podeval.board.explanations import explain
+from podeval.board.columns import Column, explain, write_dimension_title
 from podeval.board.system_info import NOT_STATED
 from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.errors import BadInput

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from podeval.board import table
-from podeval.board.compare_sound import list_parts
+from podeval.board.playable import list_parts
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput
@@ -46,7 +46,7 @@ def build_deck(
         part: the number of the sound of an output; the nearest there is.
         level: whether two are brought to one loudness.
     """
-    sounds = [list_parts(folder, side.output) for side in sides]
+    sounds = [list_parts(folder.path, side.output) for side in sides]
     count = max(map(len, sounds))
     part = min(max(part, 0), count - 1)
     decks = []

@@ -35,7 +35,6 @@ from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
-from podeval.board.report import Reports
 from podeval.board.runs_folder import RunsFolder
 from podeval.errors import CodedSentence, PodevalError
 from podeval.reports.page import TEMPLATES
@@ -113,7 +112,6 @@ class Site:
         self.services = services
         self.how = how
         self.results = RunsFolder(services.runs)
-        self.reports = Reports(self.results)
         self.texts = {language: read_texts(HERE / "locale", language) for language in LANGUAGES}
         self._templates = _Templates(
             loader=FileSystemLoader([HERE / "templates", TEMPLATES]),

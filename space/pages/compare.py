@@ -19,9 +19,10 @@ from website import PART, Site, change_address, to_script_data
 from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import Column, write_dimension_title
 from podeval.board.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
-from podeval.board.compare_sound import Recordings
+from podeval.board.item_results import Reading, read_scores
+from podeval.board.playable import Recordings
 from podeval.board.report_figures import format_difference, format_signed
-from podeval.board.report_scores import Reading, ScoreCache
+from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
 from podeval.plots.charts import draw_pairs
 from podeval.plots.svg import Frame
@@ -42,9 +43,8 @@ class ComparePage:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.read = site.reports
-        self.folder, self.shelf = self.read.folder, self.read.shelf
-        self.recordings = Recordings(self.folder, Playback.default())
+        self.folder = site.results
+        self.recordings = Recordings(self.folder.path, Playback.default())
         self.queue = WaitingRoom(MOST, MOST_EACH)
         self.in_turn = ThreadPool(AT_ONCE)
 
@@ -72,7 +72,7 @@ class ComparePage:
         if board.empty or not (a and b):
             return self._ask_for_two(request, board, chosen, layout)
         try:
-            comparison = compare(board, self.shelf, a, b, benchmark)
+            comparison = compare(self.folder, a, b, benchmark)
         except UnknownSystem as error:
             if leading:
                 return self._ask_for_two(request, board, chosen)
@@ -116,13 +116,13 @@ class ComparePage:
         return player_data.build_deck(self.folder, players, comparison.where, shared.id, texts, part, level)
 
     def _send_copy(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
-        copy = self.recordings.file(*_outputs(self.shelf, system, where, item, part, beside))
+        copy = self.recordings.file(*_outputs(self.folder, system, where, item, part, beside))
         if copy is None:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     def _send_peaks(self, system: str, where: str, item: str, part: int, beside: str) -> Response:
-        magnitudes = self.recordings.peaks(*_outputs(self.shelf, system, where, item, part, beside))
+        magnitudes = self.recordings.peaks(*_outputs(self.folder, system, where, item, part, beside))
         if magnitudes is None:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-recording"))
         return JSONResponse({"peaks": magnitudes}, headers=_KEEP)
@@ -187,12 +187,12 @@ def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -
 
 
 def _outputs(
-    shelf: ScoreCache, system: str, where: str, item: str, part: int, beside: str
+    folder: RunsFolder, system: str, where: str, item: str, part: int, beside: str
 ) -> tuple[str, int, str | None]:
     """The path of an output, the part of it, and the path of the output that it is brought to one loudness with."""
 
     def output(of: str) -> str:
-        entry = shelf.scores(of, where).items.get(item)
+        entry = read_scores(folder, of, where).items.get(item)
         return entry.output if entry else ""
 
     return output(system), part, (output(beside) or None) if beside else None

@@ -20,10 +20,10 @@ from website import Site
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
 from podeval.stats.agreement import format_estimate
+from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement, compute_agreement, read_marks, read_scores
 from podeval.validation.judge_answers import read_answers
 from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, list_agreement_rows, list_rows
-from podeval.validation.published import read_printed_audits
 
 FOLDER, SCORES, HUMAN = "judges", "scores.jsonl", "human.csv"
 

@@ -22,8 +22,15 @@ from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
 from podeval.store.tables import ArenaSystem
 from podeval.text.message_catalogue import FIRST
-from podeval.validation.agreement import ENOUGH_SYSTEMS, FEWEST, Validity, compute_validity, group_by_measure
-from podeval.validation.published import list_printed_agreements, recompute_agreement
+from podeval.validation.agreement import (
+    ENOUGH_SYSTEMS,
+    FEWEST,
+    Validity,
+    compute_validity,
+    group_by_measure,
+    list_printed_agreements,
+    recompute_agreement,
+)
 
 NEWEST = 100
 """In the list of what changed."""

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board.report import SystemReport, UnknownReport
+from podeval.board.report import SystemReport, UnknownReport, report_system
 from podeval.board.report_page import build_report
 from podeval.reports.page import Sample
 
@@ -24,7 +24,7 @@ def build_router(site: Site) -> APIRouter:
         """The report of a system, with all that was measured."""
         site.limit(request, "60/minute")
         try:
-            report = site.reports.report(name)
+            report = report_system(site.results, name)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         texts = site.texts[site.language(request)]

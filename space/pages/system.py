@@ -16,12 +16,12 @@ from player_data import PlayerSide, list_leading_systems
 from website import Site, change_address, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import report_page, system_page
+from podeval.board import item_results, report_page
 from podeval.board.columns import get_column
 from podeval.board.compare import list_sides
-from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places
+from podeval.board.item_results import MOST_KEYS, draw_timeline
+from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
 from podeval.board.report_figures import format_signed
-from podeval.board.system_page import MOST_KEYS, draw_timeline
 from podeval.board.table import choose_decimals
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
@@ -46,18 +46,18 @@ class SystemPage:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.read = site.reports
+        self.folder = site.results
 
     def page(
         self, request: Request, system: str = "", where: str = "", item: str = "", slice: str = "", part: int = 0
     ) -> HTMLResponse:
         """Show a system among the others, and one item to hear and read."""
         self.site.limit(request, "120/minute")
-        board = self.read.folder.board()
+        board = self.folder.board()
         all_texts = self.site.texts[self.site.language(request)]
         texts = all_texts["report"]
         systems = list_sides(board) if len(board) else []
-        system = system or next(iter(list_leading_systems(self.read.folder, 1)), "")
+        system = system or next(iter(list_leading_systems(self.folder, 1)), "")
         if not (systems and system):
             return self.site.render(request, "system.html", systems=systems, one=None, deck=None)
         description, places, chapter = self._read_chapter(board, system, where, slice, texts["no_place"])
@@ -70,7 +70,7 @@ class SystemPage:
         if chosen:
             players = [PlayerSide(system, description.title, chosen.item.output)]
             deck = player_data.build_deck(
-                self.read.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
+                self.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
             )
         return self.site.render(
             request,
@@ -88,7 +88,7 @@ class SystemPage:
                 (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
             ],
             item=chosen.item if chosen else None,
-            of_item=_item(self.read.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
+            of_item=_item(self.folder.items(), system, chapter.where, chosen.item.id, deck, texts, reasons)
             if chosen
             else None,
             deck=deck,
@@ -100,14 +100,14 @@ class SystemPage:
     ) -> tuple[About, list[str], Chapter]:
         """What a system is, the places where it has results, and the chapter on one of them."""
         try:
-            description = describe_system(board, self.read.folder.systems(), system)
+            description = describe_system(board, self.folder.systems(), system)
         except UnknownReport as error:
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         places = list_places(board, system)
         position = next((choice for choice in places if choice == where or choice.startswith(f"{where}/")), None)
         if where and position is None:
             raise ArenaRefused(refusal.UNKNOWN, no_place)
-        return description, places, self.read.chapter(system, position or places[0], slice)
+        return description, places, read_chapter(self.folder, system, position or places[0], slice)
 
 
 def build_router(site: Site) -> APIRouter:
@@ -136,16 +136,16 @@ def _item(
     reasons: dict[str, Any],
 ) -> dict[str, Any]:
     """Every score of an item, what went wrong in it, and its windowed values over time."""
-    results, _ = system_page.find_item_results(items, system, where, item)
-    defects = system_page.list_defects(results)
+    results, _ = item_results.find_item_results(items, system, where, item)
+    defects = item_results.list_defects(results)
     # Times are those of the one recording; an output of several sounds has none.
     audio = deck["sides"][0]["audio"] if deck and deck["parts"] == 1 else ""
     return {
         "defects": None if defects is None else _list_defects(defects, audio, texts),
-        "scores": system_page.list_scores(results, texts["language"], reasons),
-        "heard": system_page.read_transcripts(results),
+        "scores": item_results.list_scores(results, texts["language"], reasons),
+        "heard": item_results.read_transcripts(results),
         "timelines": [
-            _timeline(metric, track, texts) for metric, track in system_page.collect_timelines(results).items()
+            _timeline(metric, track, texts) for metric, track in item_results.collect_timelines(results).items()
         ],
     }
 

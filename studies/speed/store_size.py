@@ -102,12 +102,13 @@ def measure(folder: Path, count: int) -> dict[str, float]:
 
 def page(shown: Any, item: str) -> None:
     """What the system's page asks of the folder for one item."""
-    from podeval.board import system_page
+    from podeval.board import item_results
+    from podeval.board.playable import list_parts
 
     rows, where = shown.items(), "real_pod/topics/embedded"
-    found, path = system_page.find_item_results(rows, "many", where, item)
+    found, path = item_results.find_item_results(rows, "many", where, item)
     assert found
-    assert shown.output(path).turns
+    assert list_parts(shown.path, path)[0].turns
 
 
 def without_sync() -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.board import compare, report_figures, report_page
+from podeval.board import compare, report_figures
 from podeval.board.columns import get_column
-from podeval.board.report import Reports
-from podeval.board.report_scores import ScoreCache, compute_course, parse_reading, read
+from podeval.board.item_results import compute_course, parse_reading, read_scores
 from podeval.board.runs_folder import RunsFolder
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -62,7 +61,7 @@ def two(tmp_path: Path) -> RunsFolder:
 
 
 def test_a_difference_is_over_common_items_and_clustered_by_topic(two: RunsFolder) -> None:
-    (pair,) = compare.compare(two.board(), ScoreCache(two), "one", "two").pairs
+    (pair,) = compare.compare(two, "one", "two").pairs
     assert pair.values == (3.9, 2.625), "each one's own mean, as the board has it"
     assert pair.beside is not None
     assert (pair.beside.a, pair.beside.b) == pytest.approx(((3.5 + 4 + 3.1) / 3, (3 + 3.5 + 3) / 3))
@@ -73,12 +72,12 @@ def test_a_difference_is_over_common_items_and_clustered_by_topic(two: RunsFolde
     assert (found.mean, found.low, found.high) == pytest.approx((1.1 / 3, 1.1 / 3 - half, 1.1 / 3 + half))
     assert (found.n, found.clusters) == (3, 2)
     assert (pair.to_b.word, pair.to_b.sure) == ("unclear", True), "two topics of one sign are a coin that fell twice"
-    (turned,) = compare.compare(two.board(), ScoreCache(two), "two", "one").pairs
+    (turned,) = compare.compare(two, "two", "one").pairs
     assert turned.to_b.word == "unclear"
 
 
 def test_every_item_of_either_is_listed_with_its_reason_where_there_is_no_value(two: RunsFolder) -> None:
-    found = compare.compare(two.board(), ScoreCache(two), "one", "two")
+    found = compare.compare(two, "one", "two")
     assert [item.id for item in found.items] == ["i1", "i2", "i3", "i4", "i5"]
     ovrl = found.headlines[0]
     assert [item.difference(ovrl) for item in found.items] == pytest.approx([0.5, 0.5, 0.1, None, None], nan_ok=True)
@@ -101,7 +100,7 @@ def test_what_is_best_in_a_range_is_judged_by_its_distance_from_the_range(tmp_pa
     own = {"metric": "loudness", "key": "integrated", "dimension": "audio.loudness", "protocol": protocol}
     board = [board_row(**own), board_row(**own, system="two", system_title="Two")]
     folder = folder_of(tmp_path, board, items)
-    (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
+    (pair,) = compare.compare(folder, "one", "two").pairs
     assert pair.beside is not None
     assert pair.beside.difference.mean > 0
     assert (pair.to_b.word, pair.to_b.sure) == ("worse", True)
@@ -120,11 +119,11 @@ def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) 
         board_row(**own, system="two", system_title="Two", value=top - 4, low=top - 4, high=top - 4),
     ]
     folder = folder_of(tmp_path, board, items)
-    (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
+    (pair,) = compare.compare(folder, "one", "two").pairs
     assert pair.beside is not None
     assert pair.beside.difference.low is not None
     assert pair.beside.difference.low > 0
-    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE).figures
+    (figure,) = report_figures.build_figures(folder, "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("in range", True)
 
 
@@ -138,25 +137,9 @@ def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_pa
         board_row(system="two", system_title="Two", value=3.4, low=1.4, high=5.0),
     ]
     folder = folder_of(tmp_path, board, items)
-    shelf = ScoreCache(folder)
-    (pair,) = compare.compare(folder.board(), shelf, "one", "two").pairs
-    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE, shelf=shelf).figures
+    (pair,) = compare.compare(folder, "one", "two").pairs
+    (figure,) = report_figures.build_figures(folder, "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("unclear", True)
-
-
-def test_one_other_system_is_no_median(two: RunsFolder) -> None:
-    page = report_page.render_reports([Reports(two).report("one", [WHERE])])
-    assert "Other system" in page
-    assert "Median of the other systems" not in page
-
-
-def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
-    items = [item_row(system, item, {"ovrl": 3.0}) for system in ("one", "two") for item in TOPICS]
-    flat = {"value": 3.0, "low": 3.0, "high": 3.0}
-    folder = folder_of(tmp_path, [board_row(**flat), board_row(**flat, system="two", system_title="Two")], items)
-    (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
-    (figure,) = report_figures.build_figures(folder.board(), "one", WHERE).figures
-    assert pair.to_b == figure.to_median == report_figures.ReferenceFigure("equal", True)
 
 
 def test_numbers_of_two_protocols_are_never_set_against_each_other(tmp_path: Path) -> None:
@@ -164,13 +147,13 @@ def test_numbers_of_two_protocols_are_never_set_against_each_other(tmp_path: Pat
     board = [board_row(), board_row(system="two", system_title="Two", protocol=other)]
     items = [item_row("one", "i1", {"ovrl": 3.0}), item_row("two", "i1", {"ovrl": 1.0}, other)]
     folder = folder_of(tmp_path, board, items)
-    (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
+    (pair,) = compare.compare(folder, "one", "two").pairs
     assert (pair.a is None) != (pair.b is None)
     assert (pair.beside, pair.to_b.word) == (None, "")
     # Where one protocol is shared it is chosen, though only one system has the other.
     both = [*board, board_row(protocol=other)]
     folder = folder_of(tmp_path / "both", both, [*items, item_row("one", "i1", {"ovrl": 2.0}, other)])
-    (pair,) = compare.compare(folder.board(), ScoreCache(folder), "one", "two").pairs
+    (pair,) = compare.compare(folder, "one", "two").pairs
     assert pair.protocol == other
     assert pair.beside is not None
     assert pair.beside.difference.mean == 1.0
@@ -183,20 +166,19 @@ def test_numbers_of_two_protocols_are_never_set_against_each_other(tmp_path: Pat
 )
 def test_unknown_systems_and_places_are_refused(two: RunsFolder, a: str, b: str, benchmark: str) -> None:
     with pytest.raises(compare.UnknownSystem):
-        compare.compare(two.board(), ScoreCache(two), a, b, benchmark)
+        compare.compare(two, a, b, benchmark)
 
 
 def test_a_place_is_named_in_whole_or_by_its_beginning(two: RunsFolder) -> None:
     for benchmark in ("", "real_pod", "real_pod/voice", WHERE):
-        assert compare.compare(two.board(), ScoreCache(two), "one", "two", benchmark).where == WHERE
+        assert compare.compare(two, "one", "two", benchmark).where == WHERE
 
 
 def test_scores_are_read_again_when_the_table_has_changed(two: RunsFolder) -> None:
-    shelf = ScoreCache(two)
-    first = shelf.scores("one", WHERE)
-    assert shelf.scores("one", WHERE) is first
+    first = read_scores(two, "one", WHERE)
+    assert read_scores(two, "one", WHERE) is first
     write_table([item_row("one", "i1", {"ovrl": 1.25})], two.path / ITEMS)
-    assert shelf.scores("one", WHERE).values(("dnsmos", PROTOCOL), "ovrl") == {"i1": 1.25}
+    assert read_scores(two, "one", WHERE).values(("dnsmos", PROTOCOL), "ovrl") == {"i1": 1.25}
 
 
 def test_a_result_that_cannot_be_read_is_unscored_by_us() -> None:
@@ -228,8 +210,8 @@ def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -
 
     items = [item_row("one", "i1", result(1.0, 0.5)), item_row("one", "i3", result(2.0, 3.0))]
     folder = folder_of(tmp_path, [board_row()], items)
-    scores = read(folder.items(), "one", WHERE)
-    found = report_figures.build_figures(folder.board(), "one", WHERE)
+    scores = read_scores(folder, "one", WHERE)
+    found = report_figures.build_figures(folder, "one", WHERE)
     (drift,) = report_figures.compute_drifts(scores, found.protocols, [figure.column for figure in found.figures])
     assert (drift.slope.mean, drift.rising, drift.falling, drift.per) == (1.5, 1, 0, "minute")
     # The window from 0 s lies in the third tenth of two seconds, the other in the eighth: means of 3 and 3, 4 and 5.
@@ -238,11 +220,11 @@ def test_drift_over_a_recording_is_the_mean_slope_of_its_items(tmp_path: Path) -
 
 
 def test_a_system_stands_against_people_by_the_paired_difference(folder: RunsFolder, board: pd.DataFrame) -> None:
-    found = report_figures.build_figures(board, "hibari", WHERE, shelf=ScoreCache(folder))
+    found = report_figures.build_figures(folder, "hibari", WHERE)
     assert found.reference == "real-episodes"
     wer = next(figure for figure in found.figures if figure.column.id == "wer.wer")
     assert wer.beside is not None
-    of_both = [read(folder.items(), system, WHERE) for system in ("hibari", "real-episodes")]
+    of_both = [read_scores(folder, system, WHERE) for system in ("hibari", "real-episodes")]
     values = [scores.values(("wer", found.protocols["wer"]), "wer") for scores in of_both]
     by_hand = sum(values[0][item] - values[1][item] for item in values[0]) / 6
     assert wer.beside.difference.mean == pytest.approx(by_hand)
@@ -250,6 +232,6 @@ def test_a_system_stands_against_people_by_the_paired_difference(folder: RunsFol
     assert wer.median == pytest.approx((means["piper"] + means["real-episodes"]) / 2), "the others', without controls"
     assert wer.to_person == report_figures.ReferenceFigure("better", True)
     assert {group.name for group in found.groups} == {"Arts", "News"}
-    assert report_figures.build_figures(board, "real-episodes", WHERE).reference == "", (
+    assert report_figures.build_figures(folder, "real-episodes", WHERE).reference == "", (
         "people are not set against people"
     )

@@ -10,7 +10,7 @@ import yaml
 
 from podeval.board import table
 from podeval.board.columns import Offer, choose, judge_of
-from podeval.board.query import Index, Numbers, list_offers
+from podeval.board.query import Index, arrange_numbers, list_offers
 from podeval.board.system_info import NOT_STATED, Facts, build_system_row, build_system_rows, collect_by_system
 from podeval.board.view import EVERYTHING, FACTS, BoardView, resolve_view
 from podeval.hub_sources import locate_hub_source
@@ -169,8 +169,7 @@ def test_the_judge_is_read_from_the_protocol() -> None:
 
 
 def test_protocols_are_offered_default_parameters_first(board: pd.DataFrame) -> None:
-    numbers = Numbers.of(board)
-    found = list_offers(numbers, numbers.where(numbers.all(), "profile", "embedded"))
+    found = list_offers(arrange_numbers(board[board["profile"] == "embedded"]))
     assert [offer.protocol for offer in found["dnsmos"]] == ["dnsmos@1.0-bbbbbbbbbbbb", "dnsmos@1.0-999999999999"]
 
 

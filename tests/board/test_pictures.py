@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from podeval.board import pictures, radar, table
+from podeval.board import columns, pictures, table
 from podeval.board.columns import get_column
-from podeval.board.query import Index, Numbers
+from podeval.board.query import Index, arrange_numbers
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.system_info import Facts
 from podeval.board.view import PLOTS, BoardView, resolve_view
@@ -66,13 +66,13 @@ EXPECTED = {"timbre_consistency": 0.96, "pesq_estimate": 2.25 / 3.64, "wer": 0.6
 def test_the_radar_has_fixed_ends_whoever_else_is_on_the_board() -> None:
     everybody, alone = VALUES, {name: {"a": own["a"]} for name, own in VALUES.items()}
     for values in (everybody, alone):
-        axes = radar.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
+        axes = columns.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
         places = {axis.column.key: axis.at(VALUES[axis.column.id]["a"]) for axis in axes}
         assert places == pytest.approx(EXPECTED), "reverberation has no fixed ends"
 
 
 def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_centre() -> None:
-    axis = radar.find_axis(get_column("wer", "wer", "speech.accuracy"))
+    axis = columns.find_axis(get_column("wer", "wer", "speech.accuracy"))
     assert axis is not None
     assert axis.at(0.973) == pytest.approx(0.027)
     assert axis.at(1.7) == 0.0
@@ -87,7 +87,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    axis = radar.find_axis(get_column("loudness", "integrated", "audio.loudness"))
+    axis = columns.find_axis(get_column("loudness", "integrated", "audio.loudness"))
     assert axis is not None
     low, high = axis.column.ideal or (0, 0)
     assert axis.at(low) == axis.at(high) == 1.0
@@ -112,7 +112,7 @@ def test_the_radar_says_in_its_table_what_it_draws_and_leaves_gaps(folder: RunsF
 def test_every_picture_is_sound_svg_without_style_or_script(
     board: pd.DataFrame, folder: RunsFolder, plot: str, of: str
 ) -> None:
-    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
+    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
     found = drawn(index, folder, plot=plot, of=of, pins=("piper",))
     if plot in ("rtf", "time"):
         assert found.plot == "intervals", "nothing of the fixture has an RTF, and all was measured on one day"
@@ -156,7 +156,7 @@ def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataF
 
 
 def test_against_size_draws_only_who_states_one_and_counts_the_others(board: pd.DataFrame, folder: RunsFolder) -> None:
-    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8)})
+    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8)})
     found = drawn(index, folder, plot="size", of="wer.wer").picture
     assert found is not None
     assert [cells[:2] for cells in found.rows] == [("Hibari dialogue", "300,000,000")]

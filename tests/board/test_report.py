@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from podeval.board.radar import find_axis
-from podeval.board.report import Reports, UnknownReport, describe_system, list_places
+from podeval.board.columns import find_axis
+from podeval.board.report import UnknownReport, describe_system, list_places, report_system
 from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder
-from podeval.plots.radar import ON_PAPER, Series, draw_radar
 from podeval.plots.svg import Axis
 from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 from tests.space.fixture_runs import write_runs
@@ -46,7 +45,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(folder: RunsFolder) -> str:
-    return render_reports([Reports(folder).report("hibari", [WHERE])])
+    return render_reports([report_system(folder, "hibari", [WHERE])])
 
 
 def test_a_report_says_every_dimension_against_the_median_and_against_people(page: str) -> None:
@@ -85,7 +84,7 @@ def test_what_others_wrote_is_shown_as_text(tmp_path: Path) -> None:
         links=json.dumps({"homepage": "https://example.org/\"><script>", "code": "javascript:window.hacked=1"}),
     )  # fmt: skip
     write_table([row], folder.path / SYSTEMS)
-    text = render_reports([Reports(folder).report("hibari", [WHERE]), Reports(folder).report("silence", [WHERE])])
+    text = render_reports([report_system(folder, "hibari", [WHERE]), report_system(folder, "silence", [WHERE])])
     elements = Elements(text)
     assert not {tag for tag, _ in elements.found} & {"script", "img", "iframe"}
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -103,14 +102,8 @@ def test_what_a_spot_check_found_is_a_fact_of_the_system(board: pd.DataFrame) ->
     assert describe_system(checked, systems, "hibari").stated["spot_check"] == "differs"
 
 
-def test_a_system_of_which_nothing_was_scored_has_its_reasons(folder: RunsFolder) -> None:
-    words = " ".join(Elements(render_reports([Reports(folder).report("silence", [WHERE])])).words)
-    assert "the recording is silent" in words
-    assert "unscored (6)" in words
-
-
 def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: RunsFolder) -> None:
-    text = render_reports([Reports(folder).report("podagent")])
+    text = render_reports([report_system(folder, "podagent")])
     assert "as a paper reports it" in text
     assert "0.970" in text
     assert "Item by item" not in text
@@ -118,7 +111,7 @@ def test_figures_of_papers_have_a_report_without_items_or_intervals(folder: Runs
 
 
 def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
-    text = render_reports([Reports(folder).report("hibari", [WHERE])], "zh")
+    text = render_reports([report_system(folder, "hibari", [WHERE])], "zh")
     assert 'lang="zh"' in text
     assert "各维度摘要" in text
     assert "Summary by dimension" not in text
@@ -126,7 +119,7 @@ def test_a_report_speaks_chinese_too(folder: RunsFolder) -> None:
 
 def test_what_is_not_there_is_unknown(folder: RunsFolder) -> None:
     with pytest.raises(UnknownReport):
-        Reports(folder).report("nobody")
+        report_system(folder, "nobody")
 
 
 def test_places_stand_with_the_fullest_first(board: pd.DataFrame) -> None:
@@ -145,21 +138,8 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
         assert 0 <= flat.at((values or [0])[0]) <= 10
 
 
-def test_a_radar_leaves_out_what_has_no_value() -> None:
-    series = [
-        Series("", (1.0, 1.0, 1.0), "circle", line="line own", mark="mark own"),
-        Series("", (None, None, None), "diamond", line="line people", mark="mark people"),
-    ]
-    drawn = draw_radar(("A · b", "C", "<D>"), series, "x", ON_PAPER, "drawn radar")
-    assert "&lt;D&gt;" in drawn
-    assert drawn.count('class="mark own"') == 3
-    assert "mark people" not in drawn
-    # The first spoke points up from the middle: the largest value lies right above it.
-    assert re.search(r'<circle class="mark own" cx="240" cy="(\d+)', drawn)
-
-
 def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) -> None:
-    (chapter,) = Reports(folder).report("hibari", [WHERE]).chapters
+    (chapter,) = report_system(folder, "hibari", [WHERE]).chapters
     figures = {figure.column.id: figure for figure in chapter.standing.headlines}
     drawn = page[page.index("drawn radar") : page.index("drawn small-radar")]
     marks = {kind: len(re.findall(f'class="mark {kind}"', drawn)) for kind in ("own", "people", "median")}

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from podeval import benchmarks
-from podeval.board.report_runs import report_runs
+from podeval.board.report import report_runs
 from podeval.cli import app
 from podeval.errors import BadInput
 from tests.board.measured_run import write_run

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from podeval import benchmarks
-from podeval.board import every_eval_ever, results_dataset
+from podeval.board import every_eval_ever, result_forms
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
@@ -111,10 +111,10 @@ def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path:
     from datasets import load_dataset
 
     out = tmp_path / "results"
-    rows = results_dataset.write_dataset(runs, out)
+    rows = result_forms.write_dataset(runs, out)
     loaded = {
-        config: load_dataset(str(out), config, split=results_dataset.SPLIT, cache_dir=str(tmp_path / "cache"))
-        for config in results_dataset.CONFIGS
+        config: load_dataset(str(out), config, split=result_forms.SPLIT, cache_dir=str(tmp_path / "cache"))
+        for config in result_forms.CONFIGS
     }
     assert {config: len(table) for config, table in loaded.items()} == rows
     ids = set(loaded["protocols"]["id"])
@@ -122,8 +122,8 @@ def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path:
     (protocol,) = (row for row in loaded["protocols"] if row["metric"] == "dnsmos" and row["version"])
     assert json.loads(protocol["content"])["id"] == protocol["id"]
     assert rows["items"] > 0
-    assert results_dataset.write_dataset(runs, out) == rows, "an earlier export is replaced"
-    file = pq.ParquetFile(out / "results" / results_dataset.FILE)
+    assert result_forms.write_dataset(runs, out) == rows, "an earlier export is replaced"
+    file = pq.ParquetFile(out / "results" / result_forms.FILE)
     assert file.metadata.row_group(0).column(0).has_offset_index
 
 
@@ -161,4 +161,4 @@ def test_what_cannot_be_exported_is_refused_with_a_sentence(options: list[str], 
 def test_a_folder_with_something_else_in_it_is_not_written_into(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(BadInput, match=r"notes\.txt"):
-        results_dataset.write_dataset(runs, tmp_path)
+        result_forms.write_dataset(runs, tmp_path)

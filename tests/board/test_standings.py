@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from podeval import benchmarks
-from podeval.board.terminal_table import print_board
+from podeval.board.table import print_board
 from podeval.datasets.items import load_items
 from podeval.metrics import catalogue
 from podeval.metrics.generation_log import GenerationLog

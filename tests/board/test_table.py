@@ -41,11 +41,11 @@ def row(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: str) -> None:
-    assert table.format_cell(row(**changed), 2) == said
+    assert str(table.build_cell(row(**changed), 2)) == said
 
 
 def test_a_rank_is_never_shown_for_what_is_not_rankable() -> None:
-    assert "#" not in table.format_cell(row(rankable=False, scored=10, unscored_system=41), 2)
+    assert "#" not in str(table.build_cell(row(rankable=False, scored=10, unscored_system=41), 2))
 
 
 def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
@@ -77,27 +77,19 @@ def test_what_the_column_or_the_kind_of_row_shows_is_not_told_for_every_row(reas
     assert table.describe_reasons([row(reasons=json.dumps({ALONE: 6}))]) == ALONE
 
 
-def test_numbers_stay_numbers_so_that_sorting_is_by_number(board: pd.DataFrame) -> None:
-    shown = table.build(resolve_view(BoardView(), board))
-    for cells, texts in zip(shown.cells, shown.display, strict=True):
-        assert len(cells) == len(texts) == len(shown.headers)
-        assert all(cell is None or isinstance(cell, float) for cell in cells[1:-2])
-        assert all(isinstance(text, str) for text in texts)
-
-
 def test_best_first_with_incomplete_behind_and_controls_last(board: pd.DataFrame) -> None:
-    order = table.build(resolve_view(BoardView(sort="sptd.sptd"), board)).systems
-    assert order[:3] == ("hibari", "real-episodes", "piper"), "piper misses one item in six, so it is incomplete"
+    order = [system for system, _ in table.order(resolve_view(BoardView(sort="sptd.sptd"), board))]
+    assert order[:3] == ["hibari", "real-episodes", "piper"], "piper misses one item in six, so it is incomplete"
     assert set(order[3:]) == {"espeak", "repeat", "silence"}
-    lower = table.build(resolve_view(BoardView(sort="wer.wer"), board)).systems
-    assert lower[:3] == ("hibari", "piper", "real-episodes")
+    lower = [system for system, _ in table.order(resolve_view(BoardView(sort="wer.wer"), board))]
+    assert lower[:3] == ["hibari", "piper", "real-episodes"]
     assert lower[-1] == "silence", "what has no value stands behind what has one"
 
 
 def test_two_systems_of_one_title_are_told_apart(board: pd.DataFrame) -> None:
     same = board.assign(system_title="Same")
-    shown = table.build(resolve_view(BoardView(), same))
-    names = [cells[0] for cells in shown.cells]
+    settled = resolve_view(BoardView(), same)
+    names = [line.name for line in table.build_lines(settled, settled.keys)]
     assert len(set(names)) == len(names)
 
 

@@ -16,10 +16,10 @@ from podeval.metrics import pairwise_judge
 from podeval.metrics.judged import dialogue_judge
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.mushra_scores import Mark
+from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
 from podeval.validation.judge_answers import JudgeReply, answer_model, list_leaves, measure_of, read_answers
 from podeval.validation.judge_audit import audit, compare_judges, compare_orders
-from podeval.validation.published import read_printed_audits
 
 Prefer = Callable[[str, str], float]
 

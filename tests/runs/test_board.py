@@ -14,7 +14,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import build as building
 from podeval.board.build import build
-from podeval.board.terminal_table import print_board, print_rows
+from podeval.board.table import print_board, print_rows
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.metrics import catalogue

@@ -2,11 +2,14 @@
 
 import html
 import io
+import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
@@ -195,6 +198,58 @@ def test_facts_can_be_filtered_by_what_is_not_stated(large: tuple[TestClient, Pa
     assert "24 of 120 systems" in client.get("/?size=not_stated", headers=PART).text
     assert "24 / 120 个系统" in client.get("/?size=not_stated&lang=zh", headers=PART).text
     client.cookies.clear()
+
+
+class Work:
+    """Counts what should be done once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from podeval.board import query, table
+
+        self.done: Counter[str] = Counter()
+        self._count(monkeypatch, query, "arrange_numbers", "tables read")
+        self._count(monkeypatch, query, "list_offers", "protocols looked through")
+        self._count(monkeypatch, query.Sheet, "__init__", "sheets made")
+        self._count(monkeypatch, query, "list_rows", "columns read")
+        self._count(monkeypatch, table, "build_cell", "cells written")
+
+    def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.done[said] += 1
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    def of(self, client: TestClient, address: str) -> Counter[str]:
+        self.done.clear()
+        assert client.get(address, headers=PART).status_code == 200
+        return Counter(self.done)
+
+
+def test_nothing_is_done_twice_from_one_interaction_to_the_next(
+    large: tuple[TestClient, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, runs = large
+    work = Work(monkeypatch)
+    columns = "/?dimension=all&columns=wer.wer,wer.cer,rtf.rtf&plot=radar"
+    client.get(f"{columns}&rows=all", headers=PART)
+    for address in (
+        "&rows=all",
+        "&rows=all&sort=-wer.cer",
+        "&q=system+01",
+        "&licence=MIT&size=1b_to_4b",
+        "&pins=system_001",
+    ):
+        assert not work.of(client, columns + address), address
+    found = work.of(client, f"{columns}&slice=scenario=chat")
+    assert found["sheets made"] == 1
+    assert found["tables read"] == found["protocols looked through"] == 0
+    assert found["cells written"] <= 3 * 120
+    os.utime(runs / BOARD, ns=(1, 1))
+    assert work.of(client, columns)["tables read"] == 1, "a changed table is read once"
+    assert work.of(client, columns)["tables read"] == 0
 
 
 def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType, tmp_path: Path) -> None:

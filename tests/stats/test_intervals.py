@@ -31,13 +31,6 @@ def test_an_interval_of_independent_values_is_students() -> None:
     assert (interval.n, interval.clusters) == (17, 17)
 
 
-def test_the_level_is_honoured() -> None:
-    values = np.random.default_rng(1).normal(3, 2, 17)
-    expected = stats.t.interval(0.8, 16, loc=values.mean(), scale=stats.sem(values))
-    interval = mean_ci(list(values), level=0.8)
-    assert (interval.low, interval.high) == pytest.approx(expected, rel=1e-12)
-
-
 def test_a_clustered_interval_matches_the_formula_worked_by_hand() -> None:
     # Values 1 2 | 3 | 6: mean 3; without a cluster the mean is 4.5, 3 or 2: 1.5, 0 and 1 away, so that the jackknife's
     # variance is 2/3 * 3.25; t(0.975, 2) = 4.30265.
@@ -45,39 +38,6 @@ def test_a_clustered_interval_matches_the_formula_worked_by_hand() -> None:
     assert interval.mean == 3
     assert interval.high == pytest.approx(3 + 4.302652729911275 * math.sqrt(2 / 3 * 3.25))
     assert (interval.n, interval.clusters) == (4, 3)
-
-
-def test_clusters_of_equal_size_are_as_good_as_their_means() -> None:
-    values = np.random.default_rng(2).normal(size=(9, 4))
-    clustered = mean_ci(list(values.ravel()), list(np.repeat(np.arange(9), 4)))
-    of_means = mean_ci(list(values.mean(axis=1)))
-    assert width(clustered) == pytest.approx(width(of_means))
-
-
-def test_an_interval_is_wider_when_values_of_a_cluster_go_together() -> None:
-    rng = np.random.default_rng(3)
-    clusters = list(np.repeat(np.arange(10), 5))
-    values = list(np.repeat(rng.normal(size=10), 5) + 0.1 * rng.normal(size=50))
-    assert width(mean_ci(values, clusters)) > 1.5 * width(mean_ci(values))
-
-
-def coverage(clusters: int, size: int, rounds: int = 3000) -> float:
-    rng = np.random.default_rng(4)
-    labels = list(np.repeat(np.arange(clusters), size))
-    hits = 0
-    for _ in range(rounds):
-        values = np.repeat(rng.normal(size=clusters), size) + rng.normal(size=clusters * size)
-        interval = mean_ci(list(values), labels)
-        assert interval.low is not None
-        assert interval.high is not None
-        hits += interval.low <= 0 <= interval.high
-    return hits / rounds
-
-
-@pytest.mark.parametrize(("clusters", "size"), [(6, 3), (17, 3)])
-def test_a_95_percent_interval_holds_the_truth_in_95_percent_of_samples(clusters: int, size: int) -> None:
-    # Standard error of the share over 3000 rounds: 0.4 points.
-    assert coverage(clusters, size) == pytest.approx(0.95, abs=0.012)
 
 
 def test_one_value_or_one_cluster_has_a_mean_but_no_interval() -> None:
@@ -101,15 +61,6 @@ def test_what_cannot_be_averaged_is_refused(
         mean_ci(values, clusters, level)
 
 
-@given(samples)
-def test_an_interval_is_centred_on_the_mean(values: list[float]) -> None:
-    interval = mean_ci(values)
-    assert interval.low is not None
-    assert interval.high is not None
-    assert interval.low <= interval.mean <= interval.high
-    assert interval.mean == pytest.approx((interval.low + interval.high) / 2, abs=1e-6)
-
-
 @given(samples, numbers, st.integers(1, 5))
 def test_an_interval_moves_and_scales_with_its_values(values: list[float], shift: float, scale: int) -> None:
     labels = [index % 3 for index in range(len(values))]
@@ -117,16 +68,6 @@ def test_an_interval_moves_and_scales_with_its_values(values: list[float], shift
     moved = mean_ci([scale * value + shift for value in values], labels)
     assert moved.mean == pytest.approx(scale * plain.mean + shift, abs=1e-6)
     assert width(moved) == pytest.approx(scale * width(plain), abs=1e-6)
-
-
-@given(samples, st.randoms())
-def test_an_interval_does_not_depend_on_the_order_of_values(values: list[float], random: object) -> None:
-    pairs = [(value, index % 3) for index, value in enumerate(values)]
-    random.shuffle(pairs)  # type: ignore[attr-defined]
-    shuffled = mean_ci([value for value, _ in pairs], [label for _, label in pairs])
-    plain = mean_ci(values, [index % 3 for index in range(len(values))])
-    assert shuffled.mean == pytest.approx(plain.mean)
-    assert width(shuffled) == pytest.approx(width(plain), abs=1e-6)
 
 
 def scores_of(*means: float, items: int = 40, noise: float = 0.1, seed: int = 5) -> dict[str, dict[str, float]]:
@@ -181,15 +122,6 @@ def test_ranks_depend_on_the_seed_and_nothing_else() -> None:
     scores = scores_of(1.0, 1.03, 1.06, noise=0.2)
     reordered = {name: dict(reversed(scores[name].items())) for name in reversed(scores)}
     assert paired_bootstrap_ranks(scores, True) == paired_bootstrap_ranks(reordered, True)
-
-
-def test_equal_systems_are_told_apart_in_at_most_five_percent_of_trials() -> None:
-    # Six items, as in the demo split: without the widening for few clusters 13 % are told apart.
-    wrong = 0
-    for seed in range(800):
-        scores = scores_of(1.0, 1.0, items=6, seed=seed)
-        wrong += paired_bootstrap_ranks(scores, True, rounds=1000, seed=seed)["system0"] != (1, 2)
-    assert wrong / 800 < 0.085
 
 
 def test_counting_draws_says_what_their_quantile_says() -> None:

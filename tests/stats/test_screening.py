@@ -19,7 +19,7 @@ from podeval.stats.mushra_scores import (
     tabulate_marks,
 )
 from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
-from podeval.validation.published import TABLES
+from podeval.validation.agreement import TABLES
 
 
 def page(rater: str, name: str, **values: float) -> list[Mark]:

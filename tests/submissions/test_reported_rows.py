@@ -11,7 +11,7 @@ import pytest
 
 from podeval.board.build import build
 from podeval.board.columns import get_column
-from podeval.board.table import build as table_of
+from podeval.board.table import build_lines, order
 from podeval.board.view import BoardView, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
@@ -182,12 +182,12 @@ def test_a_paper_s_spread_count_and_note_go_with_the_value(board: pd.DataFrame) 
 
 def test_a_reader_sees_a_figure_with_the_digits_it_is_printed_with(board: pd.DataFrame) -> None:
     settled = resolve_view(BoardView(board="lfs_bench/", profile="paper", dimension="acoustics.timbre"), board)
-    rows = {cells[0]: cells[1] for cells in table_of(settled).display}
+    rows = {line.name: str(line.cells[0]) for line in build_lines(settled, order(settled))}
     assert rows["ElevenLabs Multilingual V2"] == "0.96 (SD 0.008)"  # Table 2
     settled = resolve_view(BoardView(board="mtalk_bench/", profile="paper", slice="dimension=semantic"), board)
-    table = table_of(settled)
-    path = next(n for n, header in enumerate(table.headers) if header.startswith("Arena"))
-    assert {cells[0]: cells[path] for cells in table.display}["GPT-4o Realtime"] == "1052"  # Table 9
+    at = next(n for n, column in enumerate(settled.columns) if column.title.startswith("Arena"))
+    rows = {line.name: str(line.cells[at]) for line in build_lines(settled, order(settled))}
+    assert rows["GPT-4o Realtime"] == "1052"  # Table 9
 
 
 def test_module_and_key_are_ones_that_are_declared_or_directed() -> None:
@@ -219,7 +219,7 @@ def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     settled = resolve_view(BoardView(board=f"{benchmark}/", profile="paper", protocols=(protocol,)), board)
     protocol_rows = settled.rows[settled.rows["protocol"] == protocol]
     assert protocol_rows["system"].nunique() == systems
-    assert len(table_of(settled).systems) >= systems
+    assert len({system for system, _ in settled.keys}) >= systems
     assert len(set(settled.choices.protocols)) == len(settled.choices.protocols)
 
 

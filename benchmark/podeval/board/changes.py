@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -49,16 +49,6 @@ class Change:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class _Measured:
-    created: str
-    system: str
-    title: str
-    benchmark: str
-    split: str
-    profile: str
-
-
 def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
     """Return every change, the newest first.
 
@@ -76,42 +66,35 @@ def list_changes(board: pd.DataFrame, runs: Path, database: Database | None = No
 
 def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     columns = ["created", "system", "system_title", "benchmark", "split", "profile"]
-    results = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
-    measured = {_Measured(*map(str, row)) for row in results.itertuples(index=False, name=None)}
-    measured |= {
-        _Measured(s.created, s.plan.system, s.plan.system_title, s.plan.benchmark, s.plan.split, s.profile)
-        for s in aside
-    }
+    measured = set(_measured_rows(board)[columns].astype(str).itertuples(index=False, name=None))
+    for run in aside:
+        plan = run.plan
+        measured.add((run.created, plan.system, plan.system_title, plan.benchmark, plan.split, run.profile))
     first: set[tuple[str, ...]] = set()
     # Results of one moment stand in one order, whichever way the set gives them.
-    for run in sorted(measured, key=astuple):
-        where = (run.system, run.benchmark, run.split, run.profile)
-        kind: Kind = "again" if where in first else "new"
+    for created, system, title, benchmark, split, profile in sorted(measured):
+        where = (system, benchmark, split, profile)
+        yield Change(created, "again" if where in first else "new", title, _benchmark(benchmark, split), profile)
         first.add(where)
-        yield Change(run.created, kind, run.title, _benchmark(run.benchmark, run.split), run.profile)
 
 
 def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     """Yield a change for each metric version from the second on, with the time of its first results."""
+    contents = _measured_rows(board)[["protocol_json", "created"]].drop_duplicates().itertuples(index=False, name=None)
+    used = [(json.loads(content), str(created)) for content, created in contents]
+    used += [(protocol, summary.created) for summary in aside for protocol in summary.protocols.values()]
     began: dict[str, dict[str, str]] = defaultdict(dict)
-
-    def note(metric: str, version: str, created: str) -> None:
-        before = began[metric].get(version)
-        began[metric][version] = created if before is None else min(before, created)
-
-    measured = board[(board["profile"] != "paper") & (board["created"] != "")]
-    for content, created in measured[["protocol_json", "created"]].drop_duplicates().itertuples(index=False):
-        protocol = json.loads(content)
+    # The newest first, so that the first results of a version are noted last.
+    for protocol, created in sorted(used, key=lambda one: one[1], reverse=True):
         if "version" in protocol:
-            note(str(protocol["metric"]), str(protocol["version"]), str(created))
-    for summary in aside:
-        for protocol in summary.protocols.values():
-            if "version" in protocol:
-                note(str(protocol["metric"]), str(protocol["version"]), summary.created)
+            began[str(protocol["metric"])][str(protocol["version"])] = created
     for metric, versions in began.items():
-        order = sorted(versions, key=_as_numbers)
-        for older, newer in itertools.pairwise(order):
+        for older, newer in itertools.pairwise(sorted(versions, key=_as_numbers)):
             yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
+
+
+def _measured_rows(board: pd.DataFrame) -> pd.DataFrame:
+    return board[(board["profile"] != "paper") & (board["created"] != "")]
 
 
 def _withdrawals(database: Database) -> Iterable[Change]:

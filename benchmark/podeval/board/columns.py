@@ -3,25 +3,39 @@
 A column takes its name and direction from the metric's declaration. A key that no declaration has (a figure some paper
 reports, a metric of a later version) is still a column: a spread over groups is better when it is lower, everything
 else is shown without a direction. Where a metric's numbers have several protocols, one is chosen.
+
+On a radar are the columns between fixed ends, so that outward is better and what is equal is drawn as equal: those of
+the metric's own scale, its bounds, and never those of the systems that happen to be shown. An error rate ends at 1,
+where everything is wrong; what is best in a range ends where it is far from it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from podeval import benchmarks
 from podeval.errors import BadInput
+from podeval.measuring.standing import format_number, format_span
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
+from podeval.metrics.description import format_range
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
+from podeval.plots.radar import Span
 from podeval.runs import composite_scores, reliability
 from podeval.text.message_catalogue import translate
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """Mark in a header for the direction that is better."""
+
+FEWEST_AXES, MOST_AXES = 3, 12
+"""Fewest and most axes of a radar."""
+ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
+FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
+"""By unit: how far from its ideal range a value is at the centre."""
 
 
 @dataclass(frozen=True)
@@ -224,3 +238,115 @@ def _declaration(metric: str) -> Metric | None:
         return catalogue.get(metric)
     except (BadInput, ImportError):
         return None
+
+
+@dataclass(frozen=True)
+class RadarAxis:
+    """One axis between fixed ends: the badness, as `Column.badness`, of its centre and of its rim."""
+
+    column: Column
+    worst: float
+    best: float
+
+    def at(self, value: float) -> float:
+        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end lies on it."""
+        share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
+        return min(max(share, 0.0), 1.0)
+
+    def span(self, low: float | None, high: float | None) -> Span | None:
+        """Return the positions of an interval's ends; None without one."""
+        return None if low is None or high is None else (self.at(low), self.at(high))
+
+
+def find_axis(column: Column) -> RadarAxis | None:
+    """Return the axis of a column; None of a figure without a direction or without fixed ends."""
+    low, high = column.bounds
+    if column.better == "informative":
+        return None
+    if column.better == "in range":
+        far = FARTHEST.get(column.unit)
+        return RadarAxis(column, far, 0.0) if far and column.ideal is not None else None
+    if column.key in ERROR_RATES:
+        high = 1.0
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    ends = sorted((column.badness(low), column.badness(high)))
+    return RadarAxis(column, ends[1], ends[0])
+
+
+def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
+    """Return the axes of those columns that have one, at most twelve."""
+    return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is known of a column; texts are empty where nothing is.
+
+    Attributes:
+        metric: name of the metric that has a card; empty where none has.
+        metric_title: what that metric is called.
+        about: what the value is, in a sentence.
+        of_metric: what the metric measures, in a sentence.
+        better: which way is better.
+        range: from where to where.
+        ideal: where it is best, of what is best in a range.
+        people: what people reach.
+        systems: what good systems reach.
+        source: where these are from.
+        unreached: why nothing comparable is known.
+    """
+
+    metric: str
+    metric_title: str
+    about: str
+    of_metric: str
+    better: Better
+    range: str
+    ideal: str
+    people: str
+    systems: str
+    source: str
+    unreached: str
+
+
+def explain(of: Column, language: str = "en") -> Explanation:
+    """Return what is known of a column, in a language of the site."""
+    key, metric = find_declared_key(of, language), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
+    reach = key.reach if key else None
+    return Explanation(
+        metric=metric.name if metric else "",
+        metric_title=metric.title if metric else "",
+        about=_as_sentence(translate(key.about, language) if key else "", language),
+        of_metric=_as_sentence(translate(metric.purpose, language), language) if metric else "",
+        better=of.better,
+        range=format_range(key, language) if key else "",
+        ideal=_ideal_text(key) if key and key.ideal else "",
+        people=format_span(reach.people) if reach else "",
+        systems=format_span(reach.systems) if reach else "",
+        source=translate(reach.source, language) if reach else "",
+        unreached=translate(key.unreached, language) if key else "",
+    )
+
+
+def find_declared_key(of: Column, language: str = "en") -> Key | None:
+    """Return the declaration of a column's key; None of a figure that only some paper has."""
+    if of.metric == reliability.NAME:
+        return reliability.declare(of.key, language)
+    declared = _declaration(of.metric)
+    return next((key for key in declared.keys if key.name == of.key), None) if declared else None
+
+
+def _ideal_text(key: Key) -> str:
+    low, high = key.ideal or (0.0, 0.0)
+    if low == float("-inf"):
+        return f"≤ {format_number(high)}"
+    return f"{format_number(low)} – {format_number(high)}"
+
+
+def _as_sentence(text: str, language: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    stop = "。" if language == "zh" else "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "。", "？", "）。")) else stop)

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from podeval.board.columns import Choice, Column, choose_headlines, get_column, order_columns
+from podeval.board.item_results import BoardScores, Reading, read_scores, select_rows
 from podeval.board.query import choose_protocols
 from podeval.board.report_figures import (
     Paired,
     ReferenceFigure,
     count_rows_by_place,
     pair_systems,
-    select_rows,
     set_against,
 )
-from podeval.board.report_scores import BoardScores, Reading, ScoreCache
+from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import Row, choose_names, to_number
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
@@ -136,23 +136,20 @@ def list_shared_places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...
     return tuple((" · ".join(filter(None, where)), "/".join(where)) for where in shared)
 
 
-def compare(
-    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wishes: tuple[str, ...] = ()
-) -> SystemComparison:
+def compare(folder: RunsFolder, a: str, b: str, benchmark: str = "") -> SystemComparison:
     """Compare two systems at one place.
 
     Args:
-        board: the table of `BoardRow`.
-        shelf: the systems' scores by item.
+        folder: the folder of runs.
         a: id of one system.
         b: id of the other.
         benchmark: `benchmark`, `benchmark/split` or `benchmark/split/profile`; the first place of both that begins so
             is taken. Empty for the first place of all.
-        wishes: protocols a reader chose, for metrics that have several.
 
     Raises:
         UnknownSystem: there is no such system, or the two were not both measured there.
     """
+    board = folder.board()
     by_id = {side.system: side for side in list_sides(board)}
     for system in (a, b):
         if system not in by_id:
@@ -163,9 +160,9 @@ def compare(
     where = _where(shared, benchmark)
     here = select_rows(board, where)
     here = here[here["system"].isin([a, b])]
-    protocols = _protocols(here, a, wishes)
+    protocols = _protocols(here, a)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
-    of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
+    of_a, of_b = read_scores(folder, a, where), read_scores(folder, b, where)
     return SystemComparison(
         a=by_id[a],
         b=by_id[b],
@@ -184,7 +181,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     raise UnknownSystem(write_sentence("never-measured-together"))
 
 
-def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str, str]:
+def _protocols(rows: pd.DataFrame, a: str) -> dict[str, str]:
     """Choose one protocol for each metric, one that both have where they share any."""
     mine = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
     theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
@@ -192,7 +189,7 @@ def _protocols(rows: pd.DataFrame, a: str, wishes: tuple[str, ...]) -> dict[str,
     keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
     shared = {metric for metric, _ in both}
     kept = rows[[key in both or key[0] not in shared for key in keys]]
-    return choose_protocols(kept, wishes)
+    return choose_protocols(kept)
 
 
 def _pairs(

@@ -69,6 +69,8 @@ def write_records(run: RunFolder, out: Path, *, profile: str | None = None) -> l
 def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRecord:
     plan, benchmark = summary.plan, benchmarks.get(summary.plan.benchmark)
     about = _read_system(run)
+    created = datetime.fromisoformat(summary.created)
+    created = created if created.tzinfo else created.replace(tzinfo=UTC)
     model = _model_id(plan.system, about)
     identity = f"podeval/{plan.benchmark}/{plan.split}/{summary.profile}/{model}/{summary.created}"
     place = Path("data", f"podeval-{plan.benchmark}", *model.split("/"))
@@ -88,10 +90,21 @@ def _write_record(run: RunFolder, summary: RunSummary, out: Path) -> ExportedRec
         "schema_version": SCHEMA,
         "evaluation_id": identity,
         "evaluation_timestamp": summary.created,
-        "retrieved_timestamp": _epoch(summary.created),
-        "source_metadata": _describe_source(summary),
+        "retrieved_timestamp": f"{created.timestamp():.0f}",
+        "source_metadata": {
+            "source_name": "podeval",
+            "source_type": "evaluation_run",
+            "source_organization_name": "podeval",
+            "source_organization_url": BOARD,
+            "evaluator_relationship": "third_party",
+            "additional_details": {"provenance": plan.provenance, "profile": summary.profile},
+        },
         "model_info": _describe_model(summary, about, model),
-        "eval_library": _describe_library(summary),
+        "eval_library": {
+            "name": "podeval",
+            "version": str(summary.provenance.get("podeval") or __version__),
+            "additional_details": _texts(summary.provenance),
+        },
         "evaluation_results": results,
     }
     if lines:
@@ -236,22 +249,6 @@ def _describe_judge(protocol: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _describe_source(summary: RunSummary) -> dict[str, Any]:
-    return {
-        "source_name": "podeval",
-        "source_type": "evaluation_run",
-        "source_organization_name": "podeval",
-        "source_organization_url": BOARD,
-        "evaluator_relationship": "third_party",
-        "additional_details": {"provenance": summary.plan.provenance, "profile": summary.profile},
-    }
-
-
-def _describe_library(summary: RunSummary) -> dict[str, Any]:
-    version = str(summary.provenance.get("podeval") or __version__)
-    return {"name": "podeval", "version": version, "additional_details": _texts(summary.provenance)}
-
-
 def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) -> dict[str, Any]:
     """The system as its document states it; what no document states is `unknown`."""
     opened = None if about is None else about.open
@@ -300,11 +297,6 @@ def _result_id(row: MetricSummary, key: Key) -> str:
 def _evaluation_name(summary: RunSummary, row: MetricSummary) -> str:
     parts = ("podeval", summary.plan.benchmark, summary.plan.split, row.metric, row.slice)
     return ".".join(part for part in parts if part)
-
-
-def _epoch(created: str) -> str:
-    moment = datetime.fromisoformat(created)
-    return f"{(moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp():.0f}"
 
 
 def _texts(content: Mapping[str, Any]) -> dict[str, str]:

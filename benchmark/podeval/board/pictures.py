@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from podeval.board.columns import Column
+from podeval.board.columns import FEWEST_AXES, Column, RadarAxis, choose_radar_axes
 from podeval.board.query import KIND_MARKS, Key
-from podeval.board.radar import FEWEST, RadarAxis, choose_radar_axes
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import (
     MISSING,
@@ -324,7 +323,7 @@ def _radar(scene: Scene) -> Drawn:
         for axis in choose_radar_axes(settled.columns)
         if any(_locate(scene, axis, key)[0] is not None for key in keys)
     ]
-    if len(axes) < FEWEST:
+    if len(axes) < FEWEST_AXES:
         return Drawn(None, words["none_radar"])
     titles = [scene.title(axis.column) for axis in axes]
     systems, rows = [], []
@@ -373,7 +372,7 @@ def _has_radar(settled: ResolvedView) -> bool:
         any(to_number(rows[key]["value"]) is not None for key in keys if key in rows)
         for rows in (settled.sheet.rows(axis.column.id) for axis in choose_radar_axes(settled.columns))
     )
-    return valued >= FEWEST
+    return valued >= FEWEST_AXES
 
 
 _WAYS: dict[str, Callable[[Scene], Drawn]] = {

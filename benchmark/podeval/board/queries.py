@@ -7,7 +7,6 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.board.columns import get_column
 from podeval.board.compare import compare
-from podeval.board.report_scores import ScoreCache
 from podeval.board.runs_folder import RunsFolder
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
@@ -41,7 +40,6 @@ class Questions:
 
     def __init__(self, folder: RunsFolder) -> None:
         self._folder = folder
-        self._shelf = ScoreCache(folder)
 
     def systems(self, query: str = "", benchmark: str = "") -> list[Answer]:
         """Return the systems whose id or title contains every word of the query; all systems without a query.
@@ -131,7 +129,7 @@ class Questions:
         """
         for system in (a, b):
             self._of(system)
-        comparison = compare(self._folder.board(), self._shelf, a, b, benchmark)
+        comparison = compare(self._folder, a, b, benchmark)
         keys = []
         for pair in comparison.pairs:
             difference = pair.beside.difference if pair.beside else None

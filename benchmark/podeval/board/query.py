@@ -1,6 +1,6 @@
 """Arrange the board's numbers for lookups, once for each version of the tables and shared by all readers.
 
-`Numbers` holds the table by column, texts as codes into their few values. An `Index` has a `ProfileBoard` for each
+Texts of the table are categories, codes into their few values. An `Index` has a `ProfileBoard` for each
 benchmark's split under each profile. A `Sheet` is a board under one protocol for each metric, for all items or one
 slice of them: the content of one table. Boards and sheets are made on first use and kept; a sheet makes its columns
 likewise. Nothing here is changed after it was made, so threads share it.
@@ -11,14 +11,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from podeval import benchmarks
 from podeval.board.columns import Column, Offers, choose, get_column, order_columns, rank_offers
@@ -27,7 +26,6 @@ from podeval.errors import BadInput
 from podeval.runs.board_tables import BoardRow
 
 Row = dict[str, Any]
-Indices = NDArray[np.int64]
 Made = TypeVar("Made")
 Key = tuple[str, str]
 """A system and the provenance of its numbers: one row of a table."""
@@ -52,115 +50,49 @@ BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
 """Cache sizes: values derived from a board, sheets of a board, and listings of a sheet."""
 
 
-class Numbers:
-    """The rows of `BoardRow`, read-only."""
-
-    def __init__(self, table: Any) -> None:
-        import pyarrow as pa
-
-        self._values: dict[str, NDArray[Any]] = {}
-        self._codes: dict[str, NDArray[np.int64]] = {}
-        self._arrays: dict[str, NDArray[Any]] = {}
-        self.size: int = table.num_rows
-        stored = set(table.column_names)
-        for name in TEXTS:
-            # A table of an earlier version may lack a column.
-            column = table.column(name) if name in stored else pa.chunked_array([pa.array([""] * self.size)])
-            if not pa.types.is_dictionary(column.type):
-                column = column.cast(pa.string()).dictionary_encode()
-            column = column.unify_dictionaries()
-            chunks = column.chunks
-            values = chunks[0].dictionary.to_pylist() if chunks else []
-            self._values[name] = np.array([*values, None], dtype=object)[:-1]
-            codes = [np.asarray(chunk.indices.to_numpy(zero_copy_only=False), dtype=np.int64) for chunk in chunks]
-            self._codes[name] = np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64)
-        for name in NUMBERS:
-            if name in stored:
-                column = table.column(name).cast(pa.float64())
-                self._arrays[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-            else:
-                self._arrays[name] = np.full(self.size, np.nan)
-        self._arrays["rankable"] = np.asarray(table.column("rankable").to_numpy(zero_copy_only=False), dtype=bool)
-
-    @classmethod
-    def read(cls, path: Path) -> Numbers:
-        """Read a Parquet file; texts stay in their stored form, each value once."""
-        import pyarrow.parquet as pq
-
-        return cls(pq.read_table(path, read_dictionary=list(TEXTS)))
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> Numbers:
-        """Make the numbers from the rows of a frame."""
-        import pyarrow as pa
-
-        names = [name for name in BoardRow.model_fields if name in frame.columns]
-        return cls(pa.Table.from_pandas(frame[names], preserve_index=False))
-
-    def all(self) -> Indices:
-        """Return the positions of all rows."""
-        return np.arange(self.size, dtype=np.int64)
-
-    def where(self, rows: Indices, name: str, *texts: str) -> Indices:
-        """Return the positions of those rows whose text in a column is one of these."""
-        codes = np.flatnonzero(np.isin(self._values[name], np.array(texts, dtype=object)))
-        row_codes = self._codes[name][rows]
-        kept: Indices = rows[row_codes == codes[0]] if len(codes) == 1 else rows[np.isin(row_codes, codes)]
-        return kept
-
-    def texts(self, rows: Indices, name: str) -> list[str]:
-        """Return the distinct texts of some rows, in order of first appearance."""
-        codes, first = np.unique(self._codes[name][rows], return_index=True)
-        return [str(self._values[name][code]) for code in codes[np.argsort(first)]]
-
-    def column(self, rows: Indices, name: str) -> NDArray[Any]:
-        """Return one column of some rows: floats, booleans or texts."""
-        if name in self._arrays:
-            return self._arrays[name][rows]
-        texts: NDArray[Any] = self._values[name][self._codes[name][rows]]
-        return texts
-
-    def groups(self, rows: Indices, names: Sequence[str]) -> dict[tuple[str, ...], Indices]:
-        """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
-        if not len(rows):
-            return {}
-        keys = np.zeros(len(rows), dtype=np.int64)
-        for name in names:
-            keys = keys * max(1, len(self._values[name])) + self._codes[name][rows]
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        parts = sorted(np.split(rows[order], starts[1:]), key=lambda part: int(part[0]))
-        return {tuple(str(self._values[name][self._codes[name][part[0]]]) for name in names): part for part in parts}
-
-    def rows(self, rows: Indices, names: Sequence[str] = (*TEXTS, *NUMBERS, "rankable")) -> list[Row]:
-        """Return some rows, or some fields of them, as the mappings that `podeval.board.table` reads."""
-        columns = [self.column(rows, name).tolist() for name in names]
-        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-    def frame(self, rows: Indices) -> pd.DataFrame:
-        """Return some rows as a frame, columns in their published order."""
-        columns = {name: self.column(rows, name) for name in BoardRow.model_fields}
-        return pd.DataFrame(columns, columns=list(BoardRow.model_fields)).astype(dict.fromkeys(TEXTS, "str"))
+def read_numbers(path: Path) -> pd.DataFrame:
+    """Read a board's table from Parquet; texts stay in their stored form, each value once."""
+    return arrange_numbers(pd.read_parquet(path, read_dictionary=list(TEXTS)))
 
 
-def list_offers(numbers: Numbers, rows: Indices) -> Offers:
+def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
+    """Return a board's table with all columns of `BoardRow`, of which one of an earlier version may lack some; texts
+    are categories.
+    """
+    columns = {name: board.get(name, "") for name in TEXTS}
+    texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
+    numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}
+    return board.assign(**texts, **numbers)[list(BoardRow.model_fields)].reset_index(drop=True)
+
+
+def list_offers(numbers: pd.DataFrame) -> Offers:
     """Return the protocols of some rows, by metric, the default first."""
     return rank_offers(
         (
-            metric,
-            protocol,
-            str(numbers.column(group[:1], "protocol_json")[0]),
-            len(numbers.texts(group, "system")),
-            max(numbers.texts(group, "created")),
+            str(metric),
+            str(protocol),
+            str(group["protocol_json"].iloc[0]),
+            group["system"].nunique(),
+            max(group["created"].unique()),
         )
-        for (metric, protocol), group in numbers.groups(rows, ("metric", "protocol")).items()
+        for (metric, protocol), group in group_rows(numbers, "metric", "protocol")
     )
 
 
-def choose_protocols(board: pd.DataFrame, wishes: Sequence[str]) -> dict[str, str]:
+def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+    return iter(numbers.groupby(list(names), sort=False, observed=True))
+
+
+def choose_protocols(board: pd.DataFrame) -> dict[str, str]:
     """Choose one protocol for each metric among those of some rows of the board, as `columns.choose` does."""
-    numbers = Numbers.of(board)
-    return choose(list_offers(numbers, numbers.all()), wishes)
+    return choose(list_offers(arrange_numbers(board)), ())
+
+
+def list_rows(numbers: pd.DataFrame, names: Sequence[str]) -> list[Row]:
+    """Return some fields of some rows as the mappings that `podeval.board.table` reads."""
+    columns = [numbers[name].tolist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 class MadeOnce:
@@ -194,11 +126,9 @@ class Sheet:
         recent: the same for values of which there may be very many.
     """
 
-    def __init__(self, numbers: Numbers, rows: Indices) -> None:
-        self._numbers, self._rows = numbers, rows
-        self._by_column = {
-            f"{metric}.{key}": group for (metric, key), group in numbers.groups(rows, ("metric", "key")).items()
-        }
+    def __init__(self, numbers: pd.DataFrame) -> None:
+        self._numbers = numbers
+        self._by_column = {f"{metric}.{key}": group for (metric, key), group in group_rows(numbers, "metric", "key")}
         self.kept, self.recent = MadeOnce(), MadeOnce(RECENT)
 
     @property
@@ -210,45 +140,41 @@ class Sheet:
         """Return the rows of one column, by system and provenance."""
 
         def read() -> Mapping[Key, Row]:
-            rows = self._numbers.rows(self._by_column[column_id], CELL) if column_id in self._by_column else []
+            rows = list_rows(self._by_column[column_id], CELL) if column_id in self._by_column else []
             return {(row["system"], row["provenance"]): row for row in rows}
 
         return self.kept.get(("rows", column_id), read)
 
     def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
         """Return all rows of the systems to keep, columns as in `BoardRow`."""
-        systems = self._numbers.column(self._rows, "system")
-        provenances = self._numbers.column(self._rows, "provenance")
-        kept = {key: keep(key) for key in set(zip(systems, provenances, strict=True))}
-        chosen = [kept[key] for key in zip(systems, provenances, strict=True)]
-        return self._numbers.frame(self._rows[np.array(chosen, dtype=bool)])
+        keys = list(zip(self._numbers["system"], self._numbers["provenance"], strict=True))
+        kept = {key: keep(key) for key in set(keys)}
+        return self._numbers[[kept[key] for key in keys]].astype(dict.fromkeys(TEXTS, "str"))
 
 
 class ProfileBoard:
     """One benchmark's split under one profile."""
 
-    def __init__(self, numbers: Numbers, rows: Indices, benchmark: str) -> None:
-        self._numbers, self._rows, self._benchmark = numbers, rows, benchmark
+    def __init__(self, numbers: pd.DataFrame, benchmark: str) -> None:
+        self._numbers, self._benchmark = numbers, benchmark
         self._kept, self._sheets = MadeOnce(BOARD_VALUES), MadeOnce(SHEETS)
-        self.offers: Offers = list_offers(numbers, rows)
+        self.offers: Offers = list_offers(numbers)
 
     @cached_property
     def slices(self) -> tuple[str, ...]:
         """Names of the slices, all items ("") first, then by the benchmark's breakdowns in their order."""
-        return tuple(sorted(self._numbers.texts(self._rows, "slice"), key=_slice_order(self._benchmark)))
+        return tuple(sorted(self._numbers["slice"].unique(), key=_slice_order(self._benchmark)))
 
     @cached_property
     def provenances(self) -> tuple[str, ...]:
         """The provenances of its numbers, in the order of the board."""
-        names = self._numbers.texts(self._rows, "provenance")
-        return tuple(name for name in PROVENANCES if name in names)
+        return tuple(sorted(self._numbers["provenance"].unique(), key=PROVENANCES.index))
 
     @cached_property
     def systems(self) -> Mapping[str, Row]:
         """One row for each system, which gives its title and kind."""
-        groups = self._numbers.groups(self._rows, ("system",))
-        rows = self._numbers.rows(np.array([group[-1] for group in groups.values()], dtype=np.int64))
-        return {row["system"]: row for row in rows}
+        rows = self._numbers.drop_duplicates("system", keep="last")
+        return {row["system"]: row for row in list_rows(rows, list(rows.columns))}
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -259,8 +185,8 @@ class ProfileBoard:
         """Return every column under these protocols, in the order of the board."""
 
         def make() -> list[Column]:
-            fields = ("metric", "key", "dimension")
-            return order_columns(get_column(*ids) for ids in self._numbers.groups(self._under(protocols), fields))
+            ids = self._under(protocols)[["metric", "key", "dimension"]].drop_duplicates()
+            return order_columns(get_column(*of_one) for of_one in ids.itertuples(index=False, name=None))
 
         return self._kept.get(("columns", *protocols.items()), make)
 
@@ -268,44 +194,46 @@ class ProfileBoard:
         """Return the numbers of one slice under these protocols."""
 
         def make() -> Sheet:
-            return Sheet(self._numbers, self._numbers.where(self._under(protocols), "slice", slice_))
+            numbers = self._under(protocols)
+            return Sheet(numbers[numbers["slice"] == slice_])
 
         return self._sheets.get((slice_, *protocols.items()), make)
 
-    def _under(self, protocols: Mapping[str, str]) -> Indices:
+    def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
         """Return the rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
 
-        def make() -> Indices:
-            rows = self._numbers.where(self._rows, "metric", *protocols)
-            rows = self._numbers.where(rows, "protocol", *set(protocols.values()))
-            groups = self._numbers.groups(rows, ("metric", "protocol"))
-            parts = [group for (metric, protocol), group in groups.items() if protocols[metric] == protocol]
-            return np.sort(np.concatenate(parts)) if parts else rows[:0]
+        def make() -> pd.DataFrame:
+            chosen = self._numbers["metric"].map(protocols).astype("object")
+            return self._numbers[self._numbers["protocol"].astype("object") == chosen]
 
         return self._kept.get(("rows", *protocols.items()), make)
 
 
 class Index:
-    """All boards under all profiles, and the stated facts of the systems on them."""
+    """All boards under all profiles, and the stated facts of the systems on them.
 
-    def __init__(self, numbers: Numbers, facts: Mapping[str, Facts] | None = None) -> None:
+    Args:
+        numbers: the board's table, as `arrange_numbers` gives it.
+        facts: the facts by system.
+    """
+
+    def __init__(self, numbers: pd.DataFrame, facts: Mapping[str, Facts] | None = None) -> None:
         self._numbers = numbers
         self.facts: Mapping[str, Facts] = facts or {}
         self._boards = MadeOnce()
-        self._rows: dict[str, dict[str, Indices]] = {}
-        groups = numbers.groups(numbers.all(), ("benchmark", "split", "profile"))
-        for (benchmark, split, profile), rows in groups.items():
+        self._rows: dict[str, dict[str, pd.DataFrame]] = {}
+        for (benchmark, split, profile), rows in group_rows(numbers, "benchmark", "split", "profile"):
             self._rows.setdefault(f"{benchmark}/{split}", {})[profile] = rows
 
     @classmethod
     def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
         """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
-        return cls(Numbers.of(board), collect_by_system(systems) if systems is not None else None)
+        return cls(arrange_numbers(board), collect_by_system(systems) if systems is not None else None)
 
     @property
     def empty(self) -> bool:
         """Whether nothing has been measured."""
-        return self._numbers.size == 0
+        return self._numbers.empty
 
     @cached_property
     def boards(self) -> tuple[str, ...]:
@@ -314,18 +242,13 @@ class Index:
         return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
 
     @cached_property
-    def _measured(self) -> dict[str, int]:
-        measured: dict[str, int] = {}
-        for name, by_profile in self._rows.items():
-            rows = [part for profile, part in by_profile.items() if profile != "paper"]
-            every = np.concatenate(rows) if rows else self._numbers.all()[:0]
-            competing = self._numbers.where(every, "system_kind", "system", "human")
-            measured[name] = len(self._numbers.texts(competing, "system"))
-        return measured
-
-    def measured(self, board: str) -> int:
-        """Return how many systems were measured on a board: those of papers and controls are none."""
-        return self._measured.get(board, 0)
+    def measured(self) -> Mapping[str, int]:
+        """How many systems were measured on each board: those of papers and controls are none."""
+        ours = self._numbers[self._numbers["profile"] != "paper"]
+        ours = ours[ours["system_kind"].isin(["system", "human"])]
+        places = group_rows(ours, "benchmark", "split")
+        counts = {f"{benchmark}/{split}": rows["system"].nunique() for (benchmark, split), rows in places}
+        return dict.fromkeys(self._rows, 0) | counts
 
     def profiles(self, board: str) -> tuple[str, ...]:
         """Return the profiles under which a board has numbers."""
@@ -341,8 +264,8 @@ class Index:
 
         def make() -> ProfileBoard:
             parts = [self._rows[part][profile] for part in _names(name) if profile in self._rows.get(part, {})]
-            rows = np.sort(np.concatenate(parts)) if parts else self._numbers.all()[:0]
-            return ProfileBoard(self._numbers, rows, name.partition("/")[0])
+            numbers = pd.concat(parts).sort_index() if parts else self._numbers.head(0)
+            return ProfileBoard(numbers, name.partition("/")[0])
 
         return self._boards.get((name, profile), make)
 

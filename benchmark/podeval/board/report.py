@@ -8,15 +8,19 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
+from podeval.board.build import write_tables
 from podeval.board.columns import Column, order_columns, write_dimension_title
+from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
     ReportFigure,
@@ -24,13 +28,13 @@ from podeval.board.report_figures import (
     build_figures,
     compute_drifts,
     count_rows_by_place,
-    select_rows,
 )
-from podeval.board.report_scores import BoardScores, Listed, Reading, ScoreCache, TableCache
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import choose_names
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
+from podeval.runs.board_tables import BOARD, ITEMS
+from podeval.runs.run_folder import RunFolder, open_run
 
 KEPT = 24
 """Number of chapters kept in memory."""
@@ -185,48 +189,29 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-class Reports:
-    """Reports of the systems of a folder of runs; chapters are cached until a table changes. Safe for threads.
+def report_system(folder: RunsFolder, system: str, places: Iterable[str] = ()) -> SystemReport:
+    """Return the report of a system at some places, by default at all.
 
-    Args:
-        folder: the folder of runs.
+    Raises:
+        UnknownReport: the board has no such system.
     """
-
-    def __init__(self, folder: RunsFolder) -> None:
-        self.folder = folder
-        self.shelf = ScoreCache(folder)
-        self._cache = TableCache(KEPT)
-
-    def report(self, system: str, places: Iterable[str] = ()) -> SystemReport:
-        """Return the report of a system at some places, by default at all.
-
-        Raises:
-            UnknownReport: the board has no such system.
-        """
-        board = self.folder.board()
-        description = describe_system(board, self.folder.systems(), system)
-        return SystemReport(
-            description, tuple(self.chapter(system, where) for where in places or list_places(board, system))
-        )
-
-    def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
-        """Return the chapter on a system at one place, with the figures of one slice of the items."""
-        board, items = self.folder.board(), self.folder.items()
-        chapter: Chapter = self._cache.get(
-            (board, items),
-            (system, where, slice_),
-            lambda: make_chapter(board, self.shelf, system, where, slice_),
-        )
-        return chapter
+    board = folder.board()
+    about = describe_system(board, folder.systems(), system)
+    return SystemReport(about, tuple(read_chapter(folder, system, at) for at in places or list_places(board, system)))
 
 
-def make_chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
-    """Make the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
-    figures = build_figures(board, system, where, slice_=slice_, shelf=shelf)
-    here = select_rows(board, where)
+def read_chapter(folder: RunsFolder, system: str, where: str, slice_: str = "") -> Chapter:
+    """Return the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
+    key, tables = (system, where, slice_), (BOARD, ITEMS)
+    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, system, where, slice_), most=KEPT)
+
+
+def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> Chapter:
+    figures = build_figures(folder, system, where, slice_)
+    here = select_rows(folder.board(), where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
-    scores = shelf.scores(system, where)
-    people = shelf.scores(figures.reference, where) if figures.reference else None
+    scores = read_scores(folder, system, where)
+    people = read_scores(folder, figures.reference, where) if figures.reference else None
     columns = [figure.column for figure in figures.figures]
     rows = here[here["system"] == system].drop_duplicates("metric")
     called = choose_names(here)
@@ -296,3 +281,36 @@ def _json(text: Any) -> dict[str, Any]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
+    """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
+
+    Args:
+        folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
+        profile: only what was measured under it.
+
+    Raises:
+        BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
+    """
+    by_folder: dict[Path, list[RunFolder]] = {}
+    for path in folders:
+        run = open_run(path)
+        by_folder.setdefault(run.runs, []).append(run)
+    return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
+
+
+def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
+    with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
+        write_tables(runs, Path(aside))
+        folder = RunsFolder(Path(aside))
+        chapters: dict[str, list[str]] = {}
+        for run in some:
+            plan = run.plan()
+            start = f"{plan.benchmark}/{plan.split}/" + (profile or "")
+            places = [where for where in list_places(folder.board(), plan.system) if where.startswith(start)]
+            if not places:
+                under = f" under the profile {profile}" if profile else ""
+                raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
+            chapters.setdefault(plan.system, []).extend(places)
+        return [report_system(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]

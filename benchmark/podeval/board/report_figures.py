@@ -11,8 +11,9 @@ from typing import Literal
 import pandas as pd
 
 from podeval.board.columns import Column, choose_headlines, get_column, order_columns
+from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
 from podeval.board.query import choose_protocols
-from podeval.board.report_scores import PARTS, BoardScores, Reading, ScoreCache
+from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import Row, count_unscored, to_number
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
@@ -145,47 +146,34 @@ class SystemFigures:
         return tuple(figure for figure in self.figures if figure.column.id in ids)
 
 
-def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return the rows of a board at `benchmark/split/profile`."""
-    benchmark, _, rest = where.partition("/")
-    split, _, profile = rest.partition("/")
-    return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
-
-
 def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     """Count rows by benchmark, split and profile."""
     benchmark, split, profile = (rows[name].astype(str) for name in ("benchmark", "split", "profile"))
     return Counter(zip(benchmark, split, profile, strict=True))
 
 
-def build_figures(
-    board: pd.DataFrame,
-    system: str,
-    where: str,
-    wishes: tuple[str, ...] = (),
-    slice_: str = "",
-    shelf: ScoreCache | None = None,
-) -> SystemFigures:
+def build_figures(folder: RunsFolder, system: str, where: str, slice_: str = "") -> SystemFigures:
     """Compute a system's figures at one place, against the median of the others and against people.
 
     Args:
-        board: the table of `BoardRow`.
+        folder: the folder of runs.
         system: its id.
         where: `benchmark/split/profile`.
-        wishes: protocols a reader chose, for metrics that have several.
         slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
-        shelf: scores by item; without it, people are compared by their mean alone.
     """
-    here = select_rows(board, where)
+    here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]
-    protocols = choose_protocols(own_rows, wishes)
+    protocols = choose_protocols(own_rows)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
     slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
 
-    def beside(other: str) -> tuple[BoardScores, BoardScores] | None:
-        return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
+    def beside(of: Column, other: str) -> Paired | None:
+        if not other:
+            return None
+        a, b = (read_scores(folder, one, where) for one in (system, other))
+        return pair_systems(a, b, of, protocols[of.metric])
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
         rows_by_column: dict[Column, list[Row]] = {}
@@ -195,7 +183,7 @@ def build_figures(
             if mine and (only is None or of.id in only):
                 rows_by_column[of] = rows
         return tuple(
-            _figure(of, rows_by_column[of], system, reference, None if wished else beside, protocols)
+            _figure(of, rows_by_column[of], system, reference, None if wished else beside)
             for of in order_columns(rows_by_column)
         )
 
@@ -348,8 +336,7 @@ def _figure(
     rows: Sequence[Row],
     system: str,
     reference: str,
-    both: Callable[[str], tuple[BoardScores, BoardScores] | None] | None,
-    protocols: Mapping[str, str],
+    pair: Callable[[Column, str], Paired | None] | None,
 ) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
@@ -359,14 +346,10 @@ def _figure(
     person = next((to_number(other["value"]) for other in others if other["system"] == reference), None)
     value, low, high = (to_number(row[name]) for name in ("value", "low", "high"))
 
-    def against(other: str) -> Paired | None:
-        scores = both(other) if both else None
-        return pair_systems(*scores, of, protocols[of.metric]) if scores else None
-
-    beside = against(reference)
+    beside = pair(of, reference) if pair else None
     to_person = beside.to_b if beside else set_against(value, person, of, low, high)
     # One other is not a median: the two are told apart as where two are compared.
-    alone = against(next(iter(valued))) if len(valued) == 1 else None
+    alone = pair(of, next(iter(valued))) if pair and len(valued) == 1 else None
     to_median = alone.to_b if alone else set_against(value, median, of, low, high)
     return ReportFigure(of, row, median, tuple(values), person, beside, to_median, to_person)
 

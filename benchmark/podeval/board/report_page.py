@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podeval.board.columns import Column, write_dimension_title
+from podeval.board.item_results import Reading
 from podeval.board.report import Chapter, SystemReport
 from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_difference
 from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
-from podeval.board.report_scores import Reading
-from podeval.board.table import MISSING, choose_decimals, describe_reasons, format_cell, format_value, to_number
+from podeval.board.table import MISSING, build_cell, choose_decimals, describe_reasons, format_value, to_number
 from podeval.reports.page import (
     Entry,
     FactList,
@@ -134,7 +134,7 @@ def build_chapter(
     key_figures = [
         (
             write_dimension_title(figure.column.dimension, language),
-            f"{figure.column.header_in(language)} {format_cell(figure.row, choose_decimals([figure.value]))}",
+            f"{figure.column.header_in(language)} {build_cell(figure.row, choose_decimals([figure.value]))}",
             False,
         )
         for figure in headlines
@@ -220,7 +220,7 @@ def _tabulate_figures(
         places = choose_decimals([figure.value, figure.median, figure.person])
         cells: list[str | TableCell] = [
             metric if grouped else TableCell(title, metric),
-            format_cell(figure.row, places),
+            str(build_cell(figure.row, places)),
         ]
         if chapter.others:
             cells.append(format_value(figure.median, None, None, places))

@@ -7,8 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from podeval.board.columns import write_dimension_title
-from podeval.board.radar import FEWEST, find_axis
+from podeval.board.columns import FEWEST_AXES, find_axis, write_dimension_title
 from podeval.board.report import Chapter
 from podeval.board.report_figures import format_difference
 from podeval.board.table import choose_decimals, to_number
@@ -26,7 +25,7 @@ def draw_chapter_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]
     """Draw the radar of a system, with people and the median of the others; nothing where too few axes make no area."""
     axes = [(figure, axis) for figure in chapter.standing.headlines if (axis := find_axis(figure.column))]
     axes = [(figure, axis) for figure, axis in axes if figure.value is not None]
-    if len(axes) < FEWEST:
+    if len(axes) < FEWEST_AXES:
         return []
     names = [write_dimension_title(figure.column.dimension, texts["language"]) for figure, _ in axes]
     values = {

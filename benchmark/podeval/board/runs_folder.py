@@ -6,17 +6,16 @@ import json
 import math
 import threading
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import BaseModel
 
-from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.board.columns import Column
-from podeval.board.query import Index, Numbers
+from podeval.board.playable import list_parts
+from podeval.board.query import Index, Made, MadeOnce, arrange_numbers, read_numbers
 from podeval.board.system_info import collect_by_system
 from podeval.board.view import ResolvedView
 from podeval.errors import BadInput
@@ -33,62 +32,44 @@ from podeval.runs.board_tables import (
 Stamp = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class PlayableTurn:
-    """The words of one speaker, from `start` to `end` seconds; None where the output does not give times."""
-
-    speaker: str
-    start: float | None
-    end: float | None
-    text: str
-
-
-@dataclass(frozen=True)
-class PlayableAnswer:
-    """One answer in a dialogue: its audio, where there is any, and its words, where they are known."""
-
-    audio: Path | None
-    words: str
-
-
-@dataclass(frozen=True)
-class PlayableOutput:
-    """The playable output of a system for one item; times in seconds.
-
-    `failed` says why there is no output, `removed` gives the day on which its audio was removed to free the disk.
-    """
-
-    audio: Path | None
-    turns: tuple[PlayableTurn, ...]
-    duration: float | None
-    wall_seconds: float | None
-    answers: tuple[PlayableAnswer, ...] = ()
-    failed: str = ""
-    removed: str = ""
-
-
 class RunsFolder:
-    """The results of a folder of runs, cached until a table changes."""
+    """The results of a folder of runs, and what was made of them, cached until a table changes. Safe for threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         self._lock = threading.Lock()
-        self._kept: dict[str, tuple[Stamp, pd.DataFrame]] = {}
-        self._index: tuple[tuple[Stamp | None, ...], Index] | None = None
-        self._arranging = threading.Lock()
-        self._sampled: tuple[Stamp | None, dict[tuple[str, str], dict[str, str]]] = (None, {})
+        self._made: dict[str, tuple[tuple[Stamp | None, ...], MadeOnce]] = {}
+
+    def remember(
+        self, kind: str, tables: Sequence[str], key: Hashable, make: Callable[[], Made], most: int = 1
+    ) -> Made:
+        """Return what is made of some tables, cached until one of them changes.
+
+        Args:
+            kind: the kind of what is made, of which so many are kept.
+            tables: names of the tables.
+            key: which one of its kind.
+            make: makes it if it is not cached.
+            most: the number that is kept of the kind.
+        """
+        stamps = tuple(_stamp(self.path / name) for name in tables)
+        with self._lock:
+            if kind not in self._made or self._made[kind][0] != stamps:
+                self._made[kind] = (stamps, MadeOnce(most))
+            made = self._made[kind][1]
+        return made.get(key, make)
 
     def board(self) -> pd.DataFrame:
         """Return the table of `BoardRow`; no rows where nothing has been run."""
-        return self._table(BOARD, list(BoardRow.model_fields))
+        return self._table(BOARD, BoardRow)
 
     def items(self) -> pd.DataFrame:
         """Return the table of `ItemRow`; no rows where nothing has been run."""
-        return self._table(ITEMS, list(ItemRow.model_fields))
+        return self._table(ITEMS, ItemRow)
 
     def systems(self) -> pd.DataFrame:
         """Return the table of `SystemRow`, the facts that documents state of systems; no rows where there are none."""
-        return self._table(SYSTEMS, list(SystemRow.model_fields))
+        return self._table(SYSTEMS, SystemRow)
 
     def index(self) -> Index:
         """Return the board and the stated facts of its systems, arranged for readers; cached until a table changes.
@@ -96,15 +77,12 @@ class RunsFolder:
         Raises:
             BadInput: a table cannot be read.
         """
-        stamps = tuple(_stamp(self.path / name) for name in (BOARD, SYSTEMS))
-        with self._arranging:
-            if self._index is None or self._index[0] != stamps:
-                self._index = (stamps, self._read_index(bool(stamps[0])))
-            return self._index[1]
+        return self.remember("index", (BOARD, SYSTEMS), "", self._read_index)
 
-    def _read_index(self, exists: bool) -> Index:
+    def _read_index(self) -> Index:
+        path = self.path / BOARD
         try:
-            numbers = Numbers.read(self.path / BOARD) if exists else Numbers.of(self.board())
+            numbers = read_numbers(path) if path.exists() else arrange_numbers(self.board())
             return Index(numbers, collect_by_system(self.systems()))
         except (OSError, ValueError, KeyError) as error:
             sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
@@ -115,14 +93,24 @@ class RunsFolder:
 
         Only the necessary rows of the table are read; a slice by category is applied, any other is not known there.
         """
-        path, view = self.path / ITEMS, settled.view
-        stamp = _stamp(path)
-        if stamp is None:
-            return {}
-        category = view.slice.removeprefix("category=") if view.slice.startswith("category=") else ""
+        view = settled.view
         benchmark, _, split = view.board.partition("/")
-        fields = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
-        return _item_values(path, stamp, fields, column.key, category, tuple(systems))
+        filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": column.metric}
+        filters["protocol"] = settled.protocols[column.metric]
+        if view.slice.startswith("category="):
+            filters["category"] = view.slice.removeprefix("category=")
+
+        def read() -> dict[str, list[float]]:
+            values: dict[str, list[float]] = {system: [] for system in systems}
+            table = self._read_items(["system", "result"], filters, ("system", "in", tuple(systems)))
+            for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
+                value = json.loads(result).get(column.key)
+                if isinstance(value, int | float) and math.isfinite(value):
+                    values[system].append(float(value))
+            return {system: sorted(of_system) for system, of_system in values.items() if of_system}
+
+        key = (*filters.items(), column.key, *systems)
+        return self.remember("values of items", [ITEMS], key, read, most=64)
 
     def samples(self, board: str, profile: str) -> dict[str, str]:
         """Return an item to hear of each system of a board that left a recording of one: where it can be, the same.
@@ -131,119 +119,42 @@ class RunsFolder:
             board: `benchmark/split`.
             profile: under which they were measured.
         """
-        stamp = _stamp(self.path / ITEMS)
-        with self._lock:
-            if stamp != self._sampled[0]:
-                self._sampled = (stamp, {})
-            kept = self._sampled[1].get((board, profile))
-        if kept is None:
-            kept = self._choose_samples(board, profile) if stamp else {}
-            with self._lock:
-                self._sampled[1][board, profile] = kept
-        return kept
 
-    def _choose_samples(self, board: str, profile: str) -> dict[str, str]:
+        def choose() -> dict[str, str]:
+            benchmark, _, split = board.partition("/")
+            filters = {"benchmark": benchmark, "split": split, "profile": profile}
+            outputs: dict[str, dict[str, str]] = {}
+            columns = ["system", "item", "output"]
+            table = self._read_items(columns, filters, ("output", "!=", ""))
+            for row in table.group_by(columns).aggregate([]).to_pylist():
+                outputs.setdefault(row["system"], {})[row["item"]] = row["output"]
+            common = Counter(item for of_system in outputs.values() for item in of_system)
+            chosen = {
+                system: min(of_system, key=lambda item: (-common[item], item)) for system, of_system in outputs.items()
+            }
+            return {
+                system: item for system, item in chosen.items() if list_parts(self.path, outputs[system][item])[0].audio
+            }
+
+        return self.remember("samples", [ITEMS], (board, profile), choose, most=64)
+
+    def _read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:
+        """Read some columns of the items that pass the filters, as a table of Arrow."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        benchmark, _, split = board.partition("/")
-        filters = [("benchmark", "=", benchmark), ("split", "=", split), ("profile", "=", profile)]
-        columns = ["system", "item", "output"]
-        table = pq.read_table(self.path / ITEMS, columns=columns, filters=[*filters, ("output", "!=", "")])
-        outputs: dict[str, dict[str, str]] = {}
-        for row in table.group_by(columns).aggregate([]).to_pylist():
-            outputs.setdefault(row["system"], {})[row["item"]] = row["output"]
-        common = Counter(item for of_system in outputs.values() for item in of_system)
-        by_spread = sorted(common, key=lambda item: (-common[item], item))
-        samples = {}
-        for system, of_system in outputs.items():
-            item = next(item for item in by_spread if item in of_system)
-            if self._can_be_heard(of_system[item]):
-                samples[system] = item
-        return samples
+        if not (self.path / ITEMS).exists():
+            return pa.table({name: [] for name in columns})
+        passing = [*((name, "=", text) for name, text in filters.items()), more]
+        return pq.read_table(self.path / ITEMS, columns=columns, filters=passing)
 
-    def _can_be_heard(self, relative: str) -> bool:
-        try:
-            output = self.output(relative)
-        except BadInput:
-            return False
-        return output.audio is not None or bool(output.answers and output.answers[0].audio)
-
-    def output(self, relative: str) -> PlayableOutput:
-        """Return the output whose document is at a path relative to the folder, with the audio beside it.
-
-        Raises:
-            BadInput: the path or the audio it names lies outside the folder, or cannot be read.
-        """
-        document = self._inside(self.path / relative, relative)
-        try:
-            data = json.loads(document.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise BadInput(
-                f"the output {relative!r} cannot be read ({error}); run the system on this item again"
-            ) from None
-        if not isinstance(data, dict):
-            raise BadInput(f"the output {relative!r} is not a JSON object; run the system on this item again")
-        return PlayableOutput(
-            audio=self._audio(document, data.get("audio")),
-            turns=_turns(data),
-            duration=_number(data.get("duration")),
-            wall_seconds=_number(data.get("wall_seconds")),
-            answers=self._answers(document, data.get("answers")),
-            failed=str(data.get("failed") or ""),
-            removed=str(data.get("audio_removed") or ""),
-        )
-
-    def _table(self, name: str, columns: list[str]) -> pd.DataFrame:
+    def _table(self, name: str, row: type[BaseModel]) -> pd.DataFrame:
         path = self.path / name
-        with self._lock:
-            stamp = _stamp(path)
-            if stamp is None:
-                return pd.DataFrame(columns=columns)
-            kept = self._kept.get(name)
-            if kept is None or kept[0] != stamp:
-                kept = self._kept[name] = (stamp, read_table(path))
-            return kept[1]
 
-    def _answers(self, document: Path, entries: Any) -> tuple[PlayableAnswer, ...]:
-        answers = [answer for answer in entries if isinstance(answer, dict)] if isinstance(entries, list) else []
-        return tuple(
-            PlayableAnswer(self._audio(document, answer.get("audio")), str(answer.get("words", "")))
-            for answer in answers
-        )
+        def read() -> pd.DataFrame:
+            return read_table(path) if path.exists() else pd.DataFrame(columns=list(row.model_fields))
 
-    def _audio(self, document: Path, name: Any) -> Path | None:
-        if not name:
-            return None
-        audio = self._inside(document.parent / str(name), str(name))
-        if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
-            raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
-        return audio if audio.is_file() else None
-
-    def _inside(self, path: Path, name: str) -> Path:
-        resolved = path.resolve()
-        if not resolved.is_relative_to(self.path):
-            raise BadInput(f"the output path {name!r} leaves the folder of runs and is not opened")
-        return resolved
-
-
-@lru_cache(maxsize=64)
-def _item_values(
-    path: Path, stamp: Stamp, fields: tuple[str, ...], key: str, category: str, systems: tuple[str, ...]
-) -> dict[str, list[float]]:
-    import pyarrow.parquet as pq
-
-    names = ("benchmark", "split", "profile", "metric", "protocol")
-    filters: list[tuple[str, str, Any]] = [(name, "=", text) for name, text in zip(names, fields, strict=True)]
-    filters.append(("system", "in", systems))
-    if category:
-        filters.append(("category", "=", category))
-    table = pq.read_table(path, columns=["system", "result"], filters=filters)
-    values_of: dict[str, list[float]] = {system: [] for system in systems}
-    for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
-        value = json.loads(result).get(key)
-        if isinstance(value, int | float) and math.isfinite(value):
-            values_of[system].append(float(value))
-    return {system: sorted(values) for system, values in values_of.items() if values}
+        return self.remember(name, [name], "", read)
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -253,21 +164,3 @@ def _stamp(path: Path) -> Stamp | None:
     except FileNotFoundError:
         return None
     return (status.st_mtime_ns, status.st_size)
-
-
-def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
-    entries = data.get("turns") or data.get("script") or []
-    return tuple(
-        PlayableTurn(
-            speaker=str(turn.get("speaker", "")),
-            start=_number(turn.get("start")),
-            end=_number(turn.get("end")),
-            text=str(turn.get("text", "")),
-        )
-        for turn in entries
-        if isinstance(turn, dict)
-    )
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Write the board's table: numbers with their intervals and ranks, or the reason why they have none.
+"""Write the board's table, also for a terminal: numbers with their intervals and ranks, or why they have none.
 
 Cells hold the raw number, so that sorting is by number; beside it stands the text for readers: value, 95 % interval,
 rank as a range, and `incomplete` where too little was scored for a rank.
@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from podeval.board.query import PROVENANCES, Key, Sheet, name_systems
+from podeval.board.columns import write_dimension_title
+from podeval.board.query import PROVENANCES, Index, Key, Sheet, name_systems
 from podeval.board.system_info import Facts
-from podeval.board.view import ResolvedView
+from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, ResolvedView, resolve_view
 from podeval.metrics.aggregate import COMPLETE
-from podeval.runs.board_tables import EVIDENT, NOT_RANKED
+from podeval.runs.board_tables import BOARD, EVIDENT, NOT_RANKED, read_table
+from podeval.text.terminal_safe import make_console, make_printable
 from podeval.texts import CAUSES, translate_reason
 
-SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
 ALIKE = "{0} of {0}"
 """What stands in the place of an interval where every item has the same value."""
@@ -75,16 +77,6 @@ class TableRow:
         return f"{self.scored}/{self.total}" if self.total else MISSING
 
 
-@dataclass(frozen=True)
-class BoardTable:
-    """A table as shown: raw cells for sorting and searching, their texts, and each row's system."""
-
-    headers: tuple[str, ...]
-    cells: tuple[tuple[Any, ...], ...]
-    display: tuple[tuple[str, ...], ...]
-    systems: tuple[str, ...]
-
-
 def count_clusters_behind(lines_shown: Iterable[TableRow]) -> tuple[int, int] | None:
     """Return the fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
@@ -134,10 +126,8 @@ def format_standing(row: Row) -> str:
     return "" if row["system_kind"] == "control" else "not ranked"
 
 
-def build_cell(row: Row | None, places: int) -> Cell:
+def build_cell(row: Row, places: int) -> Cell:
     """Return one number as the board writes it; a paper's figure as the paper prints it."""
-    if row is None:
-        return Cell(MISSING)
     value = to_number(row["value"])
     if row["provenance"] == "reported" and (text := _printed_text(row)):
         return Cell(text, value=value)
@@ -149,11 +139,6 @@ def build_cell(row: Row | None, places: int) -> Cell:
     count = to_number(row.get("values")) or _count(row, "scored")
     interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
     return Cell(_fixed(value, places), interval, format_standing(row), value)
-
-
-def format_cell(row: Row | None, places: int) -> str:
-    """Return one number as the board writes it, in one text: `3.52 ±0.08  #1–2`."""
-    return str(build_cell(row, places))
 
 
 def count_unscored(row: Row) -> int:
@@ -219,64 +204,38 @@ def order(settled: ResolvedView) -> list[Key]:
 
 
 def build_lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
-    """Return some rows of a view, formatted."""
-    columns = [_Written(settled.sheet, c.id) for c in settled.columns]
-    written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *(c.id for c in settled.columns)), dict)
-    for key in keys:
-        if key not in written:
-            written[key] = _line(settled, columns, key)
+    """Return some rows of a view, formatted, each once for the columns that the view has."""
+    ids = [column.id for column in settled.columns]
+    written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *ids), dict)
+    if missing := [key for key in keys if key not in written]:
+        columns = [_write_column(settled.sheet, id) for id in ids]
+        written |= {key: _line(settled, columns, key) for key in missing}
     return [written[key] for key in keys]
 
 
-def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> TableRow:
-    own_rows = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
+def _write_column(sheet: Sheet, column: str) -> Mapping[Key, tuple[Row, Cell]]:
+    """Return the rows of a column with their cells."""
+
+    def write() -> Mapping[Key, tuple[Row, Cell]]:
+        rows = sheet.rows(column)
+        places = choose_decimals(to_number(row["value"]) for row in rows.values())
+        return {key: (row, build_cell(row, places)) for key, row in rows.items()}
+
+    return sheet.kept.get(("cells", column), write)
+
+
+def _line(settled: ResolvedView, columns: Sequence[Mapping[Key, tuple[Row, Cell]]], key: Key) -> TableRow:
+    own_rows = tuple(column[key][0] for column in columns if key in column)
     scored, total = _count_scored(own_rows)
     return TableRow(
         key[0],
         settled.board.names[key[0]],
         str(settled.board.systems[key[0]]["system_kind"]),
         key[1],
-        tuple(column.cell(key) for column in columns),
+        tuple(column[key][1] if key in column else Cell(MISSING) for column in columns),
         scored,
         total,
         own_rows,
-    )
-
-
-class _Written:
-    """One column of a sheet with formatted cells, each formatted once."""
-
-    def __init__(self, sheet: Sheet, column: str) -> None:
-        self.rows = sheet.rows(column)
-        values = (to_number(row["value"]) for row in self.rows.values())
-        self._places = sheet.kept.get(("places", column), lambda: choose_decimals(values))
-        self._cells: dict[Key, Cell] = sheet.kept.get(("cells", column), dict)
-
-    def cell(self, key: Key) -> Cell:
-        """Return the cell of one row."""
-        written = self._cells.get(key)
-        if written is None:
-            written = self._cells[key] = build_cell(self.rows.get(key), self._places)
-        return written
-
-
-def build(settled: ResolvedView) -> BoardTable:
-    """Build the table of a view: one row for each system and provenance, best first by the view's sort column."""
-    table_rows = build_lines(settled, order(settled))
-    headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
-    cells = [
-        (
-            line.name,
-            *(cell.value for cell in line.cells),
-            round(line.scored / line.total, 4) if line.total else None,
-            line.provenance,
-            line.reasons,
-        )
-        for line in table_rows
-    ]
-    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in table_rows]
-    return BoardTable(
-        _distinct_headers(headers), tuple(cells), tuple(display), tuple(line.system for line in table_rows)
     )
 
 
@@ -341,10 +300,39 @@ def _fixed(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def _distinct_headers(headers: Sequence[str]) -> tuple[str, ...]:
-    seen: Counter[str] = Counter()
-    result = []
-    for header in headers:
-        seen[header] += 1
-        result.append(header if seen[header] == 1 else f"{header} ({seen[header]})")
-    return tuple(result)
+def print_board(runs: Path, profile: str = "embedded") -> None:
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all."""
+    from rich.table import Table
+    from rich.text import Text
+
+    board = read_table(runs / BOARD)
+    board = board[board.profile == profile]
+    out = make_console(sys.stdout, width=None if sys.stdout.isatty() else 200)
+    if board.empty:
+        out.print(make_printable(f"no results under profile {profile} in {runs}"))
+    index = Index.of(board)
+    for name in dict.fromkeys(board.benchmark + "/" + board.split):
+        overview = resolve_view(BoardView(board=name), index)
+        for _, dimension in overview.choices.dimensions:
+            if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
+                continue
+            view = resolve_view(BoardView(board=name, dimension=dimension), index)
+            lines = build_lines(view, order(view))
+            title = f"{name} · {write_dimension_title(dimension)} · profile {profile}"
+            # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+            table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
+            for number, header in enumerate(("System", *(c.header for c in view.columns), "Scored", "Provenance")):
+                table.add_column(Text(make_printable(header)), justify="right" if number else "left")
+            for line in lines:
+                cells = (line.name, *map(str, line.cells), line.counted, line.provenance)
+                table.add_row(*(Text(make_printable(cell)) for cell in cells))
+            out.print(table)
+            for line in lines:
+                if line.reasons:
+                    out.print(make_printable(f"{line.name}: {line.reasons}"), soft_wrap=True)
+
+
+def print_rows(runs: Path, profile: str) -> None:
+    """Print the rows of the board under a profile, one JSON object on each line."""
+    board = read_table(runs / BOARD)
+    print(board[board.profile == profile].to_json(orient="records", lines=True, force_ascii=False), end="")

@@ -229,7 +229,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
 
 def _pick_board(wish: BoardView, index: Index) -> str:
     """Return the board wished for, else one of its benchmark, else one that has the profile: with most systems."""
-    by_size = sorted(index.boards, key=lambda name: -index.measured(name))
+    by_size = sorted(index.boards, key=lambda name: -index.measured[name])
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
     having = [name for name in by_size if wish.profile in index.profiles(name)]

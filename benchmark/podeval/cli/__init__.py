@@ -32,22 +32,22 @@ __all__ = ["app", "generate_docs", "main"]
 
 @cache
 def _judge() -> typer.Typer:
-    from podeval.cli import judge, report_judge
+    from podeval.cli import judge, report
 
-    judge.judge.command()(report_judge.check)
+    judge.judge.command()(report.check)
     return judge.judge
 
 
 @cache
 def _report() -> typer.Typer:
-    from podeval.cli import board, report_export, report_judge, report_system, validation
+    from podeval.cli import board, report, validation
 
     board.report.command()(validation.agreement)
     board.report.command()(validation.papers)
     board.report.command()(validation.certificate)
-    board.report.command("judge")(report_judge.audit)
-    board.report.command("system")(report_system.system)
-    board.report.command()(report_export.export)
+    board.report.command("judge")(report.audit)
+    board.report.command("system")(report.system)
+    board.report.command()(report.export)
     return board.report
 
 

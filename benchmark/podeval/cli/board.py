@@ -55,7 +55,7 @@ def print_report(
     if context.invoked_subcommand:
         return
     from podeval.board.build import build
-    from podeval.board.terminal_table import print_board, print_rows
+    from podeval.board.table import print_board, print_rows
     from podeval.models.card import PROFILES
     from podeval.runs.run_folder import run_folders
 

@@ -46,7 +46,7 @@ def demo(
     """
     from podeval import benchmarks as known
     from podeval.board.build import build
-    from podeval.board.terminal_table import print_board
+    from podeval.board.table import print_board
     from podeval.cli.board import open_board, require_board
     from podeval.runs.executor import Workers, count_workers
     from podeval.runs.run import RunRequest

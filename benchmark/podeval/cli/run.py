@@ -228,7 +228,7 @@ def run(
 
 def _show(out: Path, profile: str, complete: bool) -> NoReturn:
     """Print the board and end, with 1 where something is unscored."""
-    from podeval.board.terminal_table import print_board
+    from podeval.board.table import print_board
 
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)

@@ -383,12 +383,17 @@ def open_run(path: Path) -> RunFolder:
     """Open the run in a folder.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is none, or the folder is not where its plan says.
     """
-    if not (path / "run.json").is_file():
-        raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
     place = path.resolve()
-    return RunFolder(place.parents[2], *place.parts[-3:])
+    if not (place / "run.json").is_file():
+        raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
+    run = RunFolder(place.parents[2], *place.parts[-3:])
+    plan = run.plan()
+    if (plan.benchmark, plan.split, plan.system) != place.parts[-3:]:
+        where = "/".join((plan.benchmark, plan.split, plan.system))
+        raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; put it there")
+    return run
 
 
 def run_folders(runs: Path) -> list[RunFolder]:

@@ -306,19 +306,10 @@ def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure
         return Estimate(None, None, None, count)
     if groups < FEWEST_THINGS:
         return Estimate(value, None, None, count)
-    # Sums by cluster; the statistic without each of them, or in draws of them where they are many.
+    # Sums by cluster, and the statistic without each of them.
     sums = np.zeros((groups, rows.shape[1]))
     np.add.at(sums, codes, rows)
-    if groups <= MOST_LEFT_OUT:
-        return Estimate(value, *_jackknife(value, figure(sums.sum(axis=0) - sums), -math.inf, 1.0), count)
-    random = np.random.default_rng(0)
-    values = []
-    step = max(1, _BLOCK // groups)
-    for start in range(0, ROUNDS, step):
-        draws = random.multinomial(groups, np.full(groups, 1 / groups), size=min(step, ROUNDS - start))
-        values.append(figure(draws @ sums))
-    low, high = _percentiles(np.concatenate(values))
-    return Estimate(value, low, high, count)
+    return Estimate(value, *_jackknife(value, figure(sums.sum(axis=0) - sums), -math.inf, 1.0), count)
 
 
 def _jackknife(value: float, without: Array, lowest: float, highest: float) -> tuple[float | None, float | None]:

@@ -8,6 +8,5 @@ __all__ = [
     "judge_audit",
     "judge_check",
     "papers",
-    "published",
     "raters",
 ]

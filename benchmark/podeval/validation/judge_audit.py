@@ -20,9 +20,9 @@ from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
 from podeval.stats.intervals import mean_ci
+from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import Agreement, Named, compare_with_people
 from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
-from podeval.validation.published import read_printed_audits
 
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""

@@ -18,7 +18,7 @@ from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares
 from podeval.text.yaml_text import read_yaml_file
-from podeval.validation.published import TABLES, Row, read_table
+from podeval.validation.agreement import TABLES, Row, read_table
 
 UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
 PAGES = 17

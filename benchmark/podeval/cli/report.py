@@ -1,4 +1,4 @@
-"""What a judge is worth: `podeval report judge` and `podeval judge check`."""
+"""`podeval report system`, `export` and `judge`, and `podeval judge check`: reports, exports, what a judge is worth."""
 
 import sys
 from dataclasses import asdict
@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.bucket_runs import ReadRuns, fetch_runs
 from podeval.cli.completion import complete_benchmark
+from podeval.cli.database import RUNS
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.validation.judge_answers import JudgeAnswers
     from podeval.validation.judge_audit import AuditFindings
+
+DATASET, EVERY_EVAL_EVER = "dataset", "every-eval-ever"
 
 CHECKS = {
     "unusable": "first answers that could not be used",
@@ -24,6 +28,87 @@ CHECKS = {
     "longer": "longer one preferred",
     "excess": "winners longer than losers by",
 }
+
+
+def system(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
+    ],
+    out: Annotated[Path, typer.Option(help="the HTML file to write")] = Path("report.html"),
+    profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
+    language: Annotated[str, typer.Option(help="en or zh")] = "en",
+) -> None:
+    """Write a system's analysis report: one self-contained HTML file that prints well.
+
+    By dimension, against the median of the other systems in the same folder of runs and against recordings of people;
+    radar, distributions, drift over the recordings, every item, what was not scored and why, protocols, how to cite.
+    Runs of one system become chapters of one report, several systems several reports in the file. The runs are left as
+    they are.
+
+    Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
+    """
+    from podeval.board.report import report_runs
+    from podeval.board.report_page import render_reports
+    from podeval.reports.page import write_page
+
+    text = render_reports(report_runs(folders, profile), language)
+    write_page(text, out)
+    print(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained", file=sys.stderr)
+
+
+def export(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
+    ] = None,
+    form: Annotated[
+        str, typer.Option(help="every-eval-ever, eval-results, model-index, bibtex, or dataset: all results of --runs")
+    ] = EVERY_EVAL_EVER,
+    out: Annotated[Path, typer.Option(help="folder to write: data/ of Every Eval Ever, or the dataset")] = Path(
+        "export"
+    ),
+    runs: ReadRuns = RUNS,
+    profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
+) -> None:
+    """Export results in formats that other tools read; the runs are not changed.
+
+    every-eval-ever: a record per run with a line for each measured item, schema 0.3.0, in --out. dataset: Parquet of
+    all
+    results with their protocols, for a dataset repo. The others are one text on standard output: eval-results is the
+    file .eval_results/podeval.yaml of a model's repo, model-index the older form in its card, bibtex what to cite.
+
+    Example: podeval report export .demo/runs/real_pod/demo/espeak_ng --out eee
+
+    Example: podeval report export .demo/runs/real_pod/demo/espeak_ng --form bibtex
+
+    Example: podeval report export --form dataset --runs .demo/runs --out results
+    """
+    from podeval.board import every_eval_ever
+    from podeval.board.result_forms import FORMS, write_dataset
+    from podeval.runs.run_folder import open_run
+
+    forms = (EVERY_EVAL_EVER, *FORMS, DATASET)
+    if form not in forms:
+        raise BadInput(f"there is no form {form!r}; choose {', '.join(forms)}")
+    if form == DATASET:
+        if folders or profile:
+            raise BadInput(f"--form {DATASET} exports all results of a folder of runs; give only --runs")
+        for config, rows in write_dataset(fetch_runs(runs), out).items():
+            print(f"{out / config}: {rows} rows", file=sys.stderr)
+        return
+    if not folders:
+        raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
+    for folder in folders:
+        run = open_run(folder)
+        if form in FORMS:
+            print(FORMS[form](run, profile), end="")
+            continue
+        for record in every_eval_ever.write_records(run, out, profile=profile):
+            print(f"{record.path}: {record.results} results, {record.rows} lines of single items", file=sys.stderr)
+            if record.left_out:
+                columns = ", ".join(record.left_out)
+                print(
+                    f"left out, because the format requires a direction and they have none: {columns}", file=sys.stderr
+                )
 
 
 def audit(

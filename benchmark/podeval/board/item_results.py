@@ -1,0 +1,323 @@
+"""Read what a system scored on each item of one benchmark, split and profile; and one item of it for a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from podeval import benchmarks
+from podeval.board.columns import get_column
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.table import MISSING, choose_decimals, format_value, to_number
+from podeval.errors import BadInput
+from podeval.metrics.defects import collect_defects
+from podeval.metrics.score import BESIDE_VALUES, Result, Score, Timeline, Unscored, parse_result
+from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
+from podeval.plots.svg import Axis, Frame
+from podeval.recording.defects import TimedDefect
+from podeval.runs.board_tables import ITEMS
+from podeval.texts import CAUSES, translate_reason
+
+PARTS = 10
+"""Number of equal parts of a recording for which the course of a windowed metric is given."""
+
+KEPT = 12
+"""Number of systems whose scores are kept in memory."""
+
+UNREADABLE = "its stored result cannot be read; measure the run again"
+
+Place = tuple[str, str]
+"""A metric and the id of its protocol."""
+
+HEARD = "transcript"
+"""Name of the note that holds the transcribed words."""
+
+DEFECTS = "defects"
+"""Name of the note that lists what went wrong, with times."""
+
+MOST_KEYS = 4
+"""Most keys in a timeline."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An item with its display facts, and the path of the system's output for it ("" where there is none)."""
+
+    id: str
+    topic: str
+    category: str
+    output: str
+
+    @property
+    def title(self) -> str:
+        """Display title of the item."""
+        return self.topic or self.id
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The drift of a windowed key over a recording, per minute or per thousand tokens, with its 95 % interval."""
+
+    slope: float
+    low: float
+    high: float
+    per: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One metric's result on one item, without its windows.
+
+    Attributes:
+        values: by key; None where a key has no meaning.
+        weights: weight of each value in the mean, by key.
+        reason: why there is no score; empty where there is one.
+        cause: the cause of that, `system` or `ours`.
+        notes: what the metric noted beside its values.
+        slopes: the drift of each windowed key.
+        course: the mean of each windowed key in each tenth of the recording.
+    """
+
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    cause: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    slopes: Mapping[str, Slope] = field(default_factory=dict)
+    course: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BoardScores:
+    """All scores of one system at one place: its items in order, and every metric's result on each of them."""
+
+    system: str
+    where: str
+    items: Mapping[str, Listed]
+    results: Mapping[Place, Mapping[str, Reading]]
+
+    def values(self, metric_protocol: Place, key: str) -> dict[str, float]:
+        """Return the key's value by item, for items that have one."""
+        values = {item: reading.values.get(key) for item, reading in self.results.get(metric_protocol, {}).items()}
+        return {item: value for item, value in values.items() if value is not None}
+
+    def weights(self, metric_protocol: Place, key: str) -> dict[str, float] | None:
+        """Return the weight of each item's value; None where all are equal."""
+        readings = self.results.get(metric_protocol, {})
+        if not any(key in reading.weights for reading in readings.values()):
+            return None
+        return {item: reading.weights.get(key, 1.0) for item, reading in readings.items()}
+
+    @cached_property
+    def clusters(self) -> dict[str, str]:
+        """Cluster by item, with which the item is resampled, as its benchmark says."""
+        try:
+            by = benchmarks.get(self.where.partition("/")[0]).aggregation.cluster
+        except BadInput:
+            by = "id"
+        return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
+
+
+def select_rows(board: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return the rows of a board at `benchmark/split/profile`."""
+    benchmark, _, rest = where.partition("/")
+    split, _, profile = rest.partition("/")
+    return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
+
+
+def read_scores(folder: RunsFolder, system: str, where: str) -> BoardScores:
+    """Return the scores of a system at `benchmark/split/profile`; those of a few systems are cached."""
+    items = (ITEMS,)
+    return folder.remember("scores", items, (system, where), lambda: _read(folder.items(), system, where), most=KEPT)
+
+
+def _read(items: pd.DataFrame, system: str, where: str) -> BoardScores:
+    rows = select_rows(items[items["system"] == system], where)
+    entries: dict[str, Listed] = {}
+    results: dict[Place, dict[str, Reading]] = {}
+    names = ("item", "topic", "category", "output", "metric", "protocol", "result")
+    for item, topic, category, output, metric, protocol, result in zip(
+        *(rows[n].astype(str) for n in names), strict=True
+    ):
+        if item not in entries or (output and not entries[item].output):
+            entries[item] = Listed(item, topic, category, output)
+        results.setdefault((metric, protocol), {})[item] = parse_reading(result)
+    return BoardScores(system, where, dict(sorted(entries.items())), results)
+
+
+def parse_reading(text: str) -> Reading:
+    """Parse one stored result; one that cannot be parsed is unscored with the cause `ours`."""
+    try:
+        data = json.loads(text)
+        if "unscored" in data:
+            return Reading(reason=str(data["unscored"]), cause="system" if data["cause"] == "system" else "ours")
+        values = {str(key): _number(value) for key, value in data.items() if key not in BESIDE_VALUES}
+        weights = {str(key): float(value) for key, value in data.get("weights", {}).items()}
+        notes = dict(data.get("notes", {}))
+        return Reading(values, weights, notes=notes, slopes=_slopes(data.get("drift", {})), course=_courses(data))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Reading(reason=UNREADABLE, cause="ours")
+
+
+def compute_course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
+    """Return the mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
+    end = starts[-1] + window if starts else 0.0
+    if end <= 0:
+        return (None,) * PARTS
+    held: list[list[float]] = [[] for _ in range(PARTS)]
+    for start, value in zip(starts, values, strict=False):
+        if value is not None:
+            held[min(PARTS - 1, int(PARTS * (start + window / 2) / end))].append(value)
+    return tuple(float(np.mean(part)) if part else None for part in held)
+
+
+def _courses(data: Mapping[str, Any]) -> dict[str, tuple[float | None, ...]]:
+    timeline = data.get("timeline")
+    if not timeline:
+        return {}
+    starts, window = [float(start) for start in timeline["starts"]], float(timeline["window"])
+    return {key: compute_course(starts, window, list(column)) for key, column in timeline["values"].items()}
+
+
+def _slopes(drift: Mapping[str, Any]) -> dict[str, Slope]:
+    return {
+        key: Slope(float(trend["slope"]), float(trend["ci95"][0]), float(trend["ci95"][1]), str(drift["per"]))
+        for key, trend in drift.items()
+        if isinstance(trend, dict)
+    }
+
+
+def _number(value: Any) -> float | None:
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else None
+
+
+@dataclass(frozen=True)
+class ShownValue:
+    """One value of one metric on an item, or why there is none.
+
+    Attributes:
+        metric: its name, with the protocol where there are results of several.
+        name: name of the key, with direction and unit, as in a header.
+        value: the value as the board formats it; empty where there is none.
+        notes: what the metric noted, beside its first key.
+        reason, cause: why there is no score, and the cause of that.
+    """
+
+    metric: str
+    name: str
+    value: str = ""
+    notes: str = ""
+    reason: str = ""
+    cause: str = ""
+
+
+def find_item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tuple[dict[str, Result], str]:
+    """Return every metric's result on one item, and the path of the item's output ("" where there is none).
+
+    Where a metric has results of several protocols, its name carries the protocol.
+    """
+    rows = select_rows(items[items["item"] == item], where)
+    rows = rows[rows["system"] == system]
+    several = rows["metric"].duplicated(keep=False)
+    results: dict[str, Result] = {}
+    for row, ambiguous in zip(rows.to_dict("records"), several, strict=True):
+        results[f"{row['metric']} ({row['protocol']})" if ambiguous else str(row["metric"])] = _result(row["result"])
+    outputs = [str(output) for output in rows["output"] if output]
+    return results, outputs[0] if outputs else ""
+
+
+def list_scores(
+    results: Mapping[str, Result], language: str = "en", words: Mapping[str, Any] = CAUSES
+) -> list[ShownValue]:
+    """Return every value of an item in a language of the site, in the order of the metrics; `words` has reasons."""
+    values: list[ShownValue] = []
+    for name, result in results.items():
+        metric = name.partition(" (")[0]
+        if isinstance(result, Unscored):
+            values.append(
+                ShownValue(
+                    name, name.replace("_", " "), reason=translate_reason(result.reason, words), cause=result.cause
+                )
+            )
+            continue
+        notes = "; ".join(
+            f"{note.replace('_', ' ')}: {_plain(value)}"
+            for note, value in result.notes.items()
+            if note not in (HEARD, DEFECTS)
+        )
+        for position, (key, value) in enumerate(result.values.items()):
+            number = to_number(value)
+            text = MISSING if number is None else format_value(number, None, None, choose_decimals([number]))
+            values.append(
+                ShownValue(name, get_column(metric, key, metric).header_in(language), text, "" if position else notes)
+            )
+    return values
+
+
+def read_transcripts(results: Mapping[str, Result]) -> list[tuple[str, str]]:
+    """Return the transcribed words, by the metric that transcribed them."""
+    return [
+        (name, str(result.notes[HEARD]))
+        for name, result in results.items()
+        if isinstance(result, Score) and HEARD in result.notes
+    ]
+
+
+def list_defects(results: Mapping[str, Result]) -> list[TimedDefect] | None:
+    """Return what went wrong in an item, in order of time; None where no metric listened for it."""
+    listened = [result for result in results.values() if isinstance(result, Score) and DEFECTS in result.notes]
+    try:
+        return collect_defects(listened) if listened else None
+    except (KeyError, TypeError, AttributeError):
+        return None  # Written by another version.
+
+
+def collect_timelines(results: Mapping[str, Result]) -> dict[str, Timeline]:
+    """Return the timelines of an item, by metric."""
+    return {
+        metric: result.timeline for metric, result in results.items() if isinstance(result, Score) and result.timeline
+    }
+
+
+def draw_timeline(track: Timeline, title: str, names: Sequence[str]) -> str:
+    """Draw a windowed metric of one recording over its time: a line for each key, at the middle of its windows.
+
+    Args:
+        track: the metric's timeline; at most `MOST_KEYS` of its keys are drawn.
+        title: text for screen readers.
+        names: names of the keys, in the order of the track.
+    """
+    middles = [start + track.window / 2 for start in track.starts]
+    lines = [
+        Line(list(zip(middles, track.values[key], strict=False)), css_class=f"key{number}", name=name)
+        for number, (key, name) in enumerate(zip(list(track.values)[:MOST_KEYS], names, strict=False))
+    ]
+    in_time = track.unit == "s"
+    along = Axis.over_length(max(track.starts, default=0.0) + track.window, LEFT, 480 - RIGHT, seconds=in_time)
+    return draw_lines(lines, along, Frame(title, 480, 13, "drawn timeline"), 216, unit="" if in_time else track.unit)
+
+
+def _result(text: str) -> Result:
+    try:
+        return parse_result(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Unscored(UNREADABLE, "ours")
+
+
+def _plain(value: Any) -> str:
+    """Format a note for a reader: `Leo 0.845, Ines 0.831`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
+    if isinstance(value, float) and not value.is_integer():
+        return format_value(value, None, None, choose_decimals([value]))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,181 @@
+"""Find the audio of an output: the recording that a system made of an item, or its answers in a dialogue one by one.
+
+Pages play copies (`podeval.recording.playback`): all have one sample rate and exact positions, whatever the source's
+format, so that two of them can be kept in step; on request, they are also brought to one loudness.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.errors import BadInput, PodevalError
+from podeval.recording.playback import Playback, Stretch, match_gains
+
+Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
+"""Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
+free the disk, an output without audio."""
+
+LOUDNESS = -19.0
+"""LUFS that two recordings are brought to where a listener asks for it; less where one of them would be clipped."""
+
+Found = TypeVar("Found")
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlayableTurn:
+    """The words of one speaker, from `start` to `end` seconds; None where the output does not give times."""
+
+    speaker: str
+    start: float | None
+    end: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class PlayablePart:
+    """One sound of an output: its path, and who says what when.
+
+    Where there is no audio, `why` says why, and `detail` what else is known: an error, why there is no output, the day
+    on which its audio was removed.
+    """
+
+    audio: Path | None
+    turns: tuple[PlayableTurn, ...]
+    why: Why = ""
+    detail: str = ""
+
+
+def list_parts(runs: Path, output: str) -> tuple[PlayablePart, ...]:
+    """Return the sounds of an output: one, or one for each answer; at least one, which may have no audio.
+
+    Args:
+        runs: the folder of runs, outside of which nothing is read.
+        output: the path of the output's document, as the table of items has it; "" where there is none.
+    """
+    if not output:
+        return (PlayablePart(None, (), "no output"),)
+    try:
+        return tuple(_read_parts(runs.resolve(), output))
+    except PodevalError as error:
+        return (PlayablePart(None, (), "unreadable", str(error)),)
+
+
+class Recordings:
+    """The playable copies of systems' recordings, for pages.
+
+    Args:
+        runs: the folder of runs.
+        playback: makes and keeps the copies.
+    """
+
+    def __init__(self, runs: Path, playback: Playback) -> None:
+        self._runs = runs
+        self._playback = playback
+
+    def file(self, output: str, part: int = 0, beside: str | None = None) -> Path | None:
+        """Return the copy of one part of an output as FLAC; None where nothing can be played.
+
+        Args:
+            output: the path of the output's document, as the table of items has it.
+            part: number of the sound.
+            beside: another output, to whose same part the loudness is matched; None leaves it as it is.
+        """
+        return self._of(output, part, beside, self._playback.copy)
+
+    def peaks(self, output: str, part: int = 0, beside: str | None = None) -> list[float] | None:
+        """Return the peaks of that copy, 0 to 1; None as `file`."""
+        return self._of(output, part, beside, self._playback.peaks)
+
+    def _of(self, output: str, part: int, beside: str | None, fact: Callable[[Stretch, float], Found]) -> Found | None:
+        audio = self._audio(output, part)
+        if audio is None:
+            return None
+        try:
+            return fact(Stretch(audio), self._gain(audio, self._audio(beside, part) if beside else None))
+        except PodevalError as error:
+            _LOG.error("a recording cannot be played: %s", error)
+            return None
+
+    def _audio(self, output: str, part: int) -> Path | None:
+        sounds = list_parts(self._runs, output)
+        return sounds[part].audio if 0 <= part < len(sounds) else None
+
+    def _gain(self, audio: Path, beside: Path | None) -> float:
+        if beside is None:
+            return 0.0
+        level, other = (self._playback.level(Stretch(file)) for file in (audio, beside))
+        return match_gains(level, other, LOUDNESS)[0]
+
+
+def _read_parts(runs: Path, output: str) -> Iterator[PlayablePart]:
+    """Read the sounds of an output.
+
+    Raises:
+        BadInput: the path or an audio it names lies outside the folder, or cannot be read.
+    """
+    document = _inside(runs, runs / output, output)
+    try:
+        data = json.loads(document.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the output {output!r} cannot be read ({error}); run the system on this item again") from None
+    if not isinstance(data, dict):
+        raise BadInput(f"the output {output!r} is not a JSON object; run the system on this item again")
+    entries = data.get("answers")
+    answers = [answer for answer in entries if isinstance(answer, dict)] if isinstance(entries, list) else []
+    for answer in answers:
+        words = str(answer.get("words", ""))
+        turns = (PlayableTurn("", None, None, words),) if words else ()
+        yield _part(data, _locate_audio(runs, document, answer.get("audio")), turns)
+    if not answers:
+        yield _part(data, _locate_audio(runs, document, data.get("audio")), _turns(data))
+
+
+def _locate_audio(runs: Path, document: Path, name: Any) -> Path | None:
+    if not name:
+        return None
+    audio = _inside(runs, document.parent / str(name), str(name))
+    if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
+        raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
+    return audio if audio.is_file() else None
+
+
+def _inside(runs: Path, path: Path, name: str) -> Path:
+    resolved = path.resolve()
+    if not resolved.is_relative_to(runs):
+        raise BadInput(f"the output path {name!r} leaves the folder of runs and is not opened")
+    return resolved
+
+
+def _part(data: dict[str, Any], audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:
+    if audio:
+        return PlayablePart(audio, turns)
+    if data.get("failed"):
+        return PlayablePart(None, turns, "failed", str(data["failed"]))
+    removed = data.get("audio_removed")
+    return PlayablePart(None, turns, "removed", str(removed)) if removed else PlayablePart(None, turns, "silent")
+
+
+def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
+    entries = data.get("turns") or data.get("script") or []
+    return tuple(
+        PlayableTurn(
+            speaker=str(turn.get("speaker", "")),
+            start=_number(turn.get("start")),
+            end=_number(turn.get("end")),
+            text=str(turn.get("text", "")),
+        )
+        for turn in entries
+        if isinstance(turn, dict)
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
