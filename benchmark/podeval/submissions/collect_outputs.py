@@ -31,7 +31,6 @@ from podeval.submissions.machine_faults import (
     require_no_fault,
 )
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
-from podeval.systems.adapters.hand_over import list_files
 from podeval.systems.adapters.job import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
@@ -102,9 +101,7 @@ class Intake:
             self.fail(item, line.error)
             return
         refused = [
-            f"{file!r} is not a regular file of its output"
-            for file in list_files(line)
-            if not _is_plain_file(out, file)
+            f"{file!r} is not a regular file of its output" for file in line.files if not _is_plain_file(out, file)
         ]
         audio_files = _audio_files(item, line)
         refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]

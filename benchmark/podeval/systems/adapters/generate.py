@@ -38,22 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(words) != 1:
             raise BadInput("usage: python -m podeval.systems.adapters.generate JOB.json")
         job = Job.read(Path(words[0]))
-        return _run_readable(job, Path(words[0]))
-    except (BadInput, ModelMissing) as refusal:
-        print(refusal, file=sys.stderr)
+        return run(job, Path(words[0]))
+    except (BadInput, ModelMissing, PermissionError) as refusal:
+        reason = str(refusal)
+        if isinstance(refusal, PermissionError):
+            reason = f"{refusal.filename} may not be read or written by this process; change its permissions"
+        print(reason, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
-            cause: Cause = "ours" if isinstance(refusal, ModelMissing | NotPrepared) else "system"
-            text = json.dumps({"reason": str(refusal), "cause": cause}, ensure_ascii=False)
+            is_system = isinstance(refusal, BadInput) and not isinstance(refusal, NotPrepared)
+            text = json.dumps({"reason": reason, "cause": "system" if is_system else "ours"}, ensure_ascii=False)
             (job.out_folder / REFUSED).write_text(text, encoding="utf-8")
         return 2
-
-
-def _run_readable(job: Job, file: Path) -> int:
-    try:
-        return run(job, file)
-    except PermissionError as error:
-        advice = "may not be read or written by this process; change its permissions"
-        raise NotPrepared(f"{error.filename} {advice}") from None
 
 
 def run(job: Job, file: Path) -> int:
@@ -164,7 +159,9 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
     """Build the line of an item, its files written before."""
     if isinstance(result, Exception):
-        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
+        # Want of memory or of a library is our fault, all else the system's.
+        cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
+        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model returned NaN or infinite samples", cause="system")
@@ -197,11 +194,6 @@ def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
         for answer in product.answers
     )
     return {"answers": tuple(answers)}
-
-
-def _cause(error: Exception) -> Cause:
-    """Say whose fault a failure is: want of memory or of a library is ours, all else the system's."""
-    return "ours" if isinstance(error, OutOfMemory | ModelMissing) else "system"
 
 
 def _copies(job: Job, adapter: Adapter) -> int:

@@ -77,18 +77,13 @@ def restore(results: Path, out: Path) -> int:
     for path in sorted((results / LINES).glob("*.json")):
         try:
             line = Generated.model_validate_json(path.read_bytes())
-            for name in list_files(line):
+            for name in line.files:
                 shutil.copyfile(results / FILES / name, out / name)
         except (ValidationError, OSError):
             continue
         lines.append(path.read_bytes().strip() + b"\n")
     (out / LOG).write_bytes(b"".join(lines))
     return len(lines)
-
-
-def list_files(line: Generated) -> list[str]:
-    """List the files that a line names."""
-    return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
 def name_line(item: str, seed: int) -> str:
@@ -108,7 +103,7 @@ def _copy_new(out: Path, results: Path, start: int) -> int:
         target = results / name_line(line.item, line.seed)
         if target.exists():
             continue
-        for name in list_files(line):
+        for name in line.files:
             _write(results / FILES / name, (out / name).read_bytes())
         _write(target, raw + b"\n")
         print(f"{line.item}: {line.error or 'made'}"[:300], flush=True)

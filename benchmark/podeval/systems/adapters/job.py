@@ -4,7 +4,7 @@ A job is a JSON file; its items are JSON lines. All paths in an item are relativ
 that a sandbox can mount the two together and nothing else.
 """
 
-import json
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,7 +61,9 @@ class Job(JobPart):
             NotPrepared: it is not there.
             BadInput: it is not JSON, or not a job; says which field and why.
         """
-        job: Job = _validate(cls, _read_json(path, path.read_bytes if path.is_file() else None), str(path))
+        if not path.is_file():
+            raise NotPrepared(f"there is no job file {path}")
+        job: Job = _parse(cls, path.read_bytes(), str(path))
         folder = path.resolve().parent
         paths = {
             name: folder / value
@@ -81,15 +83,14 @@ class Job(JobPart):
             raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
-            _validate(Ask, _read_json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
+            _parse(Ask, line, f"{self.items_file}, line {number}")
             for number, line in enumerate(lines, 1)
             if line.strip()
         ]
         if not asks:
             raise BadInput(f"{self.items_file} holds no items")
-        ids = [ask.id for ask in asks]
-        if twice := {name for name in ids if ids.count(name) > 1} if len(set(ids)) < len(ids) else None:
-            raise BadInput(f"{self.items_file} has two items {min(twice)}; ids must differ")
+        if twice := [id for id, times in Counter(ask.id for ask in asks).items() if times > 1]:
+            raise BadInput(f"{self.items_file} has two items {twice[0]}; ids must differ")
         return tuple(asks)
 
 
@@ -125,19 +126,15 @@ class Generated(JobPart):
     hardware: str = ""
     details: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
+    @property
+    def files(self) -> list[str]:
+        """The names of the files that were made."""
+        return [name for name in (self.audio, self.script, *(answer.audio for answer in self.answers)) if name]
 
-def _read_json(path: Path, read: Any) -> Any:
-    if read is None:
-        raise NotPrepared(f"there is no job file {path}")
+
+def _parse(form: type[Any], content: bytes, where: str) -> Any:
     try:
-        return json.loads(read())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not JSON ({error})") from None
-
-
-def _validate(form: type[Any], data: Any, where: str) -> Any:
-    try:
-        return form.model_validate(data)
+        return form.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))

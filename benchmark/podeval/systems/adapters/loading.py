@@ -161,17 +161,13 @@ def translate_errors(folder: Path) -> Iterator[None]:
     Raises:
         BadInput: anything went wrong but want of memory.
     """
-    from accelerate.utils.memory import should_reduce_batch_size
-
     advice = logging.getLogger("transformers")
     level = advice.level
     try:
         with silence_transformers():
             yield
-    except (BadInput, MemoryError):
-        raise
     except Exception as error:
-        if should_reduce_batch_size(error):
+        if isinstance(error, BadInput) or is_out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:500] or type(error).__name__
         raise BadInput(f"the model in {folder.name} cannot be loaded: {reason}") from error

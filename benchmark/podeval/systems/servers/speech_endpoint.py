@@ -25,8 +25,8 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        connection: to the server.
-        model: its name there.
+        connection: the connection to the server.
+        model: the name of the model there.
         voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
@@ -44,8 +44,8 @@ class SpeechEndpoint(ServerSystem):
         """See `ServerSystem.open`; without a voice the server is asked for its own.
 
         Args:
-            connection: to the server.
-            model: its name there.
+            connection: the connection to the server.
+            model: the name of the model there.
             voice: names of voices, or SPEAKER=VOICE.
             stream: whether the sound is asked for in a stream.
 
