@@ -15,7 +15,7 @@ from podeval.datasets.items import load_items
 from podeval.runs.item_inputs import write_prompt
 from podeval.runs.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Job
 from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.systems.submission import Submission

@@ -31,7 +31,7 @@ from podeval.submissions.machine_faults import (
     require_no_fault,
 )
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import read_any_script

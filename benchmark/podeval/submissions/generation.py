@@ -25,8 +25,7 @@ from podeval.submissions.machine_faults import (
 )
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.submissions.states import MachineFault, OursFailed
-from podeval.systems.adapters.adapter import find_adapter
-from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.adapter import Generated, Job, find_adapter
 from podeval.systems.adapters.presets import copy_voices, get_preset
 from podeval.text.redaction import redact_line
 

@@ -30,8 +30,8 @@ from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.job_budget import Ledger, get_stage
 from podeval.submissions.sandbox import ExitInfo
 from podeval.submissions.states import OursFailed
+from podeval.systems.adapters.adapter import Generated, Job
 from podeval.systems.adapters.hand_over import ENDED, FILES, name_line
-from podeval.systems.adapters.job import Generated, Job
 from podeval.text.redaction import redact, redact_line
 
 if TYPE_CHECKING:

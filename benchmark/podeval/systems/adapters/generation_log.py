@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from podeval.errors import BadInput
 from podeval.files import append_synced, read_lines
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import Speech, WrittenScript
 
 TRIES = 5

@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
+from podeval.systems.adapters.adapter import Generated, Job
 from podeval.systems.adapters.generate import REFUSED
-from podeval.systems.adapters.job import Generated, Job
 
 LINES, FILES, ENDED = "lines", "files", "ended.json"
 LOG = "generated.jsonl"

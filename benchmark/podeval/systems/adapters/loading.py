@@ -20,7 +20,6 @@ from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
-from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 
 CODEC = "audio_tokenizer"
@@ -102,6 +101,13 @@ def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
     if (found := read_config(codec).get("model_type")) != kind:
         raise BadInput(f"the codec of {title} is a {kind} model, not {found!r}")
     return codec
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Tell whether an error of any library says that memory was too small."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Job, ModelClass
 from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.speech import Ask, Reference, Samples, SpeechFailed

@@ -18,8 +18,7 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import Adapter, ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import OMNI, QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
