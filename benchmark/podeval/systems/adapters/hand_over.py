@@ -10,10 +10,11 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,7 +27,8 @@ LOG = "generated.jsonl"
 TICK = 1.0
 """Seconds between two looks at what was made."""
 
-_TAIL = 4_000
+_TAIL, _TAIL_LINES = 4_000, 200
+"""Characters and lines of its standard error that are kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +56,10 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
     """
     started = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-        tail = _Tail(process)
+        assert process.stderr is not None, "it is a pipe"
+        tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        reading = threading.Thread(target=_pass_on, args=(process.stderr, tail), daemon=True)
+        reading.start()
         done = 0
         while True:
             alive = process.poll() is None
@@ -62,9 +67,10 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
             if not alive:
                 break
             time.sleep(TICK)
+    reading.join(10)
     refused = out / REFUSED
     refusal = json.loads(refused.read_bytes()) if process.returncode == 2 and refused.is_file() else {}
-    ended = {"code": process.returncode, "log": tail.text()}
+    ended = {"code": process.returncode, "log": "".join(tail)[-_TAIL:]}
     ended |= {"refused": refusal.get("reason"), "cause": refusal.get("cause")}
     _write(results / ENDED, json.dumps({**ended, "seconds": round(time.monotonic() - started, 1)}).encode())
     return 0 if process.returncode == 2 else process.returncode
@@ -115,25 +121,11 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-class _Tail:
-    """The end of what a process says on standard error, which goes on to ours."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        import threading
-
-        self._text = ""
-        self._thread = threading.Thread(target=self._read, args=(process.stderr,), daemon=True)
-        self._thread.start()
-
-    def text(self) -> str:
-        """Return its last characters."""
-        self._thread.join(10)
-        return self._text[-_TAIL:]
-
-    def _read(self, stream: Any) -> None:
-        for line in stream:
-            sys.stderr.write(line)
-            self._text = (self._text + line)[-2 * _TAIL :]
+def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
+    """Write what a process says on standard error to ours, and keep the end of it."""
+    for line in stream:
+        sys.stderr.write(line)
+        tail.append(line[-_TAIL:])
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
+from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
 from podeval.systems.speech import Ask, Speech
-from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines
+from podeval.systems.text_cleaning import estimate_seconds, make_speakable
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
@@ -80,7 +80,7 @@ class TurnByTurn:
         model = self._model
         clips = read_clips(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
-        lines = _lines(script, voices, model.longest_line, model.laugh)
+        lines = list_lines(script, voices, model.longest_line, model.laugh)
         begin = time.perf_counter()
         model.begin()
         sounds = [
@@ -189,18 +189,6 @@ def open_performer(job: Job, preset: Preset) -> Performed:
 def open_reader(job: Job, preset: Preset) -> TurnByTurn:
     """See `Adapter`."""
     return TurnByTurn(open_model(LINE_CLASSES, "text-to-speech", job, preset), job, preset)
-
-
-def _lines(script: Script, voices: dict[str, int], longest: int | None, laugh: str) -> list[SpokenLine]:
-    lines = [
-        SpokenLine(number, voices[turn.speaker], text)
-        for number, turn in enumerate(script.turns)
-        if (words := make_speakable(turn.text, laugh))
-        for text in ([words] if longest is None else split_into_short_lines(words, longest))
-    ]
-    if not lines:
-        raise BadInput("nothing in the script can be spoken: it has no letters or digits")
-    return lines
 
 
 def cut_script(script: Script, longest: float) -> list[Script]:
