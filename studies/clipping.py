@@ -21,7 +21,7 @@ from podeval.audio.faults import find_clipped
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.recording import Recording
-from podeval.systems.planted_faults import CLIPPED, choose_loud_place, plant_clipped
+from podeval.systems.controls import CLIPPED, choose_loud_place, plant_clipped
 
 Samples = NDArray[np.float32]
 

@@ -20,8 +20,8 @@ from podeval import benchmarks
 from podeval.audio.resample import resample
 from podeval.recording import Recording
 from podeval.systems import registry
+from podeval.systems.controls import CLIPPED, HOLE, plant_click, plant_clipped, plant_hole
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
-from podeval.systems.planted_faults import CLIPPED, HOLE, plant_click, plant_clipped, plant_hole
 from podeval.text.script import Script, Turn
 
 Samples = NDArray[np.float32]

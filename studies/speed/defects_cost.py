@@ -28,7 +28,7 @@ from podeval.metrics.defects import find_defects
 from podeval.models.interfaces import Word
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
-from podeval.systems.planted_faults import plant_click, plant_hole
+from podeval.systems.controls import plant_click, plant_hole
 from podeval.text.script import Script
 
 Samples = NDArray[np.float32]

@@ -12,7 +12,7 @@ from podeval import benchmarks
 from podeval.audio import faults
 from podeval.audio.loops import find_loops
 from podeval.audio.resample import resample
-from podeval.systems.planted_faults import plant_clipped
+from podeval.systems.controls import plant_clipped
 
 RATE = 16_000
 Samples = np.ndarray[Any, np.dtype[np.float32]]

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tests.fakes.loopback_repos import LoopbackRepos
-from tests.fakes.loopback_server import LoopbackServer
+from tests.fakes.loopback_server import LoopbackServer, QuietHandler
 
 
 class LoopbackHub(LoopbackServer):
@@ -20,8 +20,6 @@ class LoopbackHub(LoopbackServer):
 
     def __init__(self, spaces: Path, owner: str = "podeval") -> None:
         self.requests: list[tuple[str, str, int]] = []
-        self.models: dict[str, tuple[str, Path]] = {}
-        self.gated: set[str] = set()
         self.repos = LoopbackRepos(lambda: self.url)
         """Repos that can be written to."""
         self.trouble: Callable[[str, str], int | str | None] = lambda method, path: None
@@ -31,14 +29,12 @@ class LoopbackHub(LoopbackServer):
 
     def publish(self, model: str, commit: str, folder: Path) -> None:
         """Serve a folder as the model repo `<owner>/<name>`, at one commit, which is its branch main."""
-        self.models[model] = (commit, folder)
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        self.repos.publish("models", model, files, sha=commit)
 
 
 def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # else every answer waits 40 ms for the client to acknowledge its head
-
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             self._answer(with_body=False)
 
@@ -53,9 +49,6 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
 
         def do_DELETE(self) -> None:
             self._answer(with_body=True)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
         def _answer(self, *, with_body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
@@ -89,16 +82,15 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
                 if with_body:
                     self.wfile.write(known.body)
                 return
-            found = _space_file(spaces, owner, path) or _model_file(hub, path)
-            content, commit = found if isinstance(found, tuple) else (None, "")
-            status = {"GatedRepo": 403}.get(str(found), 404) if content is None else 200
+            content = _space_file(spaces, owner, path)
+            status = 404 if content is None else 200
             hub.requests.append((self.command, path, status))
             self.send_response(status)
             if content is None:
-                self.send_header("X-Error-Code", str(found))
+                self.send_header("X-Error-Code", "EntryNotFound" if path.startswith("/spaces/") else "RepoNotFound")
             else:
                 self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
-                self.send_header("X-Repo-Commit", commit)
+                self.send_header("X-Repo-Commit", "0" * 40)
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             if with_body and content:
@@ -107,28 +99,12 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
     return Handler
 
 
-def _space_file(spaces: Path, owner: str, path: str) -> tuple[bytes, str] | None:
+def _space_file(spaces: Path, owner: str, path: str) -> bytes | None:
     match path.strip("/").split("/"):
         case ["spaces", asked, name, "resolve", "main", file] if asked == owner:
             found = spaces / name / file
-            return (found.read_bytes(), "0" * 40) if found.is_file() else None
+            return found.read_bytes() if found.is_file() else None
     return None
-
-
-def _model_file(hub: LoopbackHub, path: str) -> tuple[bytes, str] | str:
-    """The file's content and commit, or the Hub's code for what is wrong."""
-    match path.strip("/").split("/"):
-        case [owner, name, "resolve", revision, *file]:
-            if f"{owner}/{name}" in hub.gated:
-                return "GatedRepo"
-            commit, folder = hub.models.get(f"{owner}/{name}", ("", Path()))
-            if not commit:
-                return "EntryNotFound" if owner == "spaces" else "RepoNotFound"
-            if revision not in (commit, "main"):
-                return "RevisionNotFound"
-            found = folder.joinpath(*file)
-            return (found.read_bytes(), commit) if found.is_file() else "EntryNotFound"
-    return "EntryNotFound"
 
 
 def point_client_to(hub: LoopbackHub, patch: Any, cache: Path) -> None:

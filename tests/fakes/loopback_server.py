@@ -9,6 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 
+class QuietHandler:
+    """A part of handlers: it keeps connections open and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else every answer waits 40 ms for the client to acknowledge its head
+
+    def log_message(self, format: str, *args: object) -> None:
+        """See above."""
+
+
 class LoopbackServer:
     """A context manager that answers in a thread; `url` is its address."""
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from tests.fakes.loopback_server import LoopbackServer
+from tests.fakes.loopback_server import LoopbackServer, QuietHandler
 
 
 def tone(seconds: float, rate: int = 24_000, pitch: float = 220.0) -> np.ndarray[Any, Any]:
@@ -183,10 +183,7 @@ class SpeechServer(LoopbackServer):
 
 
 def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = json.dumps({"voices": server.voices}).encode()
             known = server.voices and self.path.endswith("/audio/voices")
@@ -225,8 +222,5 @@ def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
             rest = moment - time.perf_counter()
             if rest > 0:
                 threading.Event().wait(rest)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
     return Handler

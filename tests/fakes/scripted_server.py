@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.fakes.loopback_server import LoopbackServer
+from tests.fakes.loopback_server import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,7 @@ def completion(answer: Answer) -> bytes:
 
 
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             answer = server.take(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(sent))
@@ -128,8 +125,5 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
                     self.wfile.write(data)
             except OSError:
                 self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     return Handler

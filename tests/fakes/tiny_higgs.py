@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.tiny_submissions import draw_weights, make_byte_tokenizer
+
 TEMPLATE = (
     "{% for message in messages %}<|start|>{{ message.role }}{% for part in message.content %}"
     "{% if part.type == 'audio' %}<|audio_out_bos|><|AUDIO_OUT|><|audio_eos|>{% else %}{{ part.text }}{% endif %}"
@@ -87,13 +89,7 @@ def higgs(folder: Path) -> Path:
             target_bandwidths=[0.3, 0.6],
         )
     )
-    with torch.no_grad():
-        for weights in codec.parameters():
-            if weights.ndim > 1:
-                weights.normal_(std=0.2)
-        for name, codes in codec.named_buffers():
-            if name.endswith("codebook.embed"):
-                codes.normal_()
+    draw_weights(codec, 0.2)
     codec.save_pretrained(folder / "audio_tokenizer")
     DacFeatureExtractor(sampling_rate=24_000, hop_length=960).save_pretrained(folder / "audio_tokenizer")
     return folder
@@ -101,18 +97,8 @@ def higgs(folder: Path) -> Path:
 
 def _tokenizer() -> tuple[dict[str, int], Any]:
     """Make a tokenizer of letters, with the marks that the model knows."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     special = ["<|pad|>", "<|start|>", "<|end|>", "<|AUDIO_OUT|>", "<|audio_out_bos|>", "<|audio_eos|>"]
     special += ["<|reserved_special_token_6|>"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    ids = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|end|>", bos_token="<|start|>"
-    )
+    ids, fast = make_byte_tokenizer(special, pad_token="<|pad|>", eos_token="<|end|>", bos_token="<|start|>")
     fast.add_tokens(special, special_tokens=True)
     return ids, fast

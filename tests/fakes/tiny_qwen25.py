@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.tiny_submissions import OMNI_TEMPLATE, make_byte_tokenizer
+
 
 def qwen25_omni(folder: Path) -> Path:
     """Write the files of such a model, as its makers do: the voices in a pickle of tensors."""
@@ -75,23 +77,11 @@ def _voice(seed: int, ids: dict[str, int]) -> dict[str, Any]:
 
 def _tokenizer() -> tuple[dict[str, int], Any]:
     """Make a tokenizer of letters, with the marks that the model knows."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     marks = ["pad", "im_start", "im_end", "image_pad", "audio_pad", "video_pad", "audio_start", "audio_end"]
     marks += ["vision_start", "vision_end"]
     marks += ["tts_start", "tts_end", "tts_pad"]
     special = [*(f"<|{mark}|>" for mark in marks), "system", "user", "assistant"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    ids = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=ids, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|im_end|>")
+    ids, fast = make_byte_tokenizer(special, pad_token="<|pad|>", eos_token="<|im_end|>")
     fast.add_tokens(special, special_tokens=True)
-    fast.chat_template = (
-        "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
-        "{% if part.type == 'audio' %}<|audio_start|><|audio_pad|><|audio_end|>{% else %}{{ part.text }}{% endif %}"
-        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
+    fast.chat_template = OMNI_TEMPLATE
     return ids, fast

@@ -11,6 +11,19 @@ CHAT_TEMPLATE = (
 )
 
 
+def make_byte_tokenizer(special: list[str], **options: Any) -> tuple[dict[str, int], Any]:
+    """A tokenizer of ASCII by bytes that knows some marks, and the numbers of all its tokens."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
+    numbers = {token: place for place, token in enumerate([*special, *letters])}
+    tokenizer = Tokenizer(models.BPE(vocab=numbers, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return numbers, PreTrainedTokenizerFast(tokenizer_object=tokenizer, **options)
+
+
 def vits(folder: Path, *, speakers: int = 1, seed: int = 0, rate: int = 16_000) -> Path:
     """A VITS that knows the small letters."""
     import torch
@@ -100,7 +113,7 @@ def dia(folder: Path, *, codec: str | None = "audio_tokenizer", steps: int = 48)
     return folder
 
 
-def _draw(model: Any, spread: float) -> None:
+def draw_weights(model: Any, spread: float) -> None:
     """Random weights, and random codebooks, which are buffers and would all be zero."""
     import torch
 
@@ -153,7 +166,7 @@ def bark(folder: Path, *, voices: tuple[str, ...] = ("v2/en_speaker_0", "v2/en_s
     settings = BarkGenerationConfig.from_sub_model_configs(
         BarkSemanticGenerationConfig(max_new_tokens=24), BarkCoarseGenerationConfig(), BarkFineGenerationConfig()
     )
-    _draw(model, 0.3)
+    draw_weights(model, 0.3)
     model.save_pretrained(folder)
     # The class cannot save what it is given; repos hold the file as it was written by hand.
     (folder / "generation_config.json").write_text(json.dumps(settings.to_dict()))
@@ -173,7 +186,6 @@ def bark(folder: Path, *, voices: tuple[str, ...] = ("v2/en_speaker_0", "v2/en_s
 def csm(folder: Path, *, steps: int = 10) -> Path:
     """A CSM of one layer, with a tiny Mimi inside."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import (
         CsmConfig,
         CsmDepthDecoderConfig,
@@ -182,18 +194,10 @@ def csm(folder: Path, *, steps: int = 10) -> Path:
         EncodecFeatureExtractor,
         GenerationConfig,
         MimiConfig,
-        PreTrainedTokenizerFast,
     )
 
     special = ["<|pad|>", "<|begin|>", "<|end|>", "<|AUDIO|>", "<|audio_eos|>"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    number = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=number, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<|pad|>", bos_token="<|begin|>", eos_token="<|end|>"
-    )
+    number, fast = make_byte_tokenizer(special, pad_token="<|pad|>", bos_token="<|begin|>", eos_token="<|end|>")
     fast.add_tokens(special, special_tokens=True)
     CsmProcessor(EncodecFeatureExtractor(sampling_rate=24_000), fast).save_pretrained(folder)
     heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "num_hidden_layers": 1}
@@ -232,7 +236,7 @@ def csm(folder: Path, *, steps: int = 10) -> Path:
             codec_config=mimi.to_dict(),
         )
     )
-    _draw(model, 0.3)
+    draw_weights(model, 0.3)
     # A trained one does not draw marks where codes belong.
     sampling = {"do_sample": True, "temperature": 0.9, "suppress_tokens": [64, 65, 66]}
     model.generation_config = GenerationConfig(**sampling, max_new_tokens=steps)
@@ -252,10 +256,8 @@ VIBEVOICE_TEMPLATE = (
 def vibevoice(folder: Path, *, steps: int = 6) -> Path:
     """A VibeVoice of one layer in each of its parts."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import (
         GenerationConfig,
-        PreTrainedTokenizerFast,
         VibeVoiceAcousticTokenizerFeatureExtractor,
         VibeVoiceConfig,
         VibeVoiceForConditionalGeneration,
@@ -263,12 +265,7 @@ def vibevoice(folder: Path, *, steps: int = 6) -> Path:
     )
 
     special = ["<|pad|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    number = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=number, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|pad|>")
+    _, fast = make_byte_tokenizer(special, pad_token="<|pad|>", eos_token="<|pad|>")
     fast.add_tokens(special, special_tokens=True)
     extractor = VibeVoiceAcousticTokenizerFeatureExtractor()
     VibeVoiceProcessor(extractor, fast, chat_template=VIBEVOICE_TEMPLATE).save_pretrained(folder)
@@ -300,7 +297,7 @@ def vibevoice(folder: Path, *, steps: int = 6) -> Path:
             audio_token_id=3,
         )
     )
-    _draw(model, 0.3)
+    draw_weights(model, 0.3)
     # A trained one does not end before it has begun.
     limits = {"max_new_tokens": steps, "suppress_tokens": [0, 1, 2]}
     model.generation_config = GenerationConfig(**limits, eos_token_id=0, pad_token_id=0, bos_token_id=1)
@@ -311,22 +308,17 @@ def vibevoice(folder: Path, *, steps: int = 6) -> Path:
 def causal_lm(folder: Path, *, window: int = 512, seed: int = 3) -> Path:
     """A Llama that knows ASCII, with a chat template; it samples."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
     special = ["<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<think>", "</think>"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    vocabulary = {token: number for number, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
+    vocabulary, fast = make_byte_tokenizer(
+        special,
         pad_token="<|pad|>",
         eos_token="<|end|>",
         additional_special_tokens=special[2:],
         chat_template=CHAT_TEMPLATE,
-    ).save_pretrained(folder)
+    )
+    fast.save_pretrained(folder)
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
         LlamaConfig(
@@ -379,12 +371,17 @@ def cascade(folder: Path, whisper: Any) -> Path:
     return folder
 
 
+OMNI_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
+    "{% if part.type == 'audio' %}<|audio_start|><|audio_pad|><|audio_end|>{% else %}{{ part.text }}{% endif %}"
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
 def omni(folder: Path) -> Path:
     """A Qwen3-Omni of a layer or two in each of its parts."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import (
-        PreTrainedTokenizerFast,
         Qwen3OmniMoeConfig,
         Qwen3OmniMoeForConditionalGeneration,
         WhisperFeatureExtractor,
@@ -394,18 +391,9 @@ def omni(folder: Path) -> Path:
     marks = ["pad", "im_start", "im_end", *(f"{kind}_pad" for kind in media), "tts_pad", "tts_bos", "tts_eos"]
     marks += [f"{kind}_{end}" for kind in ("vision", "audio") for end in ("start", "end")]
     special = [*(f"<|{mark}|>" for mark in marks), "system", "user", "assistant"]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    number = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=number, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|im_end|>")
+    number, fast = make_byte_tokenizer(special, pad_token="<|pad|>", eos_token="<|im_end|>")
     fast.add_tokens(special, special_tokens=True)
-    fast.chat_template = (
-        "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
-        "{% if part.type == 'audio' %}<|audio_start|><|audio_pad|><|audio_end|>{% else %}{{ part.text }}{% endif %}"
-        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
+    fast.chat_template = OMNI_TEMPLATE
     fast.save_pretrained(folder)
     WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
     ids = {f"{mark}_token_id": number[f"<|{mark}|>"] for mark in marks}
@@ -479,7 +467,6 @@ def pocket_tts(folder: Path, *, phonon: bool = False, voices: int = 2) -> Path:
     """A Pocket TTS, or a Gradium Phonon with some voices, of one layer, with its codec beside it."""
     import torch
     from safetensors.torch import save_file
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import (
         GenerationConfig,
         GradiumPhononTTSConfig,
@@ -491,21 +478,13 @@ def pocket_tts(folder: Path, *, phonon: bool = False, voices: int = 2) -> Path:
         PocketTTSFeatureExtractor,
         PocketTTSFlowHeadConfig,
         PocketTTSForConditionalGeneration,
-        PreTrainedTokenizerFast,
     )
 
     folder.mkdir(parents=True, exist_ok=True)
     marks = {"audio_prompt_token": "<|audio_prompt|>", "audio_latent_token": "<|audio_latent|>"}
     marks |= {"audio_bos_token": "<|audio_bos|>"} | ({} if phonon else {"audio_prompt_bos_token": "<|voice|>"})
     special = ["<|pad|>", *marks.values()]
-    letters = [chr(code) for code in range(33, 127)] + ["\u0120", "\u010a"]
-    number = {token: place for place, token in enumerate([*special, *letters])}
-    tokenizer = Tokenizer(models.BPE(vocab=number, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<|pad|>", padding_side="left", extra_special_tokens=marks
-    )
+    number, fast = make_byte_tokenizer(special, pad_token="<|pad|>", padding_side="left", extra_special_tokens=marks)
     fast.save_pretrained(folder)
     PocketTTSFeatureExtractor(frame_size=960, pad_to_multiple_of=960).save_pretrained(folder)
     template = POCKET_TEMPLATE.replace("VOICE_BOS", "" if phonon else "<|voice|>")
@@ -531,7 +510,7 @@ def pocket_tts(folder: Path, *, phonon: bool = False, voices: int = 2) -> Path:
     )
     torch.manual_seed(10)
     model = kinds[2](config)
-    _draw(model, 0.3)
+    draw_weights(model, 0.3)
     # As a trained one: it ends after a while, and not before it has begun.
     model.generation_config = GenerationConfig(
         do_sample=True, temperature=0.7, max_new_tokens=20, return_dict_in_generate=True
@@ -557,6 +536,6 @@ def pocket_tts(folder: Path, *, phonon: bool = False, voices: int = 2) -> Path:
             intermediate_size=16,
         )
     )
-    _draw(codec, 0.3)
+    draw_weights(codec, 0.3)
     codec.save_pretrained(folder / "audio_tokenizer")
     return folder

@@ -133,9 +133,10 @@ def document(data: bytes) -> None:
 
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
-    from podeval.hub.repo_info import RepoFacts, collect_keys, read_card
+    from podeval.hub.repo_info import RepoFacts, read_card
     from podeval.submissions.gate import check_repo
     from podeval.submissions.rules import GateLimits
+    from podeval.systems.adapters.snapshot import collect_keys
 
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")
@@ -185,7 +186,6 @@ def left_behind(data: bytes) -> None:
     from podeval.errors import BadInput
     from podeval.submissions.collect_outputs import LOG, Intake, keep_possible_turns, keep_proportionate_details
     from podeval.systems.adapters import snapshot
-    from podeval.systems.adapters.hand_over import list_files
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
     folder = _scratch() / "model"
@@ -195,7 +195,7 @@ def left_behind(data: bytes) -> None:
         for line in Intake.lines(None, folder, 0)[0]:  # type: ignore[arg-type]
             keep_proportionate_details(line)
             keep_possible_turns(line, 10.0)
-            list_files(line)
+            assert all(line.files)
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)

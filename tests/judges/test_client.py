@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pydantic
 import pytest
 
 from podeval import progress
@@ -153,17 +152,6 @@ def test_refusals_and_tool_calls_are_no_answers(
     (outcome,) = judging(server).ask(requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert why in outcome.reason
-
-
-@pytest.mark.parametrize(
-    "text", [f"```json\n{GOOD}\n```", f"<think>hm</think>{GOOD}", '{"得分": "36/45", "reason": "好",}']
-)
-def test_answers_in_other_dress_are_read_at_once(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, text: str
-) -> None:
-    server = serve(lambda call: scripted.Answer(text))
-    assert values(judging(server).ask(requests(small_prompt, 1))) == [36]
-    assert len(server.calls) == 1
 
 
 def test_a_content_of_parts_is_read(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
@@ -356,13 +344,6 @@ def test_a_clip_beyond_the_bounds_is_a_reason_and_is_not_sent(
     assert not server.calls
 
 
-def test_inputs_of_another_prompt_are_a_mistake_of_the_caller(
-    small_prompt: Prompt, serve: Any, scripted: Any, judging: Make
-) -> None:
-    with pytest.raises(ValueError, match="asks for script"):
-        judging(serve(lambda call: scripted.Answer(GOOD))).ask([JudgeRequest(small_prompt, {"text": "x"})])
-
-
 def test_injected_requests_reach_the_judge_as_data_only(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt
 ) -> None:
@@ -436,14 +417,3 @@ def test_no_more_calls_at_a_time_than_asked_for(serve: Any, scripted: Any, judgi
 def test_no_workers_are_refused(serve: Any, scripted: Any, judging: Make) -> None:
     with pytest.raises(BadInput, match="at least one call"):
         judging(serve(lambda call: scripted.Answer(GOOD)), workers=0)
-
-
-def test_answers_of_the_right_form_keep_their_type(serve: Any, scripted: Any, judging: Make) -> None:
-    class Verdict(pydantic.BaseModel):
-        winner: str = pydantic.Field(pattern="^(A|B|tie)$")
-
-    prompt = Prompt("verdict", "1", "Compare.", "{a}{b}", Verdict, "none")
-    server = serve(lambda call: scripted.Answer('{"winner": "B"}'))
-    (outcome,) = judging(server).ask([JudgeRequest(prompt, {"a": "x", "b": "y"})])
-    assert isinstance(outcome, UsableAnswer)
-    assert isinstance(outcome.value, Verdict)

@@ -73,7 +73,7 @@ def test_what_the_hub_does_not_have_is_a_sentence(published: Any, repo: HubRepo,
 
 
 def test_a_gated_repo_says_where_to_accept_its_terms(published: Any) -> None:
-    published.gated.add("someone/voices")
+    published.repos.repos["models", "someone/voices"].gated = True
     with pytest.raises(BadInput, match=r"accept its terms at https://huggingface.co/someone/voices"):
         install(REPO)
 

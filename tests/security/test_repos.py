@@ -58,7 +58,7 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
 def test_a_config_nested_as_deep_as_json_can_be_is_looked_through(published: Callable[..., Submission]) -> None:
     deep = b'{"a":' * 480 + b'{"auto_map": {"AutoModel": "x.X"}}' + b"}" * 480
     assert "remote_code" in rules(published({"config.json": deep}))
-    assert "auto_map" in hub.collect_keys(json.loads(deep))
+    assert "auto_map" in snapshot.collect_keys(json.loads(deep))
 
 
 def test_a_config_nested_deeper_is_no_config(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.recording import Recording
+from podeval.systems.controls import CLIPPED, HOLE, ContentFaults, SignalFaults
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
-from podeval.systems.planted_faults import CLIPPED, HOLE, ContentFaults, SignalFaults
 from podeval.systems.speech import Speech
 from podeval.text.script import Script
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from podeval.runs.run_folder import Output
 from podeval.systems import registry
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import Ask, OutputMaker, Speech, SpokenTurn
 from podeval.text.script import Turn
 

@@ -1,13 +1,12 @@
 """A folder of a storage bucket on the Hub: its list of files and their content, with calls that are retried."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from huggingface_hub import HfApi, HfFileSystem
+from huggingface_hub.errors import BucketNotFoundError, EntryNotFoundError, HfHubHTTPError
 
 from podeval.errors import BadInput
 from podeval.hub.retry import call_with_retries
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 
 class BucketFolder:
@@ -19,9 +18,7 @@ class BucketFolder:
         api: the Hub's client, with a token that may read the bucket.
     """
 
-    def __init__(self, bucket: str, path: str, *, api: "HfApi | None" = None) -> None:
-        from huggingface_hub import HfApi
-
+    def __init__(self, bucket: str, path: str, *, api: HfApi | None = None) -> None:
         self.bucket, self.path = bucket, path.strip("/")
         self._api = api or HfApi()
 
@@ -32,8 +29,6 @@ class BucketFolder:
             BadInput: there is no such bucket, or it may not be read.
             HubUnavailable: the Hub does not answer.
         """
-        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
-
         prefix = f"{self.path}/"
 
         def list_files() -> dict[str, int]:
@@ -58,9 +53,6 @@ class BucketFolder:
             BadInput: the file is not there as it was listed.
             HubUnavailable: the Hub does not answer.
         """
-        from huggingface_hub import HfFileSystem
-        from huggingface_hub.errors import HfHubHTTPError
-
         address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
 
         def get_file() -> None:
@@ -85,8 +77,6 @@ class BucketFolder:
             BadInput: the token may not delete.
             HubUnavailable: the Hub does not answer; calling again completes the deletion.
         """
-        from huggingface_hub.errors import BucketNotFoundError, HfHubHTTPError
-
         try:
             call_with_retries(lambda: self._api.bucket_info(self.bucket))
             paths = [f"{self.path}/{name}" for name in self.files()]
@@ -105,8 +95,6 @@ class BucketFolder:
             BadInput: the token may not create it.
             HubUnavailable: the Hub does not answer.
         """
-        from huggingface_hub.errors import HfHubHTTPError
-
         try:
             call_with_retries(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
         except HfHubHTTPError as error:

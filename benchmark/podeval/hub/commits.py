@@ -8,9 +8,19 @@ again. A writer that does not receive the answer checks whether the files are th
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    LocalTokenNotFoundError,
+    RepositoryNotFoundError,
+)
 
 from podeval.errors import BadInput
+from podeval.hub.repo_info import fetch_content
 from podeval.hub.retry import call_with_retries
 
 HUB_PARQUET: Final[dict[str, Any]] = {
@@ -20,10 +30,6 @@ HUB_PARQUET: Final[dict[str, Any]] = {
 }
 """Options of `pyarrow.parquet`: a row more or less changes few chunks, so that a push sends only those, and the viewer
 reads the pages that it shows (huggingface.co/docs/hub/datasets-libraries)."""
-
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 
 _MET_ANOTHER = (409, 412)
@@ -46,9 +52,7 @@ class AppendOnly:
         private: whether a repo that is created is private.
     """
 
-    def __init__(self, repo: str, *, api: "HfApi | None" = None, private: bool = False) -> None:
-        from huggingface_hub import HfApi
-
+    def __init__(self, repo: str, *, api: HfApi | None = None, private: bool = False) -> None:
         self.repo, self._private = repo, private
         self._api = api or HfApi()
 
@@ -59,8 +63,6 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer.
             BadInput: the token may not read the repo.
         """
-        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-
         with self._translate_errors("read"):
             try:
                 info = call_with_retries(lambda: self._api.dataset_info(self.repo))
@@ -77,8 +79,6 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer.
             BadInput: the file is not there, or the token may not read it.
         """
-        from podeval.hub.repo_info import fetch_content
-
         with self._translate_errors("read"):
             return fetch_content(self.repo, commit, path, api=self._api, kind="dataset")
 
@@ -90,7 +90,6 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer; calling again adds nothing twice.
             BadInput: the token may not write there.
         """
-        from huggingface_hub import CommitOperationAdd
 
         def add_once() -> str | None:
             # Checked at every try: another writer may have committed, or the answer to the last try was lost.
@@ -115,8 +114,6 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer; calling again completes the deletion.
             BadInput: the token may not write there.
         """
-        from huggingface_hub import CommitOperationDelete
-
         starts = tuple(f"{folder.rstrip('/')}/" for folder in folders)
         before: set[str] = set()
 
@@ -159,8 +156,6 @@ class AppendOnly:
     @contextmanager
     def _translate_errors(self, doing: str) -> Iterator[None]:
         """Translate the Hub's errors into podeval's."""
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
-
         try:
             yield
         except LocalTokenNotFoundError:

@@ -3,18 +3,27 @@
 Formats: huggingface.co/docs/hub/eval-results. One task for each dimension, because a task has one value.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
+from huggingface_hub import (
+    CommitOperationAdd,
+    EvalResult,
+    EvalResultEntry,
+    HfApi,
+    ModelCard,
+    eval_result_entries_to_yaml,
+)
+from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.repocard_data import eval_results_to_model_index
 
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
+from podeval.hub import repo_info
 from podeval.hub.retry import call_with_retries
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 FILE = ".eval_results/podeval.yaml"
 FRAMEWORK = "podeval"
@@ -75,8 +84,6 @@ def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
         figures: values of one model.
         board: address of the board that they come from.
     """
-    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
-
     entries = [
         EvalResultEntry(
             dataset_id=figure.dataset,
@@ -93,7 +100,7 @@ def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
 
 
-def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None) -> str | None:
+def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
     """Open a pull request with a model's results; return its address, or None if the repo has them already.
 
     No second pull request with the same results is opened, even if its owners closed or merged the first. Only for
@@ -103,28 +110,13 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi 
         BadInput: there are no results, or the Hub refuses.
         HubUnavailable: the Hub does not answer; calling again opens no second one.
     """
-    from huggingface_hub import CommitOperationAdd
-
     content = write_eval_results_yaml(_require_figures(repo, figures), board).encode()
     title = f"podeval results ({_short_hash(content)})"
-
-    def open_request(client: "HfApi") -> str | None:
-        if _holds(client, repo, content):
-            return None
-        done = client.create_commit(
-            repo,
-            [CommitOperationAdd(FILE, content)],
-            commit_message=title,
-            commit_description=f"Results of this model on podeval's benchmarks, as {board} shows them.",
-            create_pr=True,
-        )
-        return str(done.pr_url)
-
-    return _open_once(repo, title, open_request, api)
+    return _open_once(repo, title, FILE, lambda client: None if _holds(client, repo, content) else content, board, api)
 
 
 def propose_model_index(
-    repo: str, name: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None
+    repo: str, name: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None
 ) -> str | None:
     """Open a pull request that adds the results to the `model-index` of a model's card; otherwise like `propose`.
 
@@ -139,15 +131,11 @@ def propose_model_index(
         BadInput: there are no results, the repo has no card, or the Hub refuses.
         HubUnavailable: the Hub does not answer; calling again opens no second one.
     """
-    from huggingface_hub import CommitOperationAdd, ModelCard
-
-    from podeval.hub import repo_info
-
     added = build_model_index(name, _require_figures(repo, figures), board)
     title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"
 
-    def open_request(client: "HfApi") -> str | None:
-        if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
+    def merge(client: HfApi) -> bytes | None:
+        if "README.md" not in _list_files(client, repo):
             raise BadInput(f"{repo} has no card (README.md) to add results to")
         text = repo_info.fetch_content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
         try:
@@ -160,23 +148,13 @@ def propose_model_index(
         if merged == before.get("model-index"):
             return None
         head = yaml.safe_dump({**before, "model-index": merged}, sort_keys=False, allow_unicode=True)
-        done = client.create_commit(
-            repo,
-            [CommitOperationAdd("README.md", f"---\n{head}---\n{card.text.lstrip()}".encode())],
-            commit_message=title,
-            commit_description=f"Results of this model on podeval's benchmarks, as {board} shows them.",
-            create_pr=True,
-        )
-        return str(done.pr_url)
+        return f"---\n{head}---\n{card.text.lstrip()}".encode()
 
-    return _open_once(repo, title, open_request, api)
+    return _open_once(repo, title, "README.md", merge, board, api)
 
 
 def build_model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
     """Return the results in the older form of a model card's `model-index`, for those who ask for it."""
-    from huggingface_hub import EvalResult
-    from huggingface_hub.repocard_data import eval_results_to_model_index
-
     results = [
         EvalResult(
             task_type="text-to-speech",
@@ -217,18 +195,39 @@ def _require_figures(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFig
     return figures
 
 
-def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
-    """Return the pull request with this title, in any state; open it if there is none."""
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError
+def _open_once(
+    repo: str, title: str, file: str, write: Callable[[HfApi], bytes | None], board: str, api: HfApi | None
+) -> str | None:
+    """Return the pull request with this title, in any state; open it if there is none.
 
+    Args:
+        repo: the repo of the model.
+        title: the title of the pull request.
+        file: the file that it changes.
+        write: returns the file's content, or None if nothing is to be changed.
+        board: address of the board that the results come from.
+        api: the Hub's client.
+
+    Raises:
+        BadInput: the Hub refuses.
+        HubUnavailable: the Hub does not answer.
+    """
     client = api or HfApi()
 
     def find_or_open() -> str | None:
         # Checked at every try: the answer to the last one may have been lost.
         requests = client.get_repo_discussions(repo, discussion_type="pull_request")
         address = next((each.url for each in requests if each.title == title), None)
-        return str(address) if address is not None else open_request(client)
+        if address is not None or (content := write(client)) is None:
+            return address
+        done = client.create_commit(
+            repo,
+            [CommitOperationAdd(file, content)],
+            commit_message=title,
+            commit_description=f"Results of this model on podeval's benchmarks, as {board} shows them.",
+            create_pr=True,
+        )
+        return str(done.pr_url)
 
     try:
         return call_with_retries(find_or_open)
@@ -236,14 +235,13 @@ def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | No
         raise BadInput(f"the Hub refused a pull request to {repo} ({error})") from None
 
 
-def _holds(client: "HfApi", repo: str, content: bytes) -> bool:
-    from podeval.hub import repo_info
+def _list_files(client: HfApi, repo: str) -> set[str]:
+    return {each.rfilename for each in client.model_info(repo).siblings or ()}
 
-    files = {each.rfilename for each in client.model_info(repo).siblings or ()}
-    return FILE in files and repo_info.fetch_content(repo, "main", FILE, api=client) == content
+
+def _holds(client: HfApi, repo: str, content: bytes) -> bool:
+    return FILE in _list_files(client, repo) and repo_info.fetch_content(repo, "main", FILE, api=client) == content
 
 
 def _short_hash(content: bytes) -> str:
-    import hashlib
-
     return hashlib.sha256(content).hexdigest()[:12]

@@ -7,28 +7,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
+
+from huggingface_hub import HfApi, get_session
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+    SafetensorsParsingError,
+)
+from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]
 
 from podeval.errors import BadInput
 from podeval.hub.retry import call_with_retries
 from podeval.text.yaml_text import read_yaml
 
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
-
-def find_user_id(name: str, api: "HfApi | None" = None) -> str | None:
+def find_user_id(name: str, api: HfApi | None = None) -> str | None:
     """Return the id of an account by its name, from the Hub's public API; None if there is no such account.
 
     Raises:
         HubUnavailable: the Hub does not answer.
         BadInput: the answer is not one that podeval understands.
     """
-    from huggingface_hub import HfApi, get_session
-    from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]
-
     endpoint = (api or HfApi()).endpoint
 
     def ask() -> object:
@@ -47,9 +50,6 @@ def find_user_id(name: str, api: "HfApi | None" = None) -> str | None:
         raise BadInput(f"the Hub does not give the id of {name}; write hf:ID, which whoami shows to its owner")
     return id
 
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 Kind = Literal["model", "dataset"]
 
@@ -107,17 +107,17 @@ class RepoFacts:
     weights: Mapping[str, SafetensorsFile | None] = field(default_factory=dict)
 
 
-def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
+def resolve(repo: str, revision: str = "main", *, api: HfApi | None = None, kind: Kind = "model") -> str:
     """Return the commit that a branch of a repo points to.
 
     Raises:
         NotThere: there is no such repo or revision.
         NotReadable: the repo is gated.
     """
-    return str(_info(_client(api), repo, revision, kind).sha)
+    return str(_info(api or HfApi(), repo, revision, kind).sha)
 
 
-def collect_facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
+def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: Kind = "model") -> RepoFacts:
     """Collect the Hub's facts about a repo at a commit.
 
     Raises:
@@ -125,37 +125,34 @@ def collect_facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind:
         NotReadable: the repo is gated.
         HubUnavailable: the Hub does not answer.
     """
-    with _translate_errors(repo, revision, kind):
-        return _facts(_client(api), repo, revision, kind)
-
-
-def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
-    # Files, and whether the commit is on the main branch.
-    info = _info(client, repo, revision, kind)
-    files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
-    head = call_with_retries(lambda: client.repo_info(repo, repo_type=kind)).sha
-    on_main = head == revision or revision in {
-        commit.commit_id for commit in call_with_retries(lambda: client.list_repo_commits(repo, repo_type=kind))
-    }
-    card, text = _card(client, repo, revision, kind, files)
-    # Nothing is read of repos with very many files.
-    read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
-    return RepoFacts(
-        repo=repo,
-        revision=revision,
-        private=bool(info.private),
-        gated=bool(info.gated),
-        on_main=on_main,
-        files=files,
-        card=card,
-        card_text=text,
-        configs={
-            name: _json(_read(client, repo, revision, kind, name))
-            for name, size in files.items()
-            if read and is_config(name) and size <= CONFIG_MOST
-        },
-        weights=_weights(client, repo, revision, files) if read and kind == "model" else {},
-    )
+    client = api or HfApi()
+    with translate_errors(repo, revision, kind):
+        # Files, and whether the commit is on the main branch.
+        info = _info(client, repo, revision, kind)
+        files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
+        head = call_with_retries(lambda: client.repo_info(repo, repo_type=kind)).sha
+        on_main = head == revision or revision in {
+            commit.commit_id for commit in call_with_retries(lambda: client.list_repo_commits(repo, repo_type=kind))
+        }
+        card, text = _card(client, repo, revision, kind, files)
+        # Nothing is read of repos with very many files.
+        read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
+        return RepoFacts(
+            repo=repo,
+            revision=revision,
+            private=bool(info.private),
+            gated=bool(info.gated),
+            on_main=on_main,
+            files=files,
+            card=card,
+            card_text=text,
+            configs={
+                name: _json(_read(client, repo, revision, kind, name))
+                for name, size in files.items()
+                if read and is_config(name) and size <= CONFIG_MOST
+            },
+            weights=_weights(client, repo, revision, files) if read and kind == "model" else {},
+        )
 
 
 def is_config(name: str) -> bool:
@@ -163,27 +160,13 @@ def is_config(name: str) -> bool:
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
-def collect_keys(data: Any) -> set[str]:
-    """Collect the keys of every object in parsed JSON, at any depth."""
-    names: set[str] = set()
-    left = [data]
-    while left:
-        match left.pop():
-            case dict() as block:
-                names.update(map(str, block))
-                left.extend(block.values())
-            case list() as entries:
-                left.extend(entries)
-    return names
-
-
-def fetch_content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
+def fetch_content(repo: str, revision: str, name: str, *, api: HfApi | None = None, kind: Kind = "model") -> bytes:
     """Return the first 64 MiB of a file without storing it."""
-    with _translate_errors(repo, revision, kind):
-        return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
+    with translate_errors(repo, revision, kind):
+        return _read(api or HfApi(), repo, revision, kind, name, 64 * 2**20)
 
 
-def _read(client: "HfApi", repo: str, revision: str, kind: Kind, name: str, most: int = CONFIG_MOST) -> bytes:
+def _read(client: HfApi, repo: str, revision: str, kind: Kind, name: str, most: int = CONFIG_MOST) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = call_with_retries(
             lambda: client.hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=folder)
@@ -192,35 +175,29 @@ def _read(client: "HfApi", repo: str, revision: str, kind: Kind, name: str, most
             return file.read(most)
 
 
-def _client(api: "HfApi | None") -> "HfApi":
-    from huggingface_hub import HfApi
-
+def _client(api: HfApi | None) -> "HfApi":
     return api or HfApi()
 
 
-def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
-    with _translate_errors(repo, revision, kind):
+def _info(client: HfApi, repo: str, revision: str, kind: Kind) -> Any:
+    with translate_errors(repo, revision, kind):
         return call_with_retries(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
 
 
 @contextmanager
-def _translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
+def translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     """Translate the Hub's errors into podeval's."""
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
-
     try:
         yield
     except GatedRepoError:
-        raise NotReadable(f"{repo} is gated") from None
+        raise NotReadable(f"{repo} is gated; its owner has to grant access") from None
     except RepositoryNotFoundError:
         raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
     except RevisionNotFoundError:
         raise NotThere(f"{repo} has no commit {revision}") from None
 
 
-def _card(
-    client: "HfApi", repo: str, revision: str, kind: Kind, files: Mapping[str, int]
-) -> tuple[dict[str, Any], str]:
+def _card(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[str, int]) -> tuple[dict[str, Any], str]:
     if not 0 < files.get("README.md", 0) <= CONFIG_MOST:
         return {}, ""
     return read_card(_read(client, repo, revision, kind, "README.md").decode("utf-8", "replace"))
@@ -250,9 +227,7 @@ def _json(content: bytes) -> Any:
         return None
 
 
-def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
-    from huggingface_hub.errors import SafetensorsParsingError
-
+def _weights(client: HfApi, repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
     headers: dict[str, SafetensorsFile | None] = {}
     names = [name for name in files if name.endswith(".safetensors")]
     if len(names) > SHARDS_MOST:

@@ -301,26 +301,17 @@ def _objects(text: str) -> Iterator[str]:
             position = part.find("{", end)
 
 
+_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}]', re.DOTALL)
+"""Strings, whose braces do not count, and braces."""
+
+
 def _find_closing(text: str, start: int) -> int | None:
     """Return the position after the brace that closes the one at `start`; braces inside strings do not count."""
-    depth, in_string, escaped = 0, False, False
-    for position in range(start, len(text)):
-        sign = text[position]
-        if in_string:
-            if escaped:
-                escaped = False
-            elif sign == "\\":
-                escaped = True
-            elif sign == '"':
-                in_string = False
-        elif sign == '"':
-            in_string = True
-        elif sign == "{":
-            depth += 1
-        elif sign == "}":
-            depth -= 1
-            if depth == 0:
-                return position + 1
+    depth = 0
+    for match in _BRACES.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
     return None
 
 

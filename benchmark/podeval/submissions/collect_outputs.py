@@ -30,8 +30,7 @@ from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
 from podeval.submissions import sandbox
 from podeval.submissions.sandbox import ExitInfo, Running, SandboxLimits, SandboxSpec
 from podeval.submissions.states import MachineFault, OursFailed
-from podeval.systems.adapters.hand_over import list_files
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import read_any_script
@@ -109,9 +108,7 @@ class Intake:
             self.fail(item, line.error)
             return
         refused = [
-            f"{file!r} is not a regular file of its output"
-            for file in list_files(line)
-            if not _is_plain_file(out, file)
+            f"{file!r} is not a regular file of its output" for file in line.files if not _is_plain_file(out, file)
         ]
         audio_files = _audio_files(item, line)
         refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]

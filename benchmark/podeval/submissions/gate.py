@@ -16,7 +16,7 @@ from podeval.submissions.benchmark_entries import TASKS, list_entries
 from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
-from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE
+from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE, collect_keys
 from podeval.systems.submission import (
     BuiltIn,
     Human,
@@ -272,7 +272,7 @@ def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
             yield write_refusal("safetensors", "weights-of-other-size", file=name, size=size, claimed=weights.claimed)
     for name, config in repo.configs.items():
-        if fields := sorted(hub.collect_keys(config) & set(_ASKS_FOR_CODE)):
+        if fields := sorted(collect_keys(config) & set(_ASKS_FOR_CODE)):
             yield write_refusal(
                 "remote_code", "config-asks-for-code", file=name, repo=repo.repo, fields=", ".join(fields)
             )

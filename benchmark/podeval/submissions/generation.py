@@ -17,8 +17,7 @@ from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings,
 from podeval.submissions.collect_outputs import Intake, open_box, require_disk
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.submissions.states import MachineFault, OursFailed
-from podeval.systems.adapters.adapter import find_adapter
-from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.adapter import Generated, Job, find_adapter
 from podeval.systems.adapters.presets import copy_voices, get_preset
 from podeval.text.redaction import redact_line
 from podeval.texts import write_sentence

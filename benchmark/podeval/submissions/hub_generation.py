@@ -30,8 +30,8 @@ from podeval.submissions.generation import GenerationSettings, Unusable, write_t
 from podeval.submissions.job_budget import Ledger, get_stage
 from podeval.submissions.sandbox import ExitInfo
 from podeval.submissions.states import OursFailed
-from podeval.systems.adapters.hand_over import ENDED, FILES, list_files, name_line
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
+from podeval.systems.adapters.hand_over import ENDED, FILES, name_line
 from podeval.text.redaction import redact, redact_line
 from podeval.texts import write_sentence
 
@@ -79,7 +79,7 @@ class FetchedResults:
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
-            files = list_files(line)
+            files = line.files
             if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
             self.done.add(item.id)

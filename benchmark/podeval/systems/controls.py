@@ -1,10 +1,15 @@
-"""Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken."""
+"""Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken.
+
+Some misuse a good reader; some plant faults in what it says or in the signal alone, to show that what looks for faults
+finds them, and that nothing else takes them for its own.
+"""
 
 import math
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +24,7 @@ from podeval.text.script import Script
 _RATE = 24000
 _WORDS_PER_MINUTE = 150.0
 _CHARACTERS_PER_MINUTE = 250.0  # Chinese
+_PACE = {"words_per_minute": _WORDS_PER_MINUTE, "characters_per_minute": _CHARACTERS_PER_MINUTE}
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
@@ -26,6 +32,22 @@ _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
 _FASTEST = 1.35
 _WAVE = 60.0
 """Seconds in which the pace goes up, down and back."""
+
+
+HOLE, CLIPPED = 0.15, 0.5
+"""Seconds of a hole, and of a clipped run."""
+
+_FEWEST_WORDS = 5
+"""Of a sentence whose absence or return nobody can take for a slip of the recogniser."""
+
+_APART = 2.5
+"""Seconds between two planted faults at least."""
+
+_PERIOD = 0.02
+"""Seconds within which the deepest voice swings once."""
+
+_LOUD = 0.4
+"""Level of speech in which a fault is planted, against the level that a tenth of the recording exceeds."""
 
 
 class Silence(SpeakingSystem):
@@ -37,7 +59,7 @@ class Silence(SpeakingSystem):
     @property
     def generation(self) -> dict[str, Any]:
         """How long the silence is."""
-        return {"system": self.name, "rate": _RATE, **_pace()}
+        return {"system": self.name, "rate": _RATE, **_PACE}
 
     def available(self) -> str | None:
         """Return None: it can always be silent."""
@@ -55,10 +77,17 @@ class ReaderControl(SpeakingSystem):
     """A control that speaks through a reader, and misuses its voices or spoils what it says."""
 
     kind: ClassVar[Kind] = "control"
+    facts: ClassVar[dict[str, Any]] = {}
+    """What decides how it misuses the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Take the reader."""
         self._reader = reader
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """What it does to a reader, and what speaks."""
+        return {"system": self.name, **self.facts, "reader": self._reader.generation}
 
     def available(self) -> str | None:
         """Return None where the reader is ready, else what it lacks."""
@@ -70,11 +99,7 @@ class RepeatedSentence(ReaderControl):
     """The script's first sentence, over and over in the first voice: flawless sound, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """How long, and what speaks."""
-        return {"system": self.name, "pause": _REPEAT_PAUSE, **_pace(), "reader": self._reader.generation}
+    facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **_PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Say the first sentence once and repeat that recording until the script's time is full."""
@@ -103,11 +128,7 @@ class ShuffledVoices(ReaderControl):
     """The script as it stands, but half of its sentences in another speaker's voice: right words, wrong people."""
 
     name: ClassVar[str] = "shuffled_voices"
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """How many sentences, and what speaks."""
-        return {"system": self.name, "swapped": 0.5, "reader": self._reader.generation}
+    facts: ClassVar[dict[str, Any]] = {"swapped": 0.5}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script with exactly half of the sentences, chosen by the seed, in another voice."""
@@ -133,16 +154,7 @@ class DrawnGaps(ReaderControl):
     """
 
     name: ClassVar[str] = "drawn_gaps"
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """Whose gaps, and what speaks."""
-        return {
-            "system": self.name,
-            "people": _DRAWN_FROM,
-            "offsets": list(_DRAWN_OFFSETS),
-            "reader": self._reader.generation,
-        }
+    facts: ClassVar[dict[str, Any]] = {"people": _DRAWN_FROM, "offsets": list(_DRAWN_OFFSETS)}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script, and lay its turns out anew with gaps and overlaps that the seed draws."""
@@ -163,17 +175,72 @@ class UnevenPace(ReaderControl):
     """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
 
     name: ClassVar[str] = "uneven_pace"
-
-    @property
-    def generation(self) -> dict[str, Any]:
-        """How fast at most, how often, and what speaks."""
-        return {"system": self.name, "fastest": _FASTEST, "wave": _WAVE, **_pace(), "reader": self._reader.generation}
+    facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **_PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script sentence by sentence, each at the speed that the wave has where it begins."""
         self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         return self._reader.read(script, list(_wave(lines)), seed=seed)
+
+
+class ContentFaults(ReaderControl):
+    """The script with one sentence left out, one said twice and one turn in another speaker's voice; clean sound."""
+
+    name: ClassVar[str] = "content_faults"
+    facts: ClassVar[dict[str, Any]] = {"planted": {"omitted": 1, "repeated": 1, "wrong_voice": 1}}
+
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read the script with three faults at places that the seed chooses.
+
+        Raises:
+            BadInput: the script is too short for them, or has one speaker, or more than there are voices.
+        """
+        self.require(seed)
+        if len(script.speakers) < 2:
+            raise BadInput(f"{self.name} needs a script of two speakers, to give one the other's words")
+        lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
+        chance = random.Random(seed)  # noqa: S311  # no secret
+        omitted, repeated, turn = _choose_places(lines, chance, self.name)
+        spoken: list[SpokenLine] = []
+        for number, line in enumerate(lines):
+            voice = (line.voice + 1) % len(script.speakers) if line.turn == turn else line.voice
+            spoken += [replace(line, voice=voice)] * (0 if number == omitted else 1)
+            if number == repeated:
+                # Said anew, in another tone: the same sound twice would be a fault of the signal as well.
+                spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
+        speech = self._reader.read(script, spoken, seed=seed)
+        where = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
+        return replace(speech, details={**speech.details, "planted": where})
+
+
+class SignalFaults(ReaderControl):
+    """The script read right, with a hole, a click and a clipped run in the sound."""
+
+    name: ClassVar[str] = "signal_faults"
+    facts: ClassVar[dict[str, Any]] = {"planted": {"hole": HOLE, "click": 1, "clipped": CLIPPED}}
+
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read the script and spoil its sound at three loud places that the seed chooses."""
+        speech = self._reader.speak(script, seed=seed)
+        begin = time.perf_counter()
+        chance = random.Random(seed)  # noqa: S311  # no secret
+        samples = speech.samples.copy()
+        where: dict[str, float] = {}
+        for kind, plant in (("hole", plant_hole), ("click", plant_click), ("clipped", plant_clipped)):
+            where[kind] = choose_loud_place(samples[:, 0], speech.rate, chance, tuple(where.values()))
+            if kind == "hole":
+                # It breaks the sound off at its loudest, so that nobody misses it.
+                around = np.abs(samples[round(where[kind] * speech.rate) :, 0])[: round(_PERIOD * speech.rate)]
+                where[kind] += (int(np.argmax(around)) + 1) / speech.rate
+            for channel in samples.T:
+                plant(channel, speech.rate, where[kind])
+        return replace(
+            speech,
+            samples=samples,
+            wall_seconds=speech.wall_seconds + time.perf_counter() - begin,
+            details={**speech.details, "planted": {kind: round(at, 3) for kind, at in where.items()}},
+        )
 
 
 def _draw_offsets(changes: int, seed: int) -> list[float]:
@@ -218,8 +285,62 @@ def _expected_seconds(script: Script) -> float:
 
 
 def _seconds_to_say(text: str) -> float:
-    return estimate_seconds(text, words_per_minute=_WORDS_PER_MINUTE, characters_per_minute=_CHARACTERS_PER_MINUTE)
+    return estimate_seconds(text, **_PACE)
 
 
-def _pace() -> dict[str, float]:
-    return {"words_per_minute": _WORDS_PER_MINUTE, "characters_per_minute": _CHARACTERS_PER_MINUTE}
+def plant_hole(samples: Samples, rate: int, at: float) -> None:
+    """Silence a channel for `HOLE` seconds from a moment on, in place."""
+    samples[round(at * rate) : round((at + HOLE) * rate)] = 0
+
+
+def plant_click(samples: Samples, rate: int, at: float) -> None:
+    """Move one sample of a channel by half of the peak, away from where it is, in place."""
+    place = round(at * rate)
+    samples[place] -= np.copysign(0.5 * float(np.abs(samples).max()), samples[place])
+
+
+def plant_clipped(samples: Samples, rate: int, at: float) -> None:
+    """Clip a channel for `CLIPPED` seconds from a moment on at 0.4 of its peak there, in place."""
+    part = slice(round(at * rate), round((at + CLIPPED) * rate))
+    limit = 0.4 * float(np.abs(samples[part]).max())
+    samples[part] = samples[part].clip(-limit, limit)
+
+
+def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken: tuple[float, ...] = ()) -> float:
+    """Choose a moment of loud speech, seconds, with `_APART` around it and others, and a second before the end.
+
+    Raises:
+        BadInput: there is none.
+    """
+    step = rate // 10
+    levels = np.sqrt(np.mean(np.square(samples[: len(samples) // step * step].reshape(-1, step)), axis=1))
+    # Loud from before to after, so that a fault lies inside of a sound.
+    inner = np.min(np.lib.stride_tricks.sliding_window_view(levels, 5), axis=1)
+    moments = (np.flatnonzero(inner >= _LOUD * np.percentile(levels, 90)) + 1) / 10
+    fit = [
+        float(moment)
+        for moment in moments
+        if 0.5 <= moment <= len(samples) / rate - 1.5 and all(abs(moment - other) >= _APART for other in taken)
+    ]
+    if not fit:
+        raise BadInput("the recording has no loud place that is free for a fault; take a longer script")
+    return chance.choice(fit) + 0.05
+
+
+def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
+    """Choose the sentence that is left out, the one that is said twice, and the turn in another voice."""
+    long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
+    turns = [turn for turn, said in groupby(lines, key=lambda line: line.turn) if _count_words(said) >= _FEWEST_WORDS]
+    chance.shuffle(turns)
+    for turn in turns:
+        inner = [at for at in long_enough if lines[at].turn != turn and 0 < at < len(lines) - 1]
+        chance.shuffle(inner)
+        for omitted in inner:
+            for repeated in inner:
+                if abs(repeated - omitted) > 1:
+                    return omitted, repeated, turn
+    raise BadInput(f"{name} needs a longer script: two sentences and a turn of {_FEWEST_WORDS} words that are apart")
+
+
+def _count_words(lines: Any) -> int:
+    return sum(len(line.text.split()) for line in lines)

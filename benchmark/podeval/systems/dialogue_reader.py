@@ -78,16 +78,7 @@ class DialogueReader(SpeakingSystem):
             BadInput: too many speakers, a language it does not read, or nothing speakable.
         """
         self._check(script)
-        voice = {speaker: number for number, speaker in enumerate(script.speakers)}
-        lines = tuple(
-            SpokenLine(number, voice[turn.speaker], text)
-            for number, turn in enumerate(script.turns)
-            if (words := make_speakable(turn.text))
-            for text in ([words] if self.longest_line is None else split_into_short_lines(words, self.longest_line))
-        )
-        if not lines:
-            raise BadInput(f"nothing in the script can be spoken by {self.name}: it has no letters or digits")
-        return lines
+        return list_lines(script, longest=self.longest_line)
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read a script aloud, each speaker in a voice of its own; see `SpeakingSystem.speak`."""
@@ -148,6 +139,32 @@ class DialogueReader(SpeakingSystem):
             "speech_level": SPEECH_LEVEL,
             "peak_ceiling": PEAK_CEILING,
         }
+
+
+def list_lines(
+    script: Script, voices: Mapping[str, int] | None = None, longest: int | None = None, laugh: str = ""
+) -> tuple[SpokenLine, ...]:
+    """List what is said of a script, without turns that hold nothing speakable.
+
+    Args:
+        script: the script.
+        voices: the number of each speaker's voice; the n-th speaker has the n-th by default.
+        longest: the most characters of a line; None keeps turns whole.
+        laugh: the engine's mark of a laugh, if it has one.
+
+    Raises:
+        BadInput: nothing is speakable.
+    """
+    numbers = voices or {speaker: number for number, speaker in enumerate(script.speakers)}
+    lines = tuple(
+        SpokenLine(number, numbers[turn.speaker], text)
+        for number, turn in enumerate(script.turns)
+        if (words := make_speakable(turn.text, laugh))
+        for text in ([words] if longest is None else split_into_short_lines(words, longest))
+    )
+    if not lines:
+        raise BadInput("nothing in the script can be spoken: it has no letters or digits")
+    return lines
 
 
 def join_lines(

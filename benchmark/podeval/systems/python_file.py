@@ -17,6 +17,7 @@ import importlib.util
 import inspect
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,11 +123,8 @@ class PythonSystem:
         try:
             return self._function(*arguments, **({"seed": seed} if self._takes_seed else {}))
         except Exception as error:
-            line = _line_in(error, self._path)
-            where = f", line {line}" if line else ""
-            reason = " ".join(str(error).split())[:300]
-            message = f"{self._name} of {self._path.name} broke ({type(error).__name__}{where}: {reason})"
-            raise SpeechFailed(message) from error
+            what = _describe_error(error, self._path)
+            raise SpeechFailed(f"{self._name} of {self._path.name} broke ({what})") from error
 
     def _read_sound(self, result: Any) -> tuple[Samples, int]:
         """Read what a function gave as sound.
@@ -154,8 +152,6 @@ class PythonSystem:
         if samples.ndim == 2 and (samples.shape[1] > _CHANNELS or samples.shape[0] < samples.shape[1]):
             shape = f"{samples.shape}, channels first"
             raise SpeechFailed(f"{self._name} gave samples of shape {shape}; return (frames, channels): samples.T")
-        if not np.all(np.isfinite(samples)):
-            raise SpeechFailed(f"{self._name} returned NaN or infinite samples")
         return samples, int(rate)
 
     def _read_script(self, result: Any) -> tuple[str, list[dict[str, str]] | None]:
@@ -199,9 +195,7 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        line = _line_in(error, path)
-        where = f", line {line}" if line else ""
-        raise BadInput(f"{path} cannot be imported ({type(error).__name__}{where}: {error}); fix it first") from error
+        raise BadInput(f"{path} cannot be imported ({_describe_error(error, path)}); fix it first") from error
     chosen = getattr(module, function, None)
     if not callable(chosen):
         functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
@@ -217,16 +211,13 @@ def _has_parameter(function: Callable[..., Any], name: str) -> bool:
         return False
 
 
-def _line_in(error: BaseException, path: Path) -> int | None:
-    """Find the last line of the file that an error passed through."""
+def _describe_error(error: BaseException, path: Path) -> str:
+    """Say what an error is, and the last line of the file that it passed through."""
+    lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        return error.lineno
-    line, step = None, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == str(path):
-            line = step.tb_lineno
-        step = step.tb_next
-    return line
+        lines.append(error.lineno)
+    where = f", line {lines[-1]}" if lines else ""
+    return f"{type(error).__name__}{where}: {' '.join(str(error).split())[:300]}"
 
 
 def _audio_of(ask: Ask, speaker: str) -> str | None:

@@ -4,13 +4,20 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from podeval.errors import BadInput
-from podeval.systems.controls import DrawnGaps, RepeatedSentence, ShuffledVoices, Silence, UnevenPace
+from podeval.systems.controls import (
+    ContentFaults,
+    DrawnGaps,
+    RepeatedSentence,
+    ShuffledVoices,
+    SignalFaults,
+    Silence,
+    UnevenPace,
+)
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.kokoro import Kokoro
 from podeval.systems.pico import Pico
 from podeval.systems.piper import Piper
-from podeval.systems.planted_faults import ContentFaults, SignalFaults
 from podeval.systems.speech import SpeakingSystem
 
 SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {

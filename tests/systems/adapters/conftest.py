@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 import soundfile
 
 from podeval.systems.adapters import generate, snapshot
+from podeval.systems.adapters.adapter import Generated, Job
 from podeval.systems.adapters.generation_log import Log
-from podeval.systems.adapters.job import Generated, Job
 from tests.fakes import tiny_qwen25, tiny_submissions
 from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 
@@ -57,40 +58,26 @@ def fetched(
     """The folder of a tiny model as it comes from the Hub, by name."""
     made, local = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("fetched")
 
-    def make(name: str) -> Path:
-        match name:
-            case "vits":
-                return Path(tiny.vits(made / name))
-            case "vits3":
-                return Path(tiny.vits(made / name, speakers=3))
-            case "dia":
-                return Path(tiny.dia(made / name))
-            case "bark":
-                return Path(tiny.bark(made / name))
-            case "csm":
-                return Path(tiny.csm(made / name))
-            case "vibevoice":
-                return Path(tiny.vibevoice(made / name))
-            case "lm":
-                return Path(tiny.causal_lm(made / name))
-            case "lora":
-                return Path(tiny.lora(made / name, fetch("lm")))
-            case "pocket":
-                return Path(tiny.pocket_tts(made / name))
-            case "phonon":
-                return Path(tiny.pocket_tts(made / name, phonon=True))
-            case "omni":
-                return Path(tiny.omni(made / name))
-            case "omni25":
-                return Path(tiny_qwen25.qwen25_omni(made / name))
-            case "cascade":
-                return Path(tiny.cascade(made / name, tiny_models.whisper))
-        raise KeyError(name)
+    makers: dict[str, Callable[[Path], Path]] = {
+        "vits": tiny.vits,
+        "vits3": partial(tiny.vits, speakers=3),
+        "dia": tiny.dia,
+        "bark": tiny.bark,
+        "csm": tiny.csm,
+        "vibevoice": tiny.vibevoice,
+        "lm": tiny.causal_lm,
+        "lora": lambda folder: tiny.lora(folder, fetch("lm")),
+        "pocket": tiny.pocket_tts,
+        "phonon": partial(tiny.pocket_tts, phonon=True),
+        "omni": tiny.omni,
+        "omni25": tiny_qwen25.qwen25_omni,
+        "cascade": lambda folder: tiny.cascade(folder, tiny_models.whisper),
+    }
 
     def fetch(name: str) -> Path:
         folder = local / name
         if not folder.exists():
-            commit = publish(f"tester/{name}", make(name))
+            commit = publish(f"tester/{name}", makers[name](made / name))
             snapshot.fetch(f"tester/{name}", commit, folder)
         return folder
 

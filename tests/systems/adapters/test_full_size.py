@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.systems.adapters import documentation_tables as tables
+from podeval.cli import generate_docs as tables
 
 
 def test_the_table_says_of_each_class_whether_it_ran_at_full_size(

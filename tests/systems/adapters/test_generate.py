@@ -18,9 +18,9 @@ import pytest
 from podeval.errors import BadInput
 from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
+from podeval.systems.adapters.adapter import Generated, Job
+from podeval.systems.adapters.generate import Batches, OutOfMemory, TookTooLong, limit_time
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Generated, Job
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, limit_time
 from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"
@@ -281,7 +281,7 @@ def test_an_item_that_takes_too_long_is_interrupted(run: Any, injected: Model, t
 
 def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # Five seconds, which nobody waits for here.
-    monkeypatch.setattr("podeval.systems.adapters.time_limit._AGAIN", 0.05)
+    monkeypatch.setattr("podeval.systems.adapters.generate._AGAIN", 0.05)
     caught = 0
 
     def stubborn() -> None:

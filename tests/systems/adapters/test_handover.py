@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podeval.systems.adapters import hand_over
-from podeval.systems.adapters.job import Generated
+from podeval.systems.adapters.adapter import Generated
 
 PROGRAM = """
 import json, sys, time

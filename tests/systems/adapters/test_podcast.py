@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podeval.systems.adapters.podcast import cut_script
+from podeval.systems.adapters.text_to_speech import cut_script
 from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script
 

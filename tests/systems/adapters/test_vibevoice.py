@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.systems.adapters import podcast
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters import text_to_speech
+from podeval.systems.adapters.adapter import Job
 
 pytestmark = pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
 
@@ -60,4 +60,4 @@ def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monke
     with pytest.raises(
         ModelMissing, match=r"VibeVoice needs diffusers; install with `pip install 'podeval\[reference\]'`"
     ):
-        podcast.open_performer(Job.read(file), get_preset("default"))
+        text_to_speech.open_performer(Job.read(file), get_preset("default"))

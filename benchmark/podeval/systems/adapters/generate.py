@@ -9,24 +9,124 @@ with whose fault it is); with 3 where a copy died.
 import contextlib
 import json
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, TypeVar
 
 import numpy as np
 
-from podeval.errors import BadInput, ModelMissing
-from podeval.systems.adapters.adapter import Adapter, find_adapter
+from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.systems.adapters.adapter import Adapter, Cause, Generated, GeneratedAnswer, Job, NotPrepared, find_adapter
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
+from podeval.systems.adapters.loading import choose_device, count_gpus_to_share, is_out_of_memory
 from podeval.systems.adapters.presets import Preset, get_preset
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, is_out_of_memory, limit_time
 from podeval.systems.speech import Ask, OutputMaker, Product, Speech, SpeechFailed, WrittenScript, list_speeches
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
+_AGAIN = 5.0
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class TookTooLong(PodevalError):
+    """An item was not done when its time was up."""
+
+
+class OutOfMemory(PodevalError):
+    """One item alone does not fit into memory."""
+
+
+@contextmanager
+def limit_time(seconds: float) -> Iterator[None]:
+    """Interrupt what is in this block when its time is up, between two steps of the interpreter.
+
+    Only the main thread can be interrupted; elsewhere the block runs on.
+
+    Raises:
+        TookTooLong: the time was up.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise TookTooLong(f"it was not done after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    begin = time.monotonic()
+    # Again and again: a library may catch the first interruption and go on.
+    waiting, again = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if waiting:  # someone else's alarm goes on
+            signal.setitimer(signal.ITIMER_REAL, max(1e-3, waiting - (time.monotonic() - begin)), again)
+
+
+class Batches:
+    """Gives work as many items at once as memory allows: half as many each time it does not.
+
+    Args:
+        most: at first.
+
+    Attributes:
+        size: the most that have not run out of memory so far.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.size = most
+
+    def over(self, items: Sequence[T], work: Callable[[Sequence[T]], R]) -> Iterator[tuple[Sequence[T], R | Exception]]:
+        """Yield every batch with what work made of it, or with the error it ended in.
+
+        What failed together is tried again one by one, so that no item fails for another's sake.
+        """
+        rest = list(items)
+        while rest:
+            batch = rest[: self.size]
+            result = self._try(batch, work)
+            if result is None:
+                continue
+            rest = rest[len(batch) :]
+            if isinstance(result, PodevalError) and len(batch) > 1:
+                for item in batch:
+                    alone = self._try([item], work)
+                    assert alone is not None, "one item is never halved"
+                    yield [item], alone
+                continue
+            yield batch, result
+
+    def _try(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
+        """Return the result or the error; None where the batch was too large and the next is smaller."""
+        try:
+            return work(batch)
+        except PodevalError as error:
+            return error
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside of the except block: the error's frames hold the tensors that did not fit.
+        _free()
+        if len(batch) > 1:
+            self.size = max(1, len(batch) // 2)
+            return None
+        return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
+
+
+def _free() -> None:
+    from accelerate.utils.memory import clear_device_cache
+
+    clear_device_cache(garbage_collection=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,22 +138,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if len(words) != 1:
             raise BadInput("usage: python -m podeval.systems.adapters.generate JOB.json")
         job = Job.read(Path(words[0]))
-        return _run_readable(job, Path(words[0]))
-    except (BadInput, ModelMissing) as refusal:
-        print(refusal, file=sys.stderr)
+        return run(job, Path(words[0]))
+    except (BadInput, ModelMissing, PermissionError) as refusal:
+        reason = str(refusal)
+        if isinstance(refusal, PermissionError):
+            reason = f"{refusal.filename} may not be read or written by this process; change its permissions"
+        print(reason, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
-            cause: Cause = "ours" if isinstance(refusal, ModelMissing | NotPrepared) else "system"
-            text = json.dumps({"reason": str(refusal), "cause": cause}, ensure_ascii=False)
+            is_system = isinstance(refusal, BadInput) and not isinstance(refusal, NotPrepared)
+            text = json.dumps({"reason": reason, "cause": "system" if is_system else "ours"}, ensure_ascii=False)
             (job.out_folder / REFUSED).write_text(text, encoding="utf-8")
         return 2
-
-
-def _run_readable(job: Job, file: Path) -> int:
-    try:
-        return run(job, file)
-    except PermissionError as error:
-        advice = "may not be read or written by this process; change its permissions"
-        raise NotPrepared(f"{error.filename} {advice}") from None
 
 
 def run(job: Job, file: Path) -> int:
@@ -99,7 +194,6 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 def _die_with_parent() -> None:
     """End this copy with its launcher, as it must not write beside the next one's."""
     import ctypes
-    import signal
 
     with contextlib.suppress(OSError, AttributeError):  # not on Linux
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -164,7 +258,9 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
 def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
     """Build the line of an item, its files written before."""
     if isinstance(result, Exception):
-        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
+        # Want of memory or of a library is our fault, all else the system's.
+        cause: Cause = "ours" if isinstance(result, OutOfMemory | ModelMissing) else "system"
+        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=cause)
     speeches = list_speeches(result)
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model returned NaN or infinite samples", cause="system")
@@ -199,16 +295,9 @@ def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
     return {"answers": tuple(answers)}
 
 
-def _cause(error: Exception) -> Cause:
-    """Say whose fault a failure is: want of memory or of a library is ours, all else the system's."""
-    return "ours" if isinstance(error, OutOfMemory | ModelMissing) else "system"
-
-
 def _copies(job: Job, adapter: Adapter) -> int:
     if adapter.task == "outputs":
         return 1
-    from podeval.systems.adapters.loading import count_gpus_to_share
-
     return max(1, count_gpus_to_share(job.model_folder, job.device))
 
 
@@ -252,8 +341,6 @@ def _hardware(job: Job) -> str:
     import platform
 
     import torch
-
-    from podeval.systems.adapters.loading import choose_device
 
     device = choose_device(job.device)
     if device.startswith("cuda"):

@@ -19,7 +19,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Generated
+from podeval.files import append_synced, read_lines
+from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import Speech, WrittenScript
 
 TRIES = 5
@@ -56,7 +57,7 @@ class Log:
             BadInput: a whole line that is not one of this version's.
         """
         lines = {}
-        for line in self._lines("generated.jsonl"):
+        for line in read_lines(self.folder / "generated.jsonl"):
             try:
                 generated = Generated.model_validate(line)
             except ValidationError as error:
@@ -65,13 +66,13 @@ class Log:
                     f"{self.folder / 'generated.jsonl'} was not written by this version of podeval "
                     f"({'.'.join(map(str, first['loc']))}: {first['msg']}); delete the folder to start afresh"
                 ) from None
-            if all((self.folder / name).is_file() for name in _files(generated)):
+            if all((self.folder / name).is_file() for name in generated.files):
                 lines[generated.item, generated.seed] = generated
         return lines
 
     def died_on(self) -> set[tuple[str, int]]:
         """List the items by seed that were begun in as many processes as are tried, finished or not."""
-        lives = {(line["item"], line["seed"], line["life"]) for line in self._lines("begun.jsonl")}
+        lives = {(line["item"], line["seed"], line["life"]) for line in read_lines(self.folder / "begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
         return {key for key, times in begun.items() if times >= TRIES}
 
@@ -114,34 +115,7 @@ class Log:
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
         data = b"".join((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode() for line in lines)
-        with (self.folder / name).open("a+b", buffering=0) as file, _lock(file):
-            content = (self.folder / name).read_bytes()
-            file.truncate(content.rfind(b"\n") + 1)  # what a killed process left half-written
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-
-    def _lines(self, name: str) -> list[Any]:
-        path = self.folder / name
-        if not path.is_file():
-            return []
-        content = path.read_bytes()
-        try:
-            return [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines() if line.strip()]
-        except ValueError as error:
-            raise BadInput(f"{path} is damaged ({error}); delete the folder to start afresh") from None
-
-
-def _files(line: Generated) -> Iterator[str]:
-    yield from (name for name in (line.audio, line.script) if name)
-    yield from (answer.audio for answer in line.answers)
-
-
-@contextmanager
-def _lock(file: io.FileIO) -> Iterator[None]:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
+        with (self.folder / name).open("a+b", buffering=0) as file:
+            # Other processes wait for their turn.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            append_synced(file, data)

@@ -10,23 +10,25 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
+from podeval.systems.adapters.adapter import Generated, Job
 from podeval.systems.adapters.generate import REFUSED
-from podeval.systems.adapters.job import Generated, Job
 
 LINES, FILES, ENDED = "lines", "files", "ended.json"
 LOG = "generated.jsonl"
 TICK = 1.0
 """Seconds between two looks at what was made."""
 
-_TAIL = 4_000
+_TAIL, _TAIL_LINES = 4_000, 200
+"""Characters and lines of its standard error that are kept."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +56,10 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
     """
     started = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-        tail = _Tail(process)
+        assert process.stderr is not None, "it is a pipe"
+        tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        reading = threading.Thread(target=_pass_on, args=(process.stderr, tail), daemon=True)
+        reading.start()
         done = 0
         while True:
             alive = process.poll() is None
@@ -62,9 +67,10 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
             if not alive:
                 break
             time.sleep(TICK)
+    reading.join(10)
     refused = out / REFUSED
     refusal = json.loads(refused.read_bytes()) if process.returncode == 2 and refused.is_file() else {}
-    ended = {"code": process.returncode, "log": tail.text()}
+    ended = {"code": process.returncode, "log": "".join(tail)[-_TAIL:]}
     ended |= {"refused": refusal.get("reason"), "cause": refusal.get("cause")}
     _write(results / ENDED, json.dumps({**ended, "seconds": round(time.monotonic() - started, 1)}).encode())
     return 0 if process.returncode == 2 else process.returncode
@@ -77,18 +83,13 @@ def restore(results: Path, out: Path) -> int:
     for path in sorted((results / LINES).glob("*.json")):
         try:
             line = Generated.model_validate_json(path.read_bytes())
-            for name in list_files(line):
+            for name in line.files:
                 shutil.copyfile(results / FILES / name, out / name)
         except (ValidationError, OSError):
             continue
         lines.append(path.read_bytes().strip() + b"\n")
     (out / LOG).write_bytes(b"".join(lines))
     return len(lines)
-
-
-def list_files(line: Generated) -> list[str]:
-    """List the files that a line names."""
-    return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
 def name_line(item: str, seed: int) -> str:
@@ -108,7 +109,7 @@ def _copy_new(out: Path, results: Path, start: int) -> int:
         target = results / name_line(line.item, line.seed)
         if target.exists():
             continue
-        for name in list_files(line):
+        for name in line.files:
             _write(results / FILES / name, (out / name).read_bytes())
         _write(target, raw + b"\n")
         print(f"{line.item}: {line.error or 'made'}"[:300], flush=True)
@@ -120,25 +121,11 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-class _Tail:
-    """The end of what a process says on standard error, which goes on to ours."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        import threading
-
-        self._text = ""
-        self._thread = threading.Thread(target=self._read, args=(process.stderr,), daemon=True)
-        self._thread.start()
-
-    def text(self) -> str:
-        """Return its last characters."""
-        self._thread.join(10)
-        return self._text[-_TAIL:]
-
-    def _read(self, stream: Any) -> None:
-        for line in stream:
-            sys.stderr.write(line)
-            self._text = (self._text + line)[-2 * _TAIL :]
+def _pass_on(stream: Iterable[str], tail: deque[str]) -> None:
+    """Write what a process says on standard error to ours, and keep the end of it."""
+    for line in stream:
+        sys.stderr.write(line)
+        tail.append(line[-_TAIL:])
 
 
 if __name__ == "__main__":

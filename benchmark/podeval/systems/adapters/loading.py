@@ -20,7 +20,6 @@ from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
-from podeval.systems.adapters.time_limit import is_out_of_memory
 from podeval.systems.speech import Samples, SpeechFailed
 
 CODEC = "audio_tokenizer"
@@ -104,6 +103,13 @@ def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
     return codec
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Tell whether an error of any library says that memory was too small."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)
+
+
 @contextmanager
 def draw_sound(text: str, seed: int) -> Iterator[None]:
     """Draw from this seed inside, without gradients, and translate what models and templates raise.
@@ -161,17 +167,13 @@ def translate_errors(folder: Path) -> Iterator[None]:
     Raises:
         BadInput: anything went wrong but want of memory.
     """
-    from accelerate.utils.memory import should_reduce_batch_size
-
     advice = logging.getLogger("transformers")
     level = advice.level
     try:
         with silence_transformers():
             yield
-    except (BadInput, MemoryError):
-        raise
     except Exception as error:
-        if should_reduce_batch_size(error):
+        if isinstance(error, BadInput) or is_out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:500] or type(error).__name__
         raise BadInput(f"the model in {folder.name} cannot be loaded: {reason}") from error

@@ -22,8 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Adapter
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Adapter, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import (
     Ask,

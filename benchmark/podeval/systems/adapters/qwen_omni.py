@@ -12,7 +12,7 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import read_config
 from podeval.systems.adapters.speech_model import finish
@@ -34,11 +34,11 @@ class QwenOmni:
     """What it is told before a conversation."""
     padding: bool | str = True
 
-    def __init__(self, job: Job, preset: Preset) -> None:
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
         folder = job.model_folder
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
-        self._model: Any = loading.load_model(self.network, folder, loading.choose_device(job.device))
+        self._model: Any = loading.load_model(self.network, folder, device)
         self._preset = preset
         self._options = _options(preset)
         voices = self._voices()
@@ -180,10 +180,6 @@ class Qwen25Omni(QwenOmni):
         from transformers.models.qwen2_5_omni.processing_qwen2_5_omni import _get_feat_extract_output_lengths
 
         return [int(length) for length in _get_feat_extract_output_lengths(frames)]
-
-
-OMNI = {"qwen3_omni_moe": QwenOmni, "qwen2_5_omni": Qwen25Omni}
-"""Classes of omni models by `model_type`."""
 
 
 def require_speaking(folder: Path) -> None:

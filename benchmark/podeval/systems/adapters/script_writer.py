@@ -16,8 +16,7 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Adapter, ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import check_files, read_config
 from podeval.systems.speech import Ask, SpeechFailed, WrittenScript

@@ -99,37 +99,27 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
             not what a model may be made of.
     """
     from huggingface_hub import hf_hub_download, snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RemoteEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RemoteEntryNotFoundError
+
+    from podeval.hub.repo_info import translate_errors
 
     if not _COMMIT.fullmatch(revision):
         raise BadInput(f"{repo} is to be pinned to a full commit hash of 40 characters, not {revision!r}")
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty; give a new folder for the files of {repo}")
     try:
-        snapshot_download(
-            repo,
-            revision=revision,
-            local_dir=folder,
-            allow_patterns=list(PATTERNS),
-            ignore_patterns=list(REFUSED),
-            token=token,
-            max_workers=4,
-        )
-        if _has_voices_file(folder):
-            hf_hub_download(repo, VOICES_FILE, revision=revision, local_dir=folder, token=token)
-    except GatedRepoError:
-        raise BadInput(f"{repo} is gated; its owner has to grant podeval access") from None
-    except RevisionNotFoundError:
-        raise BadInput(f"{repo} has no commit {revision}; give one that its history shows") from None
-    except RepositoryNotFoundError:
-        raise BadInput(f"there is no model repo {repo}, or it is private") from None
+        with translate_errors(repo, revision, "model"):
+            snapshot_download(
+                repo,
+                revision=revision,
+                local_dir=folder,
+                allow_patterns=list(PATTERNS),
+                ignore_patterns=list(REFUSED),
+                token=token,
+                max_workers=4,
+            )
+            if _has_voices_file(folder):
+                hf_hub_download(repo, VOICES_FILE, revision=revision, local_dir=folder, token=token)
     except RemoteEntryNotFoundError:
         raise BadInput(f"{repo} has no {VOICES_FILE} with the voices of the model") from None
     except (LocalEntryNotFoundError, HfHubHTTPError) as error:
@@ -194,6 +184,20 @@ def require_type(folder: Path, types: dict[str, str], task: str) -> str:
     return str(model_type)
 
 
+def collect_keys(data: Any) -> set[str]:
+    """Collect the keys of every object in it, however deep it is nested."""
+    keys: set[str] = set()
+    left = [data]
+    while left:
+        match left.pop():
+            case dict() as block:
+                keys.update(map(str, block))
+                left.extend(block.values())
+            case list() as entries:
+                left.extend(entries)
+    return keys
+
+
 def count_weight_bytes(folder: Path) -> int:
     """Return the size of the weights in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
@@ -242,25 +246,11 @@ def _has_voices_file(folder: Path) -> bool:
 
 def _check_json(path: Path, name: Path) -> None:
     data = _read_json(path, name)
-    if name.name not in _VOCABULARIES and "auto_map" in _keys(data):
+    if name.name not in _VOCABULARIES and "auto_map" in collect_keys(data):
         raise BadInput(
             f"{name} has an auto_map, which asks for code of the repo; podeval runs only classes that transformers has "
             "itself, so remove it"
         )
-
-
-def _keys(data: Any) -> set[str]:
-    """Collect the keys of every object in it, however deep it is nested."""
-    keys: set[str] = set()
-    left = [data]
-    while left:
-        match left.pop():
-            case dict() as block:
-                keys.update(block)
-                left.extend(block.values())
-            case list() as entries:
-                left.extend(entries)
-    return keys
 
 
 def _read_json(path: Path, name: Path) -> Any:

@@ -4,7 +4,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Job, ModelClass
 from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.speech import Ask, Reference, Samples, SpeechFailed
@@ -110,7 +109,7 @@ class SpeechModel:
         return reference
 
 
-def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Preset) -> SpeechModel:
+def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Preset) -> Any:
     """Open the model of a job, by its `model_type`.
 
     Raises:
@@ -118,10 +117,8 @@ def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Prese
     """
     kind = require_type(job.model_folder, {model.type: model.title for model in classes}, task)
     opened_by = next(model.opened_by for model in classes if model.type == kind)
-    opened: SpeechModel = pkgutil.resolve_name(f"podeval.systems.adapters.{opened_by}")(
-        job, preset, loading.choose_device(job.device)
-    )
-    return opened
+    opened = pkgutil.resolve_name(f"podeval.systems.adapters.{opened_by}")
+    return opened(job, preset, loading.choose_device(job.device))
 
 
 def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
@@ -131,11 +128,20 @@ def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
         BadInput: it cannot be read, is silent, or longer than a minute.
     """
     path = folder / reference.audio
-    recording = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
-    samples = resample(mix_to_mono(recording.samples), recording.rate, rate)
+    samples = read_mono(path, rate, LONGEST_REFERENCE)
     if not np.any(samples):
         raise BadInput(f"the reference voice {path.name} is silent")
-    return VoiceClip(np.asarray(samples, np.float32).reshape(-1), reference.text)
+    return VoiceClip(samples, reference.text)
+
+
+def read_mono(path: Path, rate: int, longest: float) -> Samples:
+    """Read a recording of at most `longest` seconds, mono and at this rate, shape (frames,).
+
+    Raises:
+        BadInput: it cannot be read, or is longer.
+    """
+    recording = decode(path, limits=DecodeLimits(seconds=longest))
+    return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, rate), np.float32).reshape(-1)
 
 
 def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
@@ -152,12 +158,10 @@ def finish(samples: Samples, rate: int, preset: Preset) -> tuple[Samples, int]:
     """Bring samples to the preset's rate; returns them with their rate.
 
     Raises:
-        SpeechFailed: they are silent, or not finite.
+        SpeechFailed: they are silent.
     """
     if not len(samples) or not np.any(samples):
         raise SpeechFailed("the model returned only silence")
-    if not np.all(np.isfinite(samples)):
-        raise SpeechFailed("the model returned NaN or infinite samples")
     if preset.rate is None or preset.rate == rate:
         return samples, rate
     return resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate

@@ -12,18 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import Adapter, ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.qwen_omni import OMNI, QwenOmni, require_speaking
+from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.snapshot import check_files, read_config, require_type
+from podeval.systems.adapters.speech_model import open_model, read_mono
 from podeval.systems.speech import Ask, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
 
@@ -38,11 +34,22 @@ ANSWER_TOKENS = 512
 
 SETTINGS = "cascade.json"
 _OMNI = (
-    ModelClass("qwen3_omni_moe", "Qwen3-Omni", "hears and speaks by itself, in the first of its own voices"),
-    ModelClass("qwen2_5_omni", "Qwen2.5-Omni", "hears and speaks by itself, in the first of its own voices"),
+    ModelClass(
+        "qwen3_omni_moe",
+        "Qwen3-Omni",
+        "hears and speaks by itself, in the first of its own voices",
+        "qwen_omni:QwenOmni",
+    ),
+    ModelClass(
+        "qwen2_5_omni",
+        "Qwen2.5-Omni",
+        "hears and speaks by itself, in the first of its own voices",
+        "qwen_omni:Qwen25Omni",
+    ),
 )
 _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")
-_LIMITS = DecodeLimits(seconds=600.0)
+_LONGEST = 600.0
+"""Seconds of a person's recording."""
 
 
 class Conversing:
@@ -75,8 +82,7 @@ class Conversing:
     def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
         if audio is None:
             raise BadInput(f"turn {turn} of {ask.id} has no recording; speech-to-speech systems need recordings")
-        recording = decode(self._job.items_file.parent / audio, limits=_LIMITS)
-        return np.asarray(resample(mix_to_mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
+        return read_mono(self._job.items_file.parent / audio, RATE, _LONGEST)
 
 
 class Cascade:
@@ -143,8 +149,7 @@ def open_conversation(job: Job, preset: Preset) -> Conversing:
     check(job.model_folder)
     if not _is_omni(job.model_folder):
         return Conversing(Cascade(job, preset), job)
-    kind = str(read_config(job.model_folder)["model_type"])
-    return Conversing(OMNI[kind](job, preset), job)
+    return Conversing(open_model(_OMNI, "speech-to-speech", job, preset), job)
 
 
 def _is_omni(folder: Path) -> bool:

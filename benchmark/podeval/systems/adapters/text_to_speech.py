@@ -1,27 +1,33 @@
-"""Text to speech, turn by turn: each line is said by itself in its speaker's voice, and the lines are joined.
+"""Scripts are read aloud: line by line in known voices, or whole by a model that performs dialogues.
 
-Joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut, voices at one
-level, fixed pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF
+Line by line, joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut,
+voices at one level, fixed pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF
 means what it says.
+
+A podcast is performed: nothing is joined turn by turn, so that the model is free in pauses and interruptions; when each
+turn is spoken is not known. A script longer than the model performs at once is cut between turns into as few pieces as
+will do.
 """
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Adapter, ModelClass
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
+from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
 from podeval.systems.speech import Ask, Speech
-from podeval.systems.text_cleaning import make_speakable, split_into_short_lines
-from podeval.text.script import Script
+from podeval.systems.text_cleaning import estimate_seconds, make_speakable
+from podeval.text.script import Script, Turn
 
-CLASSES = (
+LINE_CLASSES = (
     ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class", "vits:Vits"),
     ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept", "dia:Dia"),
     ModelClass("bark", "Bark", "the voice presets of its repo, by language", "bark:Bark"),
@@ -37,6 +43,22 @@ CLASSES = (
     ),
 )
 """Classes of models that say a line in a voice."""
+
+
+DIALOGUE_CLASSES = (
+    ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once", "dia:Dia"),
+    ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind", "csm:Csm"),
+    ModelClass(
+        "vibevoice",
+        "VibeVoice",
+        "English and Chinese, up to four speakers, about 40 minutes at once",
+        "vibevoice:VibeVoice",
+    ),
+)
+"""Classes of models that perform a dialogue."""
+
+PAUSE = 0.4
+"""Seconds between two pieces."""
 
 
 class TurnByTurn:
@@ -58,7 +80,7 @@ class TurnByTurn:
         model = self._model
         clips = read_clips(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
-        lines = _lines(script, voices, model.longest_line, model.laugh)
+        lines = list_lines(script, voices, model.longest_line, model.laugh)
         begin = time.perf_counter()
         model.begin()
         sounds = [
@@ -101,32 +123,107 @@ class TurnByTurn:
         return {who: number for number, who in enumerate(order)}
 
 
-def check(folder: Path, base: Path | None = None) -> None:
+class Performed:
+    """An `OutputMaker` of podcasts."""
+
+    at_once = 1
+
+    def __init__(self, model: SpeechModel, job: Job, preset: Preset) -> None:
+        self._model = model
+        self._job = job
+        self._preset = preset
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
+        """Perform each script."""
+        return [self._perform(ask, seed) for ask in asks]
+
+    def _perform(self, ask: Ask, seed: int) -> Speech:
+        model = self._model
+        script = _keep_speakable(ask.spoken(), model.laugh)
+        if len(script.speakers) > model.most_speakers:
+            raise BadInput(
+                f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
+                " tracks with fewer"
+            )
+        model.voices(ask.language)
+        clips = read_clips(ask, script, self._job, self._preset, model.rate)
+        begin = time.perf_counter()
+        pieces = cut_script(script, model.longest)
+        sounds = []
+        model.begin()
+        for number, piece in enumerate(pieces):
+            sounds.append(model.perform(piece, script.speakers, clips, loading.derive_seed(seed, ask.id, number)))
+        pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
+        whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
+        wall = time.perf_counter() - begin
+        samples, rate = finish(whole, model.rate, self._preset)
+        return Speech(
+            samples,
+            rate,
+            turns=(),
+            wall_seconds=wall,
+            details={
+                "strategy": "whole" if len(pieces) == 1 else "chunked",
+                "pieces": len(pieces),
+                **({"chunk": f"turns, about {model.longest:g} s", "pause": PAUSE} if len(pieces) > 1 else {}),
+                "voices": {who: "reference" if who in clips else "own" for who in script.speakers},
+            },
+        )
+
+
+def check(
+    folder: Path,
+    base: Path | None = None,
+    classes: Sequence[ModelClass] = LINE_CLASSES,
+    task: str = "text-to-speech",
+) -> None:
     """See `Adapter`."""
-    require_type(folder, {model.type: model.title for model in CLASSES}, "text-to-speech")
+    require_type(folder, {model.type: model.title for model in classes}, task)
+
+
+def open_performer(job: Job, preset: Preset) -> Performed:
+    """See `Adapter`."""
+    return Performed(open_model(DIALOGUE_CLASSES, "podcast", job, preset), job, preset)
 
 
 def open_reader(job: Job, preset: Preset) -> TurnByTurn:
     """See `Adapter`."""
-    return TurnByTurn(open_model(CLASSES, "text-to-speech", job, preset), job, preset)
+    return TurnByTurn(open_model(LINE_CLASSES, "text-to-speech", job, preset), job, preset)
 
 
-def _lines(script: Script, voices: dict[str, int], longest: int | None, laugh: str) -> list[SpokenLine]:
-    lines = [
-        SpokenLine(number, voices[turn.speaker], text)
-        for number, turn in enumerate(script.turns)
-        if (words := make_speakable(turn.text, laugh))
-        for text in ([words] if longest is None else split_into_short_lines(words, longest))
-    ]
-    if not lines:
+def cut_script(script: Script, longest: float) -> list[Script]:
+    """Cut the script between turns into pieces of about `longest` seconds at most; a turn is never cut."""
+    pieces: list[list[Turn]] = []
+    length = 0.0
+    for turn in script.turns:
+        seconds = estimate_seconds(turn.text)
+        if not pieces or length + seconds > longest:
+            pieces.append([])
+            length = 0.0
+        pieces[-1].append(turn)
+        length += seconds
+    return [Script(tuple(piece)) for piece in pieces]
+
+
+def _keep_speakable(script: Script, laugh: str = "") -> Script:
+    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := make_speakable(turn.text, laugh)))
+    if not turns:
         raise BadInput("nothing in the script can be spoken: it has no letters or digits")
-    return lines
+    return Script(turns)
 
 
 ADAPTER = Adapter(
     task="text-to-speech",
     title="Text to speech",
-    models=CLASSES,
+    models=LINE_CLASSES,
     check=check,
     open=open_reader,
+)
+
+PODCAST = Adapter(
+    task="podcast",
+    title="Podcast",
+    models=DIALOGUE_CLASSES,
+    check=partial(check, classes=DIALOGUE_CLASSES, task="podcast"),
+    open=open_performer,
 )

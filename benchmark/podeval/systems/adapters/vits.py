@@ -9,7 +9,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.adapter import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed

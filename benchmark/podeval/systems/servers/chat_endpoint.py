@@ -36,9 +36,9 @@ class ChatEndpoint(ServerSystem):
     """A system that makes scripts and of spoken answers.
 
     Attributes:
-        connection: to the server.
-        model: its name there.
-        voice: that answers are spoken in.
+        connection: the connection to the server.
+        model: the name of the model there.
+        voice: the voice that answers are spoken in.
     """
 
     connection: ServerConnection

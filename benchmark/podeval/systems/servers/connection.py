@@ -348,9 +348,9 @@ class ServerSystem(ABC):
         """Open a model of a server.
 
         Args:
-            connection: to the server.
+            connection: the connection to the server.
             model: the model's name there.
-            options: by their names; `voice` is a sequence as written on the command line, `stream` a bool.
+            options: the options by name; `voice` is a sequence as written on the command line, `stream` a bool.
 
         Raises:
             BadInput: an option does not fit the server.

@@ -12,12 +12,11 @@ from typing import Any, ClassVar, Self
 
 from podeval.audio.resample import resample
 from podeval.errors import BadInput
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
+from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
 from podeval.systems.servers.connection import ServerConnection, ServerResponse, ServerSystem
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.streaming import summarise_playback
 from podeval.systems.speech import Ask, Speech, SpeechFailed
-from podeval.systems.text_cleaning import make_speakable
 
 
 @dataclass
@@ -25,8 +24,8 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        connection: to the server.
-        model: its name there.
+        connection: the connection to the server.
+        model: the name of the model there.
         voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
@@ -44,8 +43,8 @@ class SpeechEndpoint(ServerSystem):
         """See `ServerSystem.open`; without a voice the server is asked for its own.
 
         Args:
-            connection: to the server.
-            model: its name there.
+            connection: the connection to the server.
+            model: the name of the model there.
             voice: names of voices, or SPEAKER=VOICE.
             stream: whether the sound is asked for in a stream.
 
@@ -82,14 +81,7 @@ class SpeechEndpoint(ServerSystem):
     def _speak(self, ask: Ask, seed: int) -> Speech:
         script = ask.spoken()
         voices = self._assign_voices(script.speakers)
-        numbers = {speaker: number for number, speaker in enumerate(script.speakers)}
-        lines = [
-            SpokenLine(number, numbers[turn.speaker], words)
-            for number, turn in enumerate(script.turns)
-            if (words := make_speakable(turn.text))
-        ]
-        if not lines:
-            raise BadInput("nothing in the script can be spoken: it has no letters or digits")
+        lines = list_lines(script)
         served = [self._say(line.text, voices[script.turns[line.turn].speaker], seed) for line in lines]
         rate = served[0][0].rate
         sounds = [
