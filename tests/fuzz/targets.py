@@ -81,7 +81,7 @@ def short(refusal: Exception, most: int) -> None:
 def audio(data: bytes) -> None:
     """Decoding, and the length by header or packets."""
     from podeval.audio.decode import DecodeLimits, decode
-    from podeval.audio.formats.duration import read_container_and_seconds
+    from podeval.audio.formats.container import read_container_and_seconds
     from podeval.errors import BadAudio
 
     path = _scratch() / "sound"

@@ -187,7 +187,7 @@ class ModelCard:
 
     def absent_packages(self) -> list[str]:
         """Return the required packages that are not installed."""
-        return [package for package in self.packages if not _is_importable(package)]
+        return [package for package in self.packages if not is_importable(package)]
 
     def missing(self) -> str | None:
         """Return why the model cannot be used here, with the command that helps; None if it can. Opens no weights."""
@@ -228,7 +228,8 @@ class ModelCard:
         return paths
 
 
-def _is_importable(package: str) -> bool:
+def is_importable(package: str) -> bool:
+    """Return whether a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:

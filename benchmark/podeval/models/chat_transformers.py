@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.card import HubRepo
+from podeval.models.card import HubRepo, is_importable
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 
@@ -296,20 +296,12 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
         ModelMissing: transformers or the files are not installed; the message names the command that helps. Also see
             `TransformersChat`.
     """
-    if importlib_missing := [name for name in ("torch", "transformers") if not _is_importable(name)]:
-        raise ModelMissing(
-            f"a local judge needs {' and '.join(importlib_missing)}; run `pip install 'podeval[judges]'`"
-        )
+    if absent := [name for name in ("torch", "transformers") if not is_importable(name)]:
+        raise ModelMissing(f"a local judge needs {' and '.join(absent)}; run `pip install 'podeval[judges]'`")
     folder = _find_folder(repo, commit)
     shards = _read_shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
     HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
     return load_model(folder, f"{repo}@{commit[:12]}", hears, dtype)
-
-
-def _is_importable(package: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(package) is not None
 
 
 @functools.lru_cache(maxsize=1)

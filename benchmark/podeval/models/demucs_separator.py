@@ -18,7 +18,6 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
-from podeval.errors import CannotScore
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Separator
 
@@ -60,18 +59,10 @@ class HTDemucs(Separator):
 
         Returns:
             Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
-
-        Raises:
-            CannotScore: the samples do not have one or two channels.
         """
         import torch
         from torch.nn.functional import pad
 
-        if samples.ndim != 2 or samples.shape[1] not in (1, _CHANNELS):
-            raise CannotScore(
-                f"speech and music can be separated in one or two channels, not in an array of {samples.shape}; mix it "
-                "down to stereo or mono"
-            )
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         level = _measure_level(samples)

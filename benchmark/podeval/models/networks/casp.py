@@ -204,6 +204,7 @@ def _read_position_kernel(weights: Weights) -> Tensor:
     return kernel
 
 
+_BATCH = 8
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
@@ -213,10 +214,9 @@ class Casp(Harmony):
     Args:
         files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
         furthest, deep_norm: settings of BEATs (iteration 3), which the checkpoint's weights do not state.
-        batch: number of pairs of clips processed at once.
     """
 
-    def __init__(self, files: dict[str, Path], *, furthest: int = 800, deep_norm: bool = True, batch: int = 8) -> None:
+    def __init__(self, files: dict[str, Path], *, furthest: int, deep_norm: bool) -> None:
         import torch
 
         repo, name = _WEIGHTS
@@ -227,7 +227,6 @@ class Casp(Harmony):
         self._speech, self._music = (
             _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
         )
-        self._batch = batch
         self._device = torch.device(choose_device())
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
@@ -241,13 +240,13 @@ class Casp(Harmony):
 
         cosines = []
         with torch.inference_mode():
-            for first in range(0, len(speech), self._batch):
+            for first in range(0, len(speech), _BATCH):
                 speech_vectors, music_vectors = (
-                    tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
+                    tower(torch.from_numpy(np.stack(clips[first : first + _BATCH])).to(self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
                 cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())
-                progress.report("comparing speech and music", min(first + self._batch, len(speech)), len(speech))
+                progress.report("comparing speech and music", min(first + _BATCH, len(speech)), len(speech))
         return np.concatenate(cosines)
 
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from podeval.models.exported import ExportedNetwork, Network
+from podeval.models.exported import ExportedNetwork, Network, open_session
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -170,12 +170,7 @@ class P808Network:
     """
 
     def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        # One thread, because the caller runs windows in parallel.
-        options.intra_op_num_threads = 1
-        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._session = open_session(str(path))
 
     def run(self, pictures: Floats) -> Floats:
         """Map mel spectrograms, (windows, 900 frames, 120 bands), to qualities, (windows,)."""

@@ -41,10 +41,11 @@ _WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
 _TEXT = "openai-community/gpt2"
 _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
-_MADE_FILTERS = {"rate": 32_000, "lowest": 50.0, "highest": 14_000.0}
+_MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
 """Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
 
+_BATCH = 16
 _PADDING = "!"
 _END = " <|endoftext|>"
 _TEXT_LENGTH = 77
@@ -66,10 +67,9 @@ class MsClap(AudioText):
 
     Args:
         files: the folders of `microsoft/msclap` and `openai-community/gpt2`.
-        batch: number of clips processed at once.
     """
 
-    def __init__(self, files: dict[str, Path], batch: int = 16) -> None:
+    def __init__(self, files: dict[str, Path]) -> None:
         import torch
         from tokenizers import Tokenizer
 
@@ -82,7 +82,6 @@ class MsClap(AudioText):
         # GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
-        self._batch = batch
         self._device = torch.device(choose_device())
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
@@ -90,20 +89,15 @@ class MsClap(AudioText):
 
         Args:
             clips: mono, `CLIP` samples each.
-
-        Raises:
-            BadInput: a clip has another length.
         """
         import torch
 
         embeddings = []
         with torch.inference_mode():
-            for first in range(0, len(clips), self._batch):
-                batch = np.stack(clips[first : first + self._batch])
-                if batch.shape[1] != CLIP:
-                    raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
+            for first in range(0, len(clips), _BATCH):
+                batch = np.stack(clips[first : first + _BATCH])
                 embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
-                progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
+                progress.report("hearing", min(first + _BATCH, len(clips)), len(clips))
         return np.concatenate(embeddings)
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -181,6 +175,7 @@ def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tens
     _fill(network, gpt2)
     network.eval().to(choose_device())
     project = _build_projection(select_part(weights, "projection."))
+
     longest = len(gpt2["wpe.weight"])
 
     def read(tokens: Tensor) -> Tensor:
@@ -239,9 +234,9 @@ def make_mel_filters(bands: int) -> Tensor:
     filters: Any = mel_filter_bank(
         num_frequency_bins=_FFT // 2 + 1,
         num_mel_filters=bands,
-        min_frequency=_MADE_FILTERS["lowest"],
-        max_frequency=_MADE_FILTERS["highest"],
-        sampling_rate=int(_MADE_FILTERS["rate"]),
+        min_frequency=_MADE_LOWEST,
+        max_frequency=_MADE_HIGHEST,
+        sampling_rate=_MADE_RATE,
         norm="slaney",
         mel_scale="slaney",
     )

@@ -22,7 +22,6 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
-from podeval.errors import CannotScore
 from podeval.models.interfaces import Samples, Separator
 from podeval.models.threads import limit_torch_to_one_thread
 
@@ -77,17 +76,9 @@ class Spleeter(Separator):
 
         Returns:
             Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
-
-        Raises:
-            CannotScore: the samples do not have one or two channels.
         """
         import torch
 
-        if samples.ndim != 2 or samples.shape[1] not in (1, 2):
-            raise CannotScore(
-                "speech and music can be separated in recordings of one or two channels, given as "
-                f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
-            )
         frames, channels = samples.shape
         # Both stems together may use as much memory as one array.
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]

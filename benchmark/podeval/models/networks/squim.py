@@ -50,17 +50,16 @@ class Squim(WindowScorer):
 
     Args:
         files: `squim_objective_dns2020.pth`.
-        batch: number of windows processed at once; by default 32 on a GPU, 8 on a CPU; values do not depend on it.
     """
 
-    def __init__(self, files: dict[str, Path], batch: int | None = None) -> None:
+    def __init__(self, files: dict[str, Path]) -> None:
         import torch
 
         weights = torch.load(files[_WEIGHTS], map_location=choose_device(), weights_only=True)
         self._encoder: Tensor = weights["encoder.conv1d.weight"]
         self._dual_path = _build_dual_path(select_part(weights, "dprnn."))
         self._answer = _build_answer(select_part(weights, _BRANCH))
-        self._batch = batch or (_CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH)
+        self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
