@@ -76,15 +76,13 @@ class HubRepo:
                     f"{self.id} is gated: accept its terms at https://huggingface.co/{self.id}, then run "
                     "`hf auth login` and this command again"
                 ) from None
-            except RevisionNotFoundError:
-                raise BadInput(f"{self.id} has no commit {self.revision} any more; please report it") from None
             except RepositoryNotFoundError:
                 hint = ", or is gated: accept its terms there and run `hf auth login`" if self.gated else ""
                 raise BadInput(f"there is no https://huggingface.co/{self.id}{hint}") from None
             except LocalEntryNotFoundError as error:
                 raise BadInput(f"the Hub cannot be reached for {self.id} ({error.__cause__ or error})") from None
-            except EntryNotFoundError:
-                raise BadInput(f"{self.id} has no file {file} at {self.revision[:12]}; please report it") from None
+            except (EntryNotFoundError, RevisionNotFoundError):
+                raise BadInput(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
             except HfHubHTTPError as error:
                 raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
 

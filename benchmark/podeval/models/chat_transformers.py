@@ -247,16 +247,12 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
         _fetch_optional(repo, commit, file, progress)
-    shards: tuple[str, ...] = (_WHOLE,)
+    folder = _find_folder(repo, commit)
     if _fetch_optional(repo, commit, _INDEX, progress):
-        shards = _read_shards(_find_folder(repo, commit))
-    try:
-        HubRepo(repo, commit, shards).install(progress)
-    except BadInput as refusal:
-        if shards == (_WHOLE,) and "has no file" in str(refusal):
-            raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has") from None
-        raise
-    return _find_folder(repo, commit)
+        HubRepo(repo, commit, _read_shards(folder)).install(progress)
+    elif not _fetch_optional(repo, commit, _WHOLE, progress):
+        raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has")
+    return folder
 
 
 def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:

@@ -152,13 +152,8 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
         profile: the profile of the models that do them.
         where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
     """
-    by_job: dict[str, Any] = {each.job: each.identity for each in list_cards(profile, where_available)}
-    for job in jobs:
-        try:
-            by_job[job] = get_card(job, profile).identity
-        except ModelMissing:
-            by_job[job] = None
-    return by_job
+    by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
+    return {**by_job, **{job: by_job.get(job) for job in jobs}}
 
 
 def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str, str]:

@@ -22,7 +22,7 @@ from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import free_memory, is_out_of_memory
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
-from podeval.models.word_times import STEP, TimedWord, time_words
+from podeval.models.word_times import STEP, time_words
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
 """Chunks decoded at once. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for 16 and for 64."""
@@ -138,7 +138,7 @@ class WhisperTransformers(Transcriber):
         )
         for piece, tokens, length, attention in zip(batch, written, steps, attentions, strict=True):
             text = tokenizer.decode(tokens, clean_up_tokenization_spaces=False).strip()
-            words: tuple[TimedWord, ...] = ()
+            words: tuple[Word, ...] = ()
             if tokens and attention is not None:
                 words = time_words(tokens, tokenizer, language, attention[:, : len(tokens) + 1, :length])
             begin = piece.start / RATE

@@ -9,11 +9,13 @@ Source: openai-whisper, `timing.py`; faster-whisper does the same.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from podeval.models.interfaces import Word
 
 STEP = 0.02
 """Length of one step of Whisper's encoder, seconds."""
@@ -27,19 +29,10 @@ _HIGHEST_MEDIAN = 35
 _BROKEN = "\ufffd"
 
 
-@dataclass(frozen=True)
-class TimedWord:
-    """A word and its times, in steps of `STEP`."""
-
-    text: str
-    start: float
-    end: float
-
-
 def time_words(
     tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
-) -> tuple[TimedWord, ...]:
-    """Join tokens to words with their times.
+) -> tuple[Word, ...]:
+    """Join tokens to words with their times, in steps of `STEP`.
 
     Args:
         tokens: tokens of the text alone.
@@ -50,7 +43,7 @@ def time_words(
     """
     starts = find_token_starts(attention)
     parts = [
-        TimedWord(text, float(starts[first]), float(starts[past]))
+        Word(text, float(starts[first]), float(starts[past]))
         for text, first, past in _split_parts(tokens, tokenizer, spaced=language not in _UNSPACED)
     ]
     return tuple(_attach_punctuation(_cut_pauses(parts)))
@@ -118,7 +111,7 @@ def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list
     return [(text.strip(), start, past) for text, start, past in parts if text.strip()]
 
 
-def _cut_pauses(parts: list[TimedWord]) -> list[TimedWord]:
+def _cut_pauses(parts: list[Word]) -> list[Word]:
     """Return the parts, shortening those that begin a sentence to at most twice the median."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
@@ -130,10 +123,10 @@ def _cut_pauses(parts: list[TimedWord]) -> list[TimedWord]:
     return shortened
 
 
-def _attach_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
+def _attach_punctuation(parts: Sequence[Word]) -> Iterator[Word]:
     """Yield words with the punctuation that belongs to them; their times are those of the word alone."""
     opening = ""
-    word: TimedWord | None = None
+    word: Word | None = None
     for part in parts:
         if word and _consists_of(part.text, _CLOSING):
             word = replace(word, text=word.text + part.text)
