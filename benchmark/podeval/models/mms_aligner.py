@@ -14,8 +14,6 @@ laid on whatever sounds (the label `*`). Where the letters of a chunk's words ar
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from podeval import progress
@@ -128,8 +127,6 @@ class MmsAligner(Aligner):
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
         """Return seconds from the beginning for each word; nothing where they do not fit."""
-        import torch
-
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()

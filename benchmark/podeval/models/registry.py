@@ -127,9 +127,8 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")
-    builder: Callable[..., Any] = getattr(importlib.import_module(module), name)
     try:
-        return builder(files, **chosen.options)
+        return getattr(importlib.import_module(module), name)(files, **chosen.options)
     except ImportError as error:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "

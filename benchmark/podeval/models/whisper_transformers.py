@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from transformers.modeling_outputs import BaseModelOutput
 
 from podeval import progress
 from podeval.errors import CannotScore
@@ -38,8 +40,6 @@ class WhisperTransformers(Transcriber):
     """
 
     def __init__(self, files: dict[str, Path], *, num_beams: int, dtype: str = "float32") -> None:
-        import torch
-
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_preprocessor("WhisperProcessor", folder)
@@ -57,8 +57,6 @@ class WhisperTransformers(Transcriber):
         Raises:
             CannotScore: the model does not support the language.
         """
-        import torch
-
         if language is not None and language not in self._codes.values():
             raise CannotScore(f"Whisper does not support the language {language!r}; give its code, such as en or zh")
         sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
@@ -78,8 +76,6 @@ class WhisperTransformers(Transcriber):
 
     def detect_language(self, samples: Samples) -> str:
         """Return the code of the language of the first chunk that has sound; empty where none has."""
-        import torch
-
         sounding = next((piece for piece in cut_at_pauses(samples) if np.any(samples[piece])), None)
         if sounding is None:
             return ""
@@ -114,9 +110,6 @@ class WhisperTransformers(Transcriber):
         self, samples: Samples, batch: Sequence[slice], language: str
     ) -> Iterator[tuple[slice, str, list[Word]]]:
         """Yield every chunk with its text and its words in the time of the recording."""
-        import torch
-        from transformers.modeling_outputs import BaseModelOutput
-
         # Encode once, for the decoding and for the attention.
         features = self._extract_features([samples[piece] for piece in batch])
         encoded = self._model.get_encoder()(features).last_hidden_state
@@ -152,8 +145,6 @@ class WhisperTransformers(Transcriber):
 
         Shape (chunks, heads, tokens of the longest + 1, steps); what is beyond the end of a shorter text means nothing.
         """
-        import torch
-
         # Run the decoder over the finished texts. None of its tokens sees those that fill up a row after it.
         config = self._model.generation_config
         prompt = [

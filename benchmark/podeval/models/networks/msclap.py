@@ -9,16 +9,20 @@ filters are those in the checkpoint; if it has none, those that the code makes, 
 the count of tokens that are not `!` (the padding), wherever these stand.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
+from transformers.audio_utils import mel_filter_bank
 
 from podeval import progress
 from podeval.errors import BadInput
@@ -26,10 +30,8 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import AudioText, Samples
 from podeval.models.pretrained import read_tensors, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 RATE = 44_100
 """Sample rate of the input, Hz."""
@@ -70,9 +72,6 @@ class MsClap(AudioText):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        import torch
-        from tokenizers import Tokenizer
-
         # The two towers, from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
@@ -90,8 +89,6 @@ class MsClap(AudioText):
         Args:
             clips: mono, `CLIP` samples each.
         """
-        import torch
-
         embeddings = []
         with torch.inference_mode():
             for first in range(0, len(clips), _BATCH):
@@ -106,8 +103,6 @@ class MsClap(AudioText):
         Raises:
             BadInput: a text is longer than the encoder can read.
         """
-        import torch
-
         encoded = [self._tokenizer.encode(text + _END).ids for text in texts]
         tokens = torch.zeros(len(texts), max(_TEXT_LENGTH, *map(len, encoded)), dtype=torch.long)
         for row, ids in zip(tokens, encoded, strict=True):
@@ -118,8 +113,6 @@ class MsClap(AudioText):
 
 def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
-    from transformers import ClapAudioConfig, ClapAudioModel
-
     # The sizes of the network, from the shapes of its weights.
     htsat = select_part(weights, "base.htsat.")
     tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
@@ -167,9 +160,6 @@ def _rename_for_transformers(htsat: Weights) -> Weights:
 
 def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
     """Return a function that maps token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
-    import torch
-    from transformers import GPT2Config, GPT2Model
-
     gpt2 = select_part(weights, "base.")
     network: Any = GPT2Model(GPT2Config.from_pretrained(folder))
     _fill(network, gpt2)
@@ -201,8 +191,6 @@ def _fill(network: Any, weights: Weights) -> None:
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return both towers' last step: a linear layer, a gated second one added to it, normalised."""
-    import torch.nn.functional as nn
-
     first, second, scale, shift = (
         weights[name].to(choose_device())
         for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")
@@ -217,8 +205,6 @@ def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
 
 def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
     """Compute the mel power spectrogram in decibels, (clips, 1, frames, bands), not below `_FLOOR`."""
-    import torch
-
     window = torch.hann_window(_FFT, device=samples.device)
     spectra = torch.stft(samples, _FFT, _HOP, window=window, pad_mode="reflect", return_complex=True)
     power = spectra.abs().square().transpose(1, 2) @ filters
@@ -228,9 +214,6 @@ def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
 
 def make_mel_filters(bands: int) -> Tensor:
     """Return the mel filters of the original code, (bins, bands)."""
-    import torch
-    from transformers.audio_utils import mel_filter_bank
-
     filters: Any = mel_filter_bank(
         num_frequency_bins=_FFT // 2 + 1,
         num_mel_filters=bands,
