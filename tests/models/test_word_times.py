@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from podeval.models.interfaces import Word
-from podeval.models.word_times import find_token_starts, time_words
+from podeval.models.whisper_transformers import find_token_starts, time_words
 
 
 class Tokenizer:

@@ -168,7 +168,7 @@ def make_proofread_case(entry: ReviewRow, edited: dict[str, str]) -> Case:
 def _transcribe(path: Path, content: str, settings: CollectionSettings, stored: dict[str, Any]) -> Collected:
     """Transcribe one recording to passages; if it cannot be used, the result says why."""
     from podeval.recording import Recording
-    from podeval.recording.diarised_transcript import transcribe_and_diarise
+    from podeval.recording.speaker_turns import transcribe_and_diarise
 
     facts: dict[str, Any] = {"id": path.stem, "file": path.name, "sha256": content, "settings": stored}
     facts |= {"scenario": settings.scenario, "seconds": 0.0}
