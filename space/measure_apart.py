@@ -27,7 +27,7 @@ from typing import Any
 import platformdirs
 
 from podeval.audio import transcode
-from podeval.audio.formats.duration import read_container_and_seconds
+from podeval.audio.formats.container import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.isolated import LINES, REPORT, ScoreJob
 from podeval.models import weights

@@ -18,7 +18,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.defects import LISTENING
 
 FILES = (
-    *("analysis/defects.py", "analysis/second_look.py", "analysis/speech_track.py", "analysis/voices_by_word.py"),
+    *("recording/defects.py", "recording/spoken_script.py", "recording/speech_track.py", "recording/voices_by_word.py"),
     *("audio/faults.py", "audio/loops.py", "metrics/speech/content_errors.py", "metrics/audio/integrity.py"),
     *("metrics/dialogue/speaker_attribution.py", "text/content_differences.py"),
 )

@@ -35,7 +35,7 @@ from podeval.benchmarks.item import read_scripts
 from podeval.metrics.speech.pace import describe_speakers, join_speech
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
-from podeval.recording.overlapping_turns import find_overlapping_turns
+from podeval.recording.speaker_turns import find_overlapping_turns
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.text.script import Script

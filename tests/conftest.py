@@ -308,7 +308,7 @@ def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
     `load_reference(job, {repo: folder}, profile)`; the profile may name the model: `reference,job=model`. A tiny model
     cannot have the content that a card pins, so that pins of content are taken off.
     """
-    from podeval.models import installing, registry
+    from podeval.models import registry
 
     def load(job: str, folders: dict[str, Path], profile: str = "reference") -> Any:
         real = registry.get_card(job, profile)
@@ -317,7 +317,7 @@ def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
         for repo in own.hub:
             commit = repo.revision if len(repo.revision) == 40 else "c" * 40
             hub_client.publish(repo.id, commit, folders[repo.id])
-        assert installing.install(profile, [job], print) == {}
+        assert registry.install(profile, [job], print) == {}
         return registry.load(job, profile)
 
     registry.build_model.cache_clear()

@@ -64,7 +64,7 @@ def main() -> None:
     samples, rate = soundfile.read(options.recording, dtype="float32", always_2d=True)
     samples = np.resize(soxr.resample(samples.mean(axis=1), rate, RATE), options.seconds * RATE).clip(-1, 1)
     folder = weights.locate_weights("dnsmos")
-    network = Dnsmos(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
+    network = Dnsmos({name: folder / name for name in ("sig_bak_ovr.onnx", "model_v8.onnx")})
     programs = {"ours": partial(network.score, samples), "speechmos": partial(speechmos_on_every_window(), samples)}
     found = by_turns(f"DNSMOS of {options.seconds} s", programs, options.turns, {"speechmos": 4})
     print(f"largest difference of a window's key: {np.abs(found['ours'][:, 1:] - found['speechmos']).max():.1e}")

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from podeval.audio.decode import decode
-from podeval.audio.formats.duration import read_container_and_seconds
+from podeval.audio.formats.container import read_container_and_seconds
 from podeval.errors import BadAudio
 
 KINDS = {

@@ -20,7 +20,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
-from podeval.audio.formats.duration import read_container_and_seconds
+from podeval.audio.formats.container import read_container_and_seconds
 from podeval.audio.formats.parts import MOST_PARTS, Part, PartReader
 from podeval.audio.formats.riff import read_riff
 from podeval.errors import BadAudio

@@ -19,8 +19,29 @@ from pathlib import Path
 import numpy as np
 import pydantic
 
-from podeval.systems.submission_reading import MAX_BYTES
+from podeval.audio.decode import DecodeLimits, decode
+from podeval.audio.formats.container import read_container_and_seconds
+from podeval.datasets.feeds import BadFeed, parse_feed, parse_results
+from podeval.errors import BadAudio, BadInput, PodevalError
+from podeval.hub.repo_info import RepoFacts, collect_keys, read_card
+from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.listening.designs import read_design
+from podeval.models.chat import ChatAnswer
+from podeval.submissions.collect_outputs import LOG, Intake, keep_possible_turns, keep_proportionate_details
+from podeval.submissions.gate import check_repo
+from podeval.submissions.rules import GateLimits
+from podeval.systems.adapters import snapshot
+from podeval.systems.adapters.outputs import MANIFEST, read_manifest
+from podeval.systems.submission_reading import MAX_BYTES, parse
+from podeval.text.asked_length import is_length_strict, read_requested_length
+from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
+from podeval.text.language import read_tokens
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
+from podeval.text.normalise import normalise
+from podeval.text.podcast_request import PodcastRequest
+from podeval.text.script import Script
+from podeval.text.script_format import read_any_script
+from podeval.text.tokens import tokenise
 from podeval.text.yaml_text import LONGEST_YAML
 from tests.fuzz import text_readers
 
@@ -80,10 +101,6 @@ def short(refusal: Exception, most: int) -> None:
 
 def audio(data: bytes) -> None:
     """Decoding, and the length by header or packets."""
-    from podeval.audio.decode import DecodeLimits, decode
-    from podeval.audio.formats.duration import read_container_and_seconds
-    from podeval.errors import BadAudio
-
     path = _scratch() / "sound"
     path.write_bytes(data)
     try:
@@ -101,10 +118,6 @@ def audio(data: bytes) -> None:
 
 def transcript(data: bytes) -> None:
     """Scripts as people and models write them: JSON, labels, plain text."""
-    from podeval.errors import BadInput
-    from podeval.text.script import Script
-    from podeval.text.script_format import read_any_script
-
     text = data.decode("utf-8", "replace")
     for read in (read_any_script, Script.parse):
         try:
@@ -119,9 +132,6 @@ def document(data: bytes) -> None:
     """Submission documents, as text and as a form sends them; what is read is written and read again the same."""
     import yaml
 
-    from podeval.errors import BadInput
-    from podeval.systems.submission_reading import parse
-
     text = data.decode("utf-8", "replace")
     try:
         read = parse(text)
@@ -133,11 +143,6 @@ def document(data: bytes) -> None:
 
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
-    from podeval.hub.repo_info import RepoFacts, read_card
-    from podeval.submissions.gate import check_repo
-    from podeval.submissions.rules import GateLimits
-    from podeval.systems.adapters.snapshot import collect_keys
-
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=body)
@@ -148,9 +153,6 @@ def yaml_card(data: bytes) -> None:
 
 def design(data: bytes) -> None:
     """A listening test's design."""
-    from podeval.errors import BadInput
-    from podeval.listening.designs import read_design
-
     path = _scratch() / "design.yaml"
     path.write_bytes(data)
     with contextlib.suppress(BadInput):
@@ -159,9 +161,6 @@ def design(data: bytes) -> None:
 
 def answer(data: bytes) -> None:
     """A judge's answer."""
-    from podeval.judges.parsing import UnreadableAnswer, read_answer
-    from podeval.models.chat import ChatAnswer
-
     try:
         read = read_answer(ChatAnswer(data.decode("utf-8", "replace")), Judged)
     except UnreadableAnswer as refusal:
@@ -173,8 +172,6 @@ def answer(data: bytes) -> None:
 
 def feed(data: bytes) -> None:
     """A podcast's feed, and Apple's answer to a lookup."""
-    from podeval.datasets.feeds import BadFeed, parse_feed, parse_results
-
     with contextlib.suppress(BadFeed):
         list(parse_feed(data))
     with contextlib.suppress(BadFeed):
@@ -183,11 +180,6 @@ def feed(data: bytes) -> None:
 
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
-    from podeval.errors import BadInput
-    from podeval.submissions.collect_outputs import LOG, Intake, keep_possible_turns, keep_proportionate_details
-    from podeval.systems.adapters import snapshot
-    from podeval.systems.adapters.outputs import MANIFEST, read_manifest
-
     folder = _scratch() / "model"
     folder.mkdir(exist_ok=True)
     (folder / LOG).write_bytes(data + b"\n")
@@ -339,10 +331,15 @@ TARGETS = {
 }
 
 
-def _of_text(read: Callable[[str], None], *seeds: str, words: str = "", limits: tuple[Limit, ...] = ()) -> Target:
+def _of_text(read: Callable[[str], object], *seeds: str, words: str = "", limits: tuple[Limit, ...] = ()) -> Target:
     """A reader of text, words of which are told apart by spaces."""
+
+    def read_or_refuse(data: bytes) -> None:
+        with contextlib.suppress(PodevalError):
+            read(data.decode("utf-8", "replace"))
+
     return Target(
-        lambda data: read(data.decode("utf-8", "replace")),
+        read_or_refuse,
         lambda: [seed.encode() for seed in seeds],
         tuple(word.encode() for word in words.split()),
         limits=limits,
@@ -377,21 +374,30 @@ TARGETS |= {
     "words": _of_text(text_readers.words, _ENGLISH, _CHINESE, words="，。 1.5 Mr. 《 》 “ ’ <answer>"),
     "compared_words": _of_text(text_readers.compared_words, _ENGLISH, _CHINESE, words="，。 1.5 1,000 Mr. ’"),
     "english_tokens": _of_text(
-        text_readers.english_tokens, _ENGLISH, _CHINESE, words=". ? a. .) `` '' 's can't 1.5 Mr.", limits=_OF_WORDS
+        lambda text: tokenise(text, "en"),
+        _ENGLISH,
+        _CHINESE,
+        words=". ? a. .) `` '' 's can't 1.5 Mr.",
+        limits=_OF_WORDS,
     ),
     "chinese_tokens": _of_text(
-        text_readers.chinese_tokens, _ENGLISH, _CHINESE, words="，。 1.5 人工 a1", limits=_OF_CHINESE
+        lambda text: tokenise(text, "zh"), _ENGLISH, _CHINESE, words="，。 1.5 人工 a1", limits=_OF_CHINESE
     ),
-    "read_tokens": _of_text(text_readers.read_tokens, _ENGLISH, _CHINESE, words=". le der の", limits=_OF_WORDS),
-    "whisper": _of_text(text_readers.whisper, _ENGLISH, words="one 1111 $1 1,1 's Mr. hundred", limits=_OF_WORDS),
+    "read_tokens": _of_text(read_tokens, _ENGLISH, _CHINESE, words=". le der の", limits=_OF_WORDS),
+    "whisper": _of_text(
+        lambda text: normalise(text, "en", "whisper"),
+        _ENGLISH,
+        words="one 1111 $1 1,1 's Mr. hundred",
+        limits=_OF_WORDS,
+    ),
     "compared": _of_text(text_readers.compared, _ENGLISH, _CHINESE, words="，。 1.5 電腦 ½", limits=((len, LONGEST),)),
-    "diarised": _of_text(text_readers.diarised, _DIARISED, words="[Speaker ] [0.5- ]: ..."),
-    "heard": _of_text(text_readers.heard, _ENGLISH, words="... e.g. 。", limits=((_words_by_spaces, MOST_WORDS),)),
-    "request": _of_text(text_readers.request, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"),
-    "asked_length": _of_text(
-        text_readers.asked_length, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"
+    "diarised": _of_text(
+        lambda text: cut_dialogue_clips(parse_diarised(text)), _DIARISED, words="[Speaker ] [0.5- ]: ..."
     ),
-    "asked_strictly": _of_text(text_readers.asked_strictly, _REQUEST, words="5 minutes 到 分钟 1,1 ½ and half exactly"),
+    "heard": _of_text(text_readers.heard, _ENGLISH, words="... e.g. 。", limits=((_words_by_spaces, MOST_WORDS),)),
+    "request": _of_text(PodcastRequest.parse, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"),
+    "asked_length": _of_text(read_requested_length, _REQUEST, words="5 minutes five 到 分钟 字 1,1 ½ and half exactly"),
+    "asked_strictly": _of_text(is_length_strict, _REQUEST, words="5 minutes 到 分钟 1,1 ½ and half exactly"),
     "speakable": _of_text(text_readers.said_plainly, _ENGLISH, _CHINESE, words="... !? 。。 e.g. [[ 1,1"),
     "speech": _of_text(text_readers.speech, _ENGLISH, _CHINESE, words="... !? 。。 e.g. [[ 1,1"),
     "judged": _of_text(

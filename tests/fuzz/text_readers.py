@@ -5,15 +5,40 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from podeval.errors import PodevalError
+from podeval.arena.voting import clean_comment
+from podeval.datasets.feeds import EpisodeLink
+from podeval.datasets.http import is_loopback, strip_secrets
+from podeval.errors import PodevalError, find_address
+from podeval.judges.prompt import break_control_words, mark_for
+from podeval.listening.listener_pages import clean_words as kept
+from podeval.listening.webmushra import read_configuration, read_results
+from podeval.metrics.checklists import Requirement
+from podeval.metrics.citations import keep_letters, list_missing
+from podeval.metrics.judge_use import note
+from podeval.metrics.judged.content_density import describe_difference
+from podeval.metrics.judged.script_quality import Item
+from podeval.metrics.spoken_dialogue import parse_criteria
+from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
+from podeval.text.alignment import split_words
+from podeval.text.characters import clean_text, fold_letters
+from podeval.text.dialogue_segments import join_utterances
+from podeval.text.labelled_turns import read_labels
+from podeval.text.language import identify_language, read_as
+from podeval.text.markup import strip_surroundings, strip_tags, strip_times
+from podeval.text.normalise import compute_bracketed_share, drop_bracketed, keep_spoken, normalise
+from podeval.text.reasoning import strip_reasoning, strip_thoughts
+from podeval.text.redaction import redact, redact_line
+from podeval.text.script import Script, Turn, read_source
+from podeval.text.script_format import count_length, rate_of
+from podeval.text.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.subtitles import read_cues
+from podeval.text.syllables import count_syllables
+from podeval.text.terminal_safe import make_printable
+from podeval.text.tokens import detect_language, is_foreign, is_japanese, is_unspaced
 
 
 def words(text: str) -> None:
     """Words by their number, and languages by their letters."""
-    from podeval.text.reasoning import strip_reasoning
-    from podeval.text.script_format import count_length
-    from podeval.text.tokens import detect_language, is_foreign, is_unspaced
-
     strip_reasoning(text)
     for read in (count_length, detect_language, is_foreign, is_unspaced):
         read(text)
@@ -21,49 +46,12 @@ def words(text: str) -> None:
 
 def compared_words(text: str) -> None:
     """Words as they are compared with what was heard, with their numbers said; half of them in Chinese."""
-    from podeval.text.alignment import split_words
-
     split_words(text[: len(text) // 2])
     split_words(text[len(text) // 2 :], "zh")
 
 
-def english_tokens(text: str) -> None:
-    """Tokens of English as the measures of a text's words count them."""
-    from podeval.text.tokens import tokenise
-
-    with contextlib.suppress(PodevalError):
-        tokenise(text, "en")
-
-
-def chinese_tokens(text: str) -> None:
-    """Tokens of Chinese."""
-    from podeval.text.tokens import tokenise
-
-    with contextlib.suppress(PodevalError):
-        tokenise(text, "zh")
-
-
-def read_tokens(text: str) -> None:
-    """Tokens of a text whose language is found out."""
-    from podeval.text import language
-
-    with contextlib.suppress(PodevalError):
-        language.read_tokens(text)
-
-
-def whisper(text: str) -> None:
-    """A text as OpenAI's English normaliser leaves it."""
-    from podeval.text.normalise import normalise
-
-    with contextlib.suppress(PodevalError):
-        normalise(text, "en", "whisper")
-
-
 def compared(text: str) -> None:
     """A text in the other forms that transcripts are compared in."""
-    from podeval.text.normalise import compute_bracketed_share, normalise
-    from podeval.text.simplified_chinese import convert_to_mainland, simplify
-
     for language, normaliser in (("en", "basic"), ("en", "lfs"), ("en", "none"), ("zh", "whisper"), ("zh", "lfs")):
         with contextlib.suppress(PodevalError):
             normalise(text, language, normaliser)
@@ -73,78 +61,30 @@ def compared(text: str) -> None:
 
 def turns(text: str) -> None:
     """A script with labels, tags or the times of subtitles, as it enters and as its words are compared."""
-    from podeval.text.characters import clean_text, fold_letters
-    from podeval.text.labelled_turns import read_labels
-    from podeval.text.markup import strip_surroundings, strip_tags, strip_times
-    from podeval.text.normalise import drop_bracketed, keep_spoken
-    from podeval.text.reasoning import strip_thoughts
-    from podeval.text.script import read_source
-    from podeval.text.subtitles import read_cues
-
     fold_letters(drop_bracketed(text))
     keep_spoken(text)
     for strip in (strip_tags, strip_surroundings, strip_times, strip_thoughts):
         strip(text)
-    with contextlib.suppress(PodevalError):
-        read_cues(clean_text(text))
-        read_source(text)
-        read_labels(clean_text(text))
+    read_cues(clean_text(text))
+    read_source(text)
+    read_labels(clean_text(text))
 
 
 def languages(text: str) -> None:
     """The language that a text is in, and how it is read."""
-    from podeval.text.language import identify_language, read_as
-    from podeval.text.script_format import rate_of
-    from podeval.text.tokens import is_japanese
-
     identify_language(text)
     read_as(text)
     is_japanese(text)
     rate_of(text)
 
 
-def diarised(text: str) -> None:
-    """Transcripts with speakers and times."""
-    from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
-
-    with contextlib.suppress(PodevalError):
-        cut_dialogue_clips(parse_diarised(text))
-
-
 def heard(text: str) -> None:
     """Words with times, as a transcriber hears them."""
-    from podeval.text.dialogue_segments import join_utterances
-
-    with contextlib.suppress(PodevalError):
-        join_utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
-
-
-def request(text: str) -> None:
-    """What is asked of a script."""
-    from podeval.text.podcast_request import PodcastRequest
-
-    with contextlib.suppress(PodevalError):
-        PodcastRequest.parse(text)
-
-
-def asked_length(text: str) -> None:
-    """How long a script is to be."""
-    from podeval.text.asked_length import read_requested_length
-
-    read_requested_length(text)
-
-
-def asked_strictly(text: str) -> None:
-    """Whether that is meant exactly."""
-    from podeval.text.asked_length import is_length_strict
-
-    is_length_strict(text)
+    join_utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
 
 
 def speech(text: str) -> None:
     """Lines that engines are given to say, of a text as it stands."""
-    from podeval.systems.text_cleaning import estimate_seconds, split_into_short_lines, split_sentences
-
     split_sentences(text)
     split_into_short_lines(text, 200)
     estimate_seconds(text)
@@ -152,15 +92,11 @@ def speech(text: str) -> None:
 
 def said_plainly(text: str) -> None:
     """What of a text engines can say."""
-    from podeval.systems.text_cleaning import make_speakable
-
     assert "\x00" not in make_speakable(text)
 
 
 def judged(text: str) -> None:
     """Material for a judge."""
-    from podeval.judges.prompt import break_control_words, mark_for
-
     whole = break_control_words(text)
     # No input of the fuzzer is longer; a megabyte is not read twice.
     assert break_control_words(whole[:20_000]) == whole[:20_000]
@@ -169,27 +105,17 @@ def judged(text: str) -> None:
 
 def quoted(text: str) -> None:
     """What a judge quotes of it."""
-    from podeval.metrics.citations import keep_letters, list_missing
-    from podeval.text.script import Script, Turn
-
     keep_letters(text)
     list_missing([text[:500], text], Script((Turn("1", text),)))
 
 
 def injected(text: str) -> None:
     """Material that may speak to its judge."""
-    from podeval.metrics.judge_use import note
-
     assert note({text: "script"}).keys() <= {"spoke_to_the_judge"}
 
 
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
-    from podeval.metrics.checklists import Requirement
-    from podeval.metrics.judged.content_density import describe_difference
-    from podeval.metrics.judged.script_quality import Item
-    from podeval.metrics.spoken_dialogue import parse_criteria
-
     describe_difference(text, f"x {text[::-1]}")
     parse_criteria(text)
     # Pydantic calls these with what a judge wrote.
@@ -200,9 +126,6 @@ def divided(text: str) -> None:
 
 def shown(text: str) -> None:
     """Reasons, lines of logs and names as they are shown, to everybody and on a terminal."""
-    from podeval.text.redaction import redact, redact_line
-    from podeval.text.terminal_safe import make_printable
-
     assert len(redact(text)) < 10_000
     assert len(redact_line(text)) < 10_000
     assert "\x1b" not in make_printable(text)
@@ -210,32 +133,23 @@ def shown(text: str) -> None:
 
 def syllables(text: str) -> None:
     """Words whose syllables are counted."""
-    from podeval.text.syllables import count_syllables
-
     for language in ("en", "zh"):
         assert count_syllables(text[:20_000], language) >= 0
 
 
 def comment(text: str) -> None:
     """What voters and listeners write."""
-    from podeval.arena.voting import clean_comment
-    from podeval.listening.listener_pages import clean_words as kept
-
     clean_comment(text)
     kept(text)
 
 
 def listening_test(text: str) -> None:
     """Configurations of webMUSHRA."""
-    from podeval.listening.webmushra import read_configuration
-
     _read_from_file(text, read_configuration)
 
 
 def listening_marks(text: str) -> None:
     """Results of webMUSHRA."""
-    from podeval.listening.webmushra import read_results
-
     _read_from_file("session_uuid,trial_id,rating_stimulus,rating_score\n" + text, read_results)
 
 
@@ -249,10 +163,6 @@ def _read_from_file(text: str, read: Callable[[Path], object]) -> None:
 
 def link(text: str) -> None:
     """Links to episodes, addresses, and what is refused of them."""
-    from podeval.datasets.feeds import EpisodeLink
-    from podeval.datasets.http import is_loopback, strip_secrets
-    from podeval.errors import find_address
-
     for address in (text, f"https://podcasts.apple.com/us/podcast/{text}/id1?i=1", f"https://{text}"):
         with contextlib.suppress(PodevalError):
             EpisodeLink.parse(address)

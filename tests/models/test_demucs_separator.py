@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from podeval import progress
-from podeval.errors import CannotScore
 
 REPO = "adefossez/HTDemucs"
 RATE = 44_100
@@ -83,9 +82,3 @@ def test_the_inverse_transform_is_given_a_real_dc_bin_and_a_cpu_does_not_mind(se
 def test_silence_stays_silent_numbers(separator: Any) -> None:
     for stem in separator.separate(np.zeros((RATE // 2, 2), np.float32)):
         assert np.abs(stem).max() < 1e-6
-
-
-@pytest.mark.parametrize("shape", [(100, 3), (100,), (100, 0)])
-def test_other_numbers_of_channels_are_refused(separator: Any, shape: tuple[int, ...]) -> None:
-    with pytest.raises(CannotScore, match="one or two channels"):
-        separator.separate(np.zeros(shape, np.float32))

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models.dnsmos import Dnsmos, list_window_starts
+from podeval.models.dnsmos import Dnsmos, list_window_starts, make_mel_basis, open_parts
 from podeval.models.networks.dnsmos import (
     Convolution,
     Layer,
     MaxPool,
-    P835Parts,
     compute_log_power,
-    make_mel_basis,
     read_p835,
     run_dense,
     run_seamed,
@@ -46,7 +44,7 @@ def dnsmos(files: tuple[Path, Path]) -> Iterator[Dnsmos]:
     with pytest.MonkeyPatch.context() as environment:
         # Tests that run beside this one would only be waited for by a second thread.
         environment.setenv("PODEVAL_THREADS", "1")
-        yield Dnsmos(*files)
+        yield Dnsmos({file.name: file for file in files})
 
 
 @pytest.fixture(scope="module")
@@ -125,16 +123,16 @@ def test_the_exported_parts_give_what_torch_gives(files: tuple[Path, Path], shar
     block = np.ascontiguousarray(samples[: 2 * RATE + 17 * 160].mean(axis=1))
     network, bounds = read_p835(files[0]), torch.tensor([8, 108, 208])
     pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
-    parts = P835Parts(files[0], samples=len(block), bounds=bounds.tolist(), hop=160)
+    shared_part, window_part = open_parts(files[0])
     with torch.inference_mode():
         features = compute_log_power(network.transform, torch.from_numpy(block), 160)
         shared = run_seamed(network.stack[: pools[1] + 1], wrap_seamless(features, bounds[:-1], bounds[1:]))
         seconds = torch.stack(shared.whole[0, :, 2:52].tensor_split(2, dim=1))
         windows = torch.cat([seconds, seconds.flip(0), seconds.roll(7, dims=2)], dim=2).repeat(2, 1, 3, 1)
         raw_scores = run_dense(network, run_stack(network.stack[pools[1] + 1 :], windows))
-    for ours, expected in zip(parts.run_shared(block), (seconds, shared.heads, shared.tails), strict=True):
+    for ours, expected in zip(shared_part.run_for_all(block), (seconds, shared.heads, shared.tails), strict=True):
         np.testing.assert_allclose(ours, expected.numpy(), atol=2e-5)
-    np.testing.assert_allclose(parts.rate(windows.numpy()), raw_scores.numpy(), atol=1e-5)
+    np.testing.assert_allclose(window_part.run(windows.numpy()), raw_scores.numpy(), atol=1e-5)
 
 
 @pytest.mark.long

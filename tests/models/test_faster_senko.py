@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from podeval import progress
 from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.benchmarks import real_pod
@@ -33,23 +34,22 @@ def test_speech_is_found_where_silero_s_own_loop_finds_it(threshold: float) -> N
     silero_vad = pytest.importorskip("silero_vad")
     import torch
 
-    samples = torch.from_numpy(speech_with_pauses())
+    samples = speech_with_pauses()
     rule = {"threshold": threshold, "min_speech_duration_ms": 250, "min_silence_duration_ms": 100}
-    expected = silero_vad.get_speech_timestamps(samples, silero_vad.load_silero_vad(), **rule)
-    percents: list[float] = []
+    expected = silero_vad.get_speech_timestamps(torch.from_numpy(samples), silero_vad.load_silero_vad(), **rule)
+    shares: list[float] = []
     silero = open_silero(CARD.verify_files()[SILERO_BLOCKS])
-    assert find_speech(silero, samples, None, listening=percents.append, **rule) == expected
+    with progress.listen(lambda what, done, total: shares.append(done / total)):
+        assert find_speech(silero, samples, **rule) == expected
     assert len(expected) > 1
-    assert percents == sorted(percents)
-    assert percents[-1] == 100
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 @pytest.mark.models
 def test_of_no_samples_no_speech_is_found() -> None:
-    import torch
-
     silero = open_silero(CARD.verify_files()[SILERO_BLOCKS])
-    assert find_speech(silero, torch.zeros(0), None, listening=lambda percent: None, threshold=0.5) == []
+    assert find_speech(silero, np.zeros(0, np.float32), threshold=0.5) == []
 
 
 def test_the_other_form_of_silero_s_weights_is_verified_and_makes_no_other_model() -> None:

@@ -62,8 +62,8 @@ def test_pinned_content_is_checked_before_it_is_opened(published: Any) -> None:
 @pytest.mark.parametrize(
     ("repo", "reason"),
     [
-        (HubRepo("someone/voices", "b" * 40, ("config.json",)), "has no commit bbbb"),
-        (HubRepo("someone/voices", COMMIT, ("other.json",)), "has no file other.json"),
+        (HubRepo("someone/voices", "b" * 40, ("config.json",)), "has no config.json at bbbb"),
+        (HubRepo("someone/voices", COMMIT, ("other.json",)), "has no other.json at "),
         (HubRepo("nobody/nothing", COMMIT, ("config.json",)), "there is no https://huggingface.co/nobody/nothing"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.models import installing, registry, weights
+from podeval.models import registry, weights
 
 
 def test_an_installed_profile_is_prepared_and_what_cannot_be_is_said_and_no_failure(
@@ -20,12 +20,12 @@ def test_an_installed_profile_is_prepared_and_what_cannot_be_is_said_and_no_fail
     monkeypatch.setattr(registry, "load", load)
     monkeypatch.setattr("podeval.models.card.ModelCard.missing", lambda card: None)
     said: list[str] = []
-    assert installing.install("embedded", (), said.append) == {}
+    assert registry.install("embedded", (), said.append) == {}
     exported = {card.job for card in registry.CARDS if card.exported and "embedded" in card.profiles}
     assert set(loaded) == exported
     assert exported >= {"transcriber", "speaker_encoder", "diarizer", "speech_quality", "music_detector", "naturalness"}
     assert "DistillMOS: not prepared: its library is broken" in said
     assert "pitch: prepared" in said
     said.clear()
-    installing.install("embedded", ["segmentation"], said.append)
+    registry.install("embedded", ["segmentation"], said.append)
     assert said == [], "nothing is made for one job that needs nothing made"

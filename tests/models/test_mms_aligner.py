@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.errors import CannotScore, ModelMissing
+from podeval.errors import ModelMissing
 from podeval.measuring.compute import make_protocol_for
 from podeval.metrics import catalogue
 from podeval.models import mms_aligner, registry, weights
@@ -197,8 +197,7 @@ def test_the_alignment_is_the_best_of_all_paths(frames: int) -> None:
         log_probabilities = np.log(random.dirichlet(np.full(3, 0.5), size=frames))
         tokens = random.integers(1, 3, size=random.integers(1, 4)).tolist()
         if count_frames(tokens) > frames:
-            with pytest.raises(CannotScore, match="cannot be said in"):
-                align_tokens(log_probabilities, tokens)
+            assert align_tokens(log_probabilities, tokens) == []
             continue
         tried += 1
         score, spans = try_every_path(log_probabilities, tokens)

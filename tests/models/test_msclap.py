@@ -49,9 +49,9 @@ def test_embeddings_and_scale_are_those_of_the_package(model: Any, tiny_msclap: 
     assert abs(heard[0] - heard[1]).max() > 0.01
 
 
-def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path) -> None:
+def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = clips(tiny_msclap)
-    model._batch = 2
+    monkeypatch.setattr("podeval.models.networks.msclap._BATCH", 2)
     together = model.audio([one, two, one])
     np.testing.assert_allclose(together[0], model.audio([one])[0], atol=1e-5)
     np.testing.assert_allclose(together[2], together[0], atol=1e-5)
@@ -64,13 +64,6 @@ def test_filters_made_here_are_those_the_package_makes(tiny_msclap: Path) -> Non
 
     expected = np.load(tiny_msclap / "answers.npz")["filters"]
     np.testing.assert_allclose(make_mel_filters(64).numpy(), expected, atol=1e-7)
-
-
-def test_a_clip_of_another_length_and_a_text_that_is_too_long_are_refused(model: Any) -> None:
-    with pytest.raises(BadInput, match=r"clips of 308700 samples at 44.1 kHz, not of 1000"):
-        model.audio([np.zeros(1000, np.float32)])
-    with pytest.raises(BadInput, match=r"a prompt has \d+ tokens, more than the 512"):
-        model.text(["word " * 400])
 
 
 def test_the_real_checkpoint_is_pinned_by_commit_and_content() -> None:
@@ -89,3 +82,8 @@ def test_content_that_is_not_the_pinned_one_is_not_opened(
     registry.build_model.cache_clear()
     with pytest.raises(ModelMissing, match="is not the pinned file"):
         registry.load("audio_text", "reference")
+
+
+def test_a_text_that_is_too_long_is_refused(model: Any) -> None:
+    with pytest.raises(BadInput, match=r"a prompt has \d+ tokens, more than the 512"):
+        model.text(["word " * 400])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models import installing, registry, weights
+from podeval.models import registry, weights
 
 FILE = "nisqa_tts.tar"
 
@@ -84,7 +84,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         file = replace(pinned.files[0], size=len(content), sha256=hashlib.sha256(content).hexdigest())
         monkeypatch.setattr(weights, "lock", lambda: {"nisqa-tts": replace(pinned, files=(file,))})
         monkeypatch.setattr(weights, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
-        assert installing.install("reference", ["nisqa_tts"], print) == {}
+        assert registry.install("reference", ["nisqa_tts"], print) == {}
         return registry.load("nisqa_tts", "reference")
 
     registry.build_model.cache_clear()

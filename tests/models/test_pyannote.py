@@ -24,7 +24,7 @@ from tests.fakes import tiny_models, tiny_pyannote
 tiny_pyannote.make_importable({packages!r})
 import numpy as np
 from pathlib import Path
-from podeval.models import installing, registry
+from podeval.models import registry
 from podeval.models.pyannote import import_pyannote_audio
 
 import_pyannote_audio()
@@ -39,8 +39,8 @@ def unpinned(card):
 
 pinned = [registry.get_card("diarizer", "reference"), registry.get_card("speaker_encoder", XVECTOR)]
 registry.CARDS = tuple(unpinned(card) if card in pinned else card for card in registry.CARDS)
-assert installing.install("reference", ["diarizer"], lambda line: None) == {{}}
-assert installing.install(XVECTOR, ["speaker_encoder"], lambda line: None) == {{}}
+assert registry.install("reference", ["diarizer"], lambda line: None) == {{}}
+assert registry.install(XVECTOR, ["speaker_encoder"], lambda line: None) == {{}}
 
 samples = np.concatenate([tiny_models.voice(1.2, 0), np.zeros(3_200, np.float32), 0.2 * tiny_models.voice(1.2, 1)])
 ours = registry.load("diarizer", "reference").diarize(samples)

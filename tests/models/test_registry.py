@@ -219,7 +219,8 @@ def test_every_card_builds_what_is_checked_by_the_interface_of_its_job(card: Mod
     if card.job == "speech_quality":
         return
     scorers = ("naturalness", "pesq_estimator", "loss_quality", "utmos22")
-    shared = dict.fromkeys(scorers, "WindowScorer") | {"nisqa_tts": "RateAwareScorer"}
+    shared = dict.fromkeys(scorers, "WindowScorer")
+    shared |= {"nisqa_tts": "RateAwareScorer", "second_transcriber": "Transcriber"}
     interface = shared.get(card.job, card.job.title().replace("_", ""))
     module, _, name = card.build.partition(":")
     assert getattr(interfaces, interface) in getattr(importlib.import_module(module), name).__mro__

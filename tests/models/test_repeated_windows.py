@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from podeval.models import repeated_windows
-from podeval.models.repeated_windows import Labels, Vectors, cluster_few, cluster_once, find_first_said
+from podeval.models import senko_diarizer
+from podeval.models.senko_diarizer import Labels, Vectors, cluster_few, cluster_once, find_first_said
 
 HOP, WINDOW = 0.6, 1.5
 ALIKE = 0.8
@@ -49,7 +49,7 @@ def test_a_large_recording_is_looked_at_in_blocks_of_rows_alike(monkeypatch: pyt
     vectors = np.concatenate([voice(1, 40), nearly(voice(1, 40)[5:25], 3), voice(2, 20), voice(1, 40)[30:]])
     at_once = first(vectors)
     assert len(set(at_once)) == 60
-    monkeypatch.setattr(repeated_windows, "_ROWS", 7)
+    monkeypatch.setattr(senko_diarizer, "_ROWS", 7)
     assert first(vectors) == at_once
 
 
@@ -82,14 +82,14 @@ def test_what_is_left_is_clustered_as_a_recording_of_its_length(
 ) -> None:
     asked: list[tuple[str, int]] = []
 
-    def named(name: str) -> "repeated_windows.Cluster":
+    def named(name: str) -> "senko_diarizer.Cluster":
         def cluster(windows: Vectors) -> Labels:
             asked.append((name, len(windows)))
             return np.arange(len(windows))
 
         return cluster
 
-    monkeypatch.setattr(repeated_windows, "cluster_few", named("few"))
+    monkeypatch.setattr(senko_diarizer, "cluster_few", named("few"))
     said = np.tile(np.arange(kept), 2)
     labels = cluster_once(np.ones((2 * kept, 2), np.float32), said, named("long"), named("shorter"))
     assert asked == [(by, kept)]

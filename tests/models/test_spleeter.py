@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
 from podeval.audio.resample import resample
-from podeval.errors import CannotScore
 from podeval.models.networks.spleeter import (
     BINS,
     FRAME,
@@ -136,9 +135,3 @@ def test_stems_are_as_long_as_the_mix_at_the_edges_of_a_block(spleeter: Spleeter
     speech, rest = spleeter.separate(mix)
     assert speech.shape == rest.shape == mix.shape
     np.testing.assert_allclose(speech + rest, mix, atol=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(RATE,), (RATE, 6)])
-def test_other_than_one_or_two_channels_are_refused(spleeter: Spleeter, shape: tuple[int, ...]) -> None:
-    with pytest.raises(CannotScore, match="mix it down"):
-        spleeter.separate(np.zeros(shape, dtype=np.float32))

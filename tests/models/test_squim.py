@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models import installing, registry, weights
+from podeval.models import registry, weights
 
 FILE = "squim_objective_dns2020.pth"
 
@@ -81,7 +81,7 @@ def install(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         )
         lock = {"squim-objective": replace(pinned, files=(file,))}
         monkeypatch.setattr(weights, "lock", lambda: lock)
-        assert installing.install("reference", ["pesq_estimator"], print) == {}
+        assert registry.install("reference", ["pesq_estimator"], print) == {}
         return registry.load("pesq_estimator", "reference")
 
     registry.build_model.cache_clear()

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models.word_times import TimedWord, find_token_starts, time_words
+from podeval.models.interfaces import Word
+from podeval.models.whisper_transformers import find_token_starts, time_words
 
 
 class Tokenizer:
@@ -65,7 +66,7 @@ def test_chinese_characters_are_words_and_halves_of_them_wait() -> None:
     parts = [bytes_of("海是"), first, second, bytes_of("的"), bytes_of("。")]
     heard = time_words(range(5), Tokenizer(*parts), "zh", attention(0, 10, 20, 30, 40, 50))
     assert [word.text for word in heard] == ["海是", "咸", "的。"]
-    assert heard[1:] == (TimedWord("咸", 10, 30), TimedWord("的。", 30, 40))
+    assert heard[1:] == (Word("咸", 10, 30), Word("的。", 30, 40))
 
 
 def test_a_character_cut_off_at_the_end_is_kept() -> None:

@@ -10,8 +10,8 @@ from podeval.errors import BadInput, CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word
 from podeval.recording.cache import Cache
-from podeval.recording.diarised_transcript import transcribe_and_diarise
 from podeval.recording.recording import Recording
+from podeval.recording.speaker_turns import transcribe_and_diarise
 from podeval.text.dialogue_segments import Segment, Utterance
 
 NOISE = np.random.default_rng(0).uniform(-0.1, 0.1, 160_000).astype(np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podeval.models.interfaces import SEGMENTATION_FRAME, SpeakerTurn
-from podeval.recording.overlapping_turns import find_overlapping_turns, list_runs, name_speakers
+from podeval.recording.speaker_turns import find_overlapping_turns, list_runs, name_speakers
 
 FRAMES = 589
 

@@ -67,8 +67,6 @@ def test_the_stems_of_a_profile_add_up_to_the_recording() -> None:
     np.testing.assert_allclose(stems.speech + stems.accompaniment, samples, atol=1e-5)
 
 
-@pytest.mark.models
-@pytest.mark.usefixtures("installed")
 def test_a_recording_of_six_channels_says_to_mix_it_down() -> None:
     with pytest.raises(CannotScore, match="mix it down"):
         Recording.from_samples(noise(0.2, RATE, 6), RATE).stems()

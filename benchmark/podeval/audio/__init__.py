@@ -13,7 +13,6 @@ __all__ = [
     "resample",
     "sample_buffer",
     "srmr",
-    "streamed",
     "transcode",
     "windows",
 ]

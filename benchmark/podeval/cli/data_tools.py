@@ -230,7 +230,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
     """Transcribe and diarise a recording to segments."""
     from podeval.cli.progress_bar import show_progress
     from podeval.models import registry
-    from podeval.recording.diarised_transcript import transcribe_and_diarise
+    from podeval.recording.speaker_turns import transcribe_and_diarise
 
     say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
     with show_progress(Path(recording.name).name):

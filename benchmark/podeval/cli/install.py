@@ -133,7 +133,7 @@ def install_models(
 
     Example: podeval models install --profile reference --job transcriber
     """
-    from podeval.models.installing import install
+    from podeval.models.registry import install
 
     failed = install(profile, job or (), say)
     raise typer.Exit(1 if failed else 0)

@@ -116,7 +116,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
     """Make the row of a recording; where the recording cannot be used the row says why, and the rules refuse it."""
     from podeval.models import registry
     from podeval.recording import Recording
-    from podeval.recording.diarised_transcript import transcribe_and_diarise
+    from podeval.recording.speaker_turns import transcribe_and_diarise
     from podeval.text.dialogue_segments import cut_dialogue_clips, explain_no_clips
 
     # Fill in the facts that need no analysis.

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from podeval import progress
 from podeval.audio.decode import hash_file
-from podeval.audio.formats.duration import read_container_and_seconds
+from podeval.audio.formats.container import read_container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes

@@ -326,7 +326,7 @@ def measure_durations(design: Design, folder: Path) -> Design:
     Raises:
         BadInput: a file is missing or is not audio, or the test takes too long with the measured lengths.
     """
-    from podeval.audio.formats.duration import read_container_and_seconds
+    from podeval.audio.formats.container import read_container_and_seconds
 
     def measured(stimulus: dict[str, Any]) -> dict[str, Any]:
         seconds = stimulus.get("seconds") or read_container_and_seconds(folder / stimulus["audio"])[1]

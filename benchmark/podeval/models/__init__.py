@@ -8,7 +8,6 @@ __all__ = [
     "chat_transformers",
     "device",
     "http_errors",
-    "installing",
     "interfaces",
     "pretrained",
     "registry",

@@ -76,15 +76,13 @@ class HubRepo:
                     f"{self.id} is gated: accept its terms at https://huggingface.co/{self.id}, then run "
                     "`hf auth login` and this command again"
                 ) from None
-            except RevisionNotFoundError:
-                raise BadInput(f"{self.id} has no commit {self.revision} any more; please report it") from None
             except RepositoryNotFoundError:
                 hint = ", or is gated: accept its terms there and run `hf auth login`" if self.gated else ""
                 raise BadInput(f"there is no https://huggingface.co/{self.id}{hint}") from None
             except LocalEntryNotFoundError as error:
                 raise BadInput(f"the Hub cannot be reached for {self.id} ({error.__cause__ or error})") from None
-            except EntryNotFoundError:
-                raise BadInput(f"{self.id} has no file {file} at {self.revision[:12]}; please report it") from None
+            except (EntryNotFoundError, RevisionNotFoundError):
+                raise BadInput(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
             except HfHubHTTPError as error:
                 raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
 
@@ -187,7 +185,7 @@ class ModelCard:
 
     def absent_packages(self) -> list[str]:
         """Return the required packages that are not installed."""
-        return [package for package in self.packages if not _is_importable(package)]
+        return [package for package in self.packages if not is_importable(package)]
 
     def missing(self) -> str | None:
         """Return why the model cannot be used here, with the command that helps; None if it can. Opens no weights."""
@@ -228,7 +226,8 @@ class ModelCard:
         return paths
 
 
-def _is_importable(package: str) -> bool:
+def is_importable(package: str) -> bool:
+    """Return whether a package is installed, without importing it."""
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.card import HubRepo
+from podeval.models.card import HubRepo, is_importable
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
 
@@ -247,16 +247,12 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
         _fetch_optional(repo, commit, file, progress)
-    shards: tuple[str, ...] = (_WHOLE,)
+    folder = _find_folder(repo, commit)
     if _fetch_optional(repo, commit, _INDEX, progress):
-        shards = _read_shards(_find_folder(repo, commit))
-    try:
-        HubRepo(repo, commit, shards).install(progress)
-    except BadInput as refusal:
-        if shards == (_WHOLE,) and "has no file" in str(refusal):
-            raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has") from None
-        raise
-    return _find_folder(repo, commit)
+        HubRepo(repo, commit, _read_shards(folder)).install(progress)
+    elif not _fetch_optional(repo, commit, _WHOLE, progress):
+        raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has")
+    return folder
 
 
 def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
@@ -296,20 +292,12 @@ def load_transformers_chat(repo: str, commit: str, *, hears: bool, dtype: str = 
         ModelMissing: transformers or the files are not installed; the message names the command that helps. Also see
             `TransformersChat`.
     """
-    if importlib_missing := [name for name in ("torch", "transformers") if not _is_importable(name)]:
-        raise ModelMissing(
-            f"a local judge needs {' and '.join(importlib_missing)}; run `pip install 'podeval[judges]'`"
-        )
+    if absent := [name for name in ("torch", "transformers") if not is_importable(name)]:
+        raise ModelMissing(f"a local judge needs {' and '.join(absent)}; run `pip install 'podeval[judges]'`")
     folder = _find_folder(repo, commit)
     shards = _read_shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
     HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
     return load_model(folder, f"{repo}@{commit[:12]}", hears, dtype)
-
-
-def _is_importable(package: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(package) is not None
 
 
 @functools.lru_cache(maxsize=1)

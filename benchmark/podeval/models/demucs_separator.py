@@ -9,21 +9,18 @@ Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separ
 The values are those of `demucs.apply.apply_model` on the whole recording; only a few chunks are in memory at a time.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
 
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
-from podeval.errors import CannotScore
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Separator
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _CHANNELS = 2
 _BLOCK = 1 << 20
@@ -60,18 +57,7 @@ class HTDemucs(Separator):
 
         Returns:
             Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
-
-        Raises:
-            CannotScore: the samples do not have one or two channels.
         """
-        import torch
-        from torch.nn.functional import pad
-
-        if samples.ndim != 2 or samples.shape[1] not in (1, _CHANNELS):
-            raise CannotScore(
-                f"speech and music can be separated in one or two channels, not in an array of {samples.shape}; mix it "
-                "down to stereo or mono"
-            )
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         level = _measure_level(samples)
@@ -97,8 +83,6 @@ class HTDemucs(Separator):
 
         A chunk that reaches beyond the recording is moved back by half of the excess, and its result is shorter.
         """
-        import torch
-
         # Chunks that reach beyond the recording are moved back.
         mean, deviation = level
         back = [max(0, offset + self._length - len(samples)) // 2 for offset in offsets]
@@ -144,8 +128,6 @@ def _measure_level(samples: Samples) -> tuple[float, float]:
 
 def _make_fade(length: int) -> Tensor:
     """Return a triangular window, highest in the middle."""
-    import torch
-
     rising, falling = torch.arange(1, length // 2 + 1), torch.arange(length - length // 2, 0, -1)
     triangle = torch.cat([rising, falling])
     return triangle / triangle.max()
@@ -153,8 +135,6 @@ def _make_fade(length: int) -> Tensor:
 
 def _read_stretch(samples: Samples, start: int, length: int, level: tuple[float, float]) -> Tensor:
     """Return a chunk of the normalised mix, `(2, length)`; zeros outside the recording."""
-    import torch
-
     mean, deviation = level
     inside = torch.from_numpy(np.array(samples[max(start, 0) : start + length].T, dtype=np.float32, order="C"))
     inside = ((inside - mean) / deviation).expand(_CHANNELS, -1)

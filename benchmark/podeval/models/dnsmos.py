@@ -7,7 +7,7 @@ Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNS
 
 Differs from that code in two ways. It scores every window, whereas the reference loses windows 7 to 23, 119 to 122
 and more to a rounding error (`windows="upstream"` loses them too). And it computes what overlapping windows
-share only once, in bounded memory, with values equal within float32 rounding.
+share only once (`models.networks.dnsmos`), in bounded memory, with values equal within float32 rounding.
 """
 
 from collections import deque
@@ -22,11 +22,7 @@ import numpy.typing as npt
 
 from podeval import progress
 from podeval.audio.blas_threads import limit_to_one_thread
-from podeval.models.networks.dnsmos import (
-    P808Network,
-    P835Parts,
-    make_mel_basis,
-)
+from podeval.models.exported import ExportedNetwork, Network, open_session
 from podeval.models.threads import count_threads, run_ahead
 
 RATE = 16_000
@@ -63,18 +59,13 @@ class Dnsmos:
     """The two DNSMOS networks, ready to score.
 
     Args:
-        p835: path of `sig_bak_ovr.onnx`.
-        p808: path of `model_v8.onnx`.
+        files: `sig_bak_ovr.onnx` (P.835) and `model_v8.onnx` (P.808).
     """
 
-    def __init__(self, p835: Path, p808: Path) -> None:
-        self._p835 = P835Parts(
-            p835,
-            samples=BLOCK_SECONDS * RATE + (2 * MARGIN + 1) * HOP,
-            bounds=[MARGIN + FRAMES_PER_SECOND * second for second in range(BLOCK_SECONDS + 1)],
-            hop=HOP,
-        )
-        self._p808 = P808Network(p808)
+    def __init__(self, files: dict[str, Path]) -> None:
+        self._shared, self._per_window = open_parts(files["sig_bak_ovr.onnx"])
+        # It sees each window relative to the window's own maximum, so windows share only their mel power.
+        self._p808 = open_session(str(files["model_v8.onnx"]))
         phases = 2 * np.pi * np.arange(MEL_FRAME) / MEL_FRAME
         self._hann = (0.5 - 0.5 * np.cos(phases)).astype(np.float32)
         self._mel = make_mel_basis(RATE, MEL_FRAME, MEL_BANDS).T.copy()
@@ -119,11 +110,13 @@ class Dnsmos:
     def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """Compute what windows share of both networks over the block of seconds that starts at `first`."""
         block = _read_block(signal, first)
-        return self._p835.run_shared(block), self._compute_mel_power(block)
+        seconds, heads, tails = self._shared.run_for_all(block)
+        return (seconds, heads, tails), self._compute_mel_power(block)
 
     def _rate(self, power: Features, mel: Features) -> tuple[Features, Features]:
         """Return raw SIG, BAK and OVRL, and the P.808 quality, of complete windows."""
-        return self._p835.rate(power), self._p808.run(_to_decibels(mel[:, 0]))
+        (quality,) = self._p808.run(None, {"input_1": _to_decibels(mel[:, 0])})
+        return self._per_window.run(power), quality[:, 0]
 
     def _compute_mel_power(self, block: Features) -> _Parts:
         """Compute mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
@@ -149,9 +142,30 @@ class Dnsmos:
         )
 
 
-def from_files(files: dict[str, Path]) -> Dnsmos:
-    """Build the networks from the files that the registry names."""
-    return Dnsmos(files["sig_bak_ovr.onnx"], files["model_v8.onnx"])
+def open_parts(path: Path) -> tuple[ExportedNetwork, ExportedNetwork]:
+    """Open the P.835 network in two parts: the layers that windows share, and those that each has for itself.
+
+    The first maps a block of samples with its margin to (seconds, channels, frames, bins) and the heads and tails of
+    windows; the second complete windows of such features to raw SIG, BAK and OVRL, (windows, 3).
+    """
+    samples = BLOCK_SECONDS * RATE + (2 * MARGIN + 1) * HOP
+    bounds = [MARGIN + FRAMES_PER_SECOND * second for second in range(BLOCK_SECONDS + 1)]
+
+    def build_shared() -> Network:
+        from podeval.models.networks import dnsmos
+
+        return dnsmos.build_shared(dnsmos.read_p835(path), samples, bounds, HOP)
+
+    def build_per_window() -> Network:
+        from podeval.models.networks import dnsmos
+
+        return dnsmos.build_per_window(dnsmos.read_p835(path))
+
+    changes = f"1 {samples} {bounds} {HOP}"
+    return (
+        ExportedNetwork("dnsmos-shared", path, build_shared, changes=changes, fixed=True),
+        ExportedNetwork("dnsmos-window", path, build_per_window, changes="1"),
+    )
 
 
 class _Windows:
@@ -216,3 +230,36 @@ def _to_decibels(power: Features) -> Features:
     below = np.maximum(level - level.max(axis=(1, 2), keepdims=True), -80)
     picture: Features = ((below + 40) / 40).astype(np.float32)
     return picture
+
+
+def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
+    """Return triangular mel filters on Slaney's scale, each of unit area per hertz.
+
+    Args:
+        rate: sample rate in Hz.
+        frame: length of the Fourier transform in samples.
+        bands: number of filters from 0 Hz to half the rate.
+
+    Returns:
+        (bands, frame // 2 + 1). Equal to `librosa.filters.mel` with its defaults, as the reference uses it.
+    """
+    bins = np.fft.rfftfreq(frame, 1 / rate)
+    edges = _mel_to_hertz(np.linspace(0, _hertz_to_mel(rate / 2), bands + 2))
+    widths = np.diff(edges)
+    rising = (bins - edges[:-2, None]) / widths[:-1, None]
+    falling = (edges[2:, None] - bins) / widths[1:, None]
+    basis = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
+    return basis.astype(np.float32)
+
+
+# Slaney's Auditory Toolbox: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4.
+_MEL_WIDTH = 200 / 3
+_LOG_STEP = np.log(6.4) / 27
+
+
+def _hertz_to_mel(hertz: float) -> float:
+    return hertz / _MEL_WIDTH if hertz < 1000 else 15 + float(np.log(hertz / 1000)) / _LOG_STEP
+
+
+def _mel_to_hertz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(mel < 15, mel * _MEL_WIDTH, 1000 * np.exp((mel - 15) * _LOG_STEP))

@@ -162,7 +162,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "onnx", "onnxruntime"),
         weights="dnsmos",
         exported=True,
-        build="podeval.models.dnsmos:from_files",
+        build="podeval.models.dnsmos:Dnsmos",
     ),
     ModelCard(
         id="deezer/spleeter-2stems",

@@ -36,6 +36,15 @@ Network = tuple[Callable[[Any], Any], Any]
 """A torch module, or a function of torch's operations, and an input that it takes as its only one."""
 
 
+def open_session(network: bytes | str) -> Any:
+    """Open a network in ONNX Runtime, or the file of one; each call uses one thread, because several run at once."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+
+
 class ExportedNetwork:
     """A network with one input, whose first axis is the batch, as is that of its output.
 
@@ -58,14 +67,8 @@ class ExportedNetwork:
         varying: dict[int, str] | None = None,
         fixed: bool = False,
     ) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        # One thread each, because several batches run at once.
-        options.intra_op_num_threads = 1
         axes = {} if fixed else {0: "batch", **(varying or {})}
-        network = _read_or_export(name, weights, build, changes, axes)
-        self._session: Any = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        self._session = open_session(_read_or_export(name, weights, build, changes, axes))
 
     def run(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the outputs of one batch."""

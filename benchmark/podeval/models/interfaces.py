@@ -57,17 +57,13 @@ class SpeakerTurn:
 
 
 class Transcriber(Protocol):
-    """Transcribes speech to words."""
+    """Transcribes speech to words; the jobs `transcriber` and `second_transcriber`."""
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; with `language` None the model detects it."""
 
     def detect_language(self, samples: Samples) -> str:
         """Return the code of the language that `transcribe` detects; empty where nothing is heard."""
-
-
-SecondTranscriber = Transcriber
-"""What is asked where a transcriber and a script disagree does the same."""
 
 
 class Aligner(Protocol):
@@ -113,7 +109,7 @@ class Separator(Protocol):
     """Separates the speech of a mix from everything else."""
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
-        """Return (speech, accompaniment), each of the shape of `samples`: (frames, channels)."""
+        """Return (speech, accompaniment), each of the shape of `samples`: (frames, 1 or 2 channels)."""
 
 
 class MusicDetector(Protocol):

@@ -14,8 +14,6 @@ laid on whatever sounds (the label `*`). Where the letters of a chunk's words ar
 Source: Pratap et al., "Scaling speech technology to 1,000+ languages", JMLR 2024; MOSS-TTSD's evaluation does so.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata
@@ -26,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.errors import CannotScore
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Aligner, Samples, Word
@@ -49,13 +47,11 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int], blank: 
         tokens: labels that were said, without blanks.
         blank: label of the blank.
 
-    Raises:
-        CannotScore: there are too few frames for the tokens.
+    Returns:
+        Nothing where there are too few frames for the tokens.
     """
     frames = len(log_probabilities)
-    if frames < count_frames(tokens):
-        raise CannotScore(f"{len(tokens)} tokens cannot be said in {frames} frames")
-    if not tokens:
+    if not tokens or frames < count_frames(tokens):
         return []
     # The states of the path: a blank, the first token, a blank, the second token, … a blank.
     labels = np.full(2 * len(tokens) + 1, blank)
@@ -131,15 +127,12 @@ class MmsAligner(Aligner):
 
     def _time(self, samples: Samples, spelt: Sequence[str]) -> list[tuple[float, float]]:
         """Return seconds from the beginning for each word; nothing where they do not fit."""
-        import torch
-
         with torch.inference_mode():
             chunk = torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32))[None].to(choose_device())
             log_probabilities = self._network(chunk)[0][0].cpu().numpy()
         tokens = [self._labels[letter] for word in spelt for letter in word]
-        try:
-            spans = align_tokens(log_probabilities, tokens)
-        except CannotScore:
+        spans = align_tokens(log_probabilities, tokens)
+        if not spans:
             return []
         second = len(log_probabilities) * RATE / len(samples)
         times, done = [], 0

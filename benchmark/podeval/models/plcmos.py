@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.models.exported import open_session
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.threads import run_ahead
 
@@ -27,13 +28,7 @@ class Plcmos(WindowScorer):
     """The network, with its listeners."""
 
     def __init__(self, files: dict[str, Path], *, listeners: int, seed: int) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        # One thread each, because several windows are heard at once: a second one for a window costs twice the time.
-        options.intra_op_num_threads = 1
-        network = _read_for_many_listeners(files["plcmos_v2.onnx"])
-        self._session = onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        self._session = open_session(_read_for_many_listeners(files["plcmos_v2.onnx"]))
         self._listeners = np.random.default_rng(seed).standard_normal((listeners, 64)).astype(np.float32)
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:

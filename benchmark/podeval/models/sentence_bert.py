@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
@@ -47,8 +48,6 @@ class SentenceBert(SentenceEncoder):
         Raises:
             CannotScore: there is no model for the language.
         """
-        import torch
-
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
         embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
@@ -75,8 +74,6 @@ class SentenceBert(SentenceEncoder):
         return (states * weights).sum(dim=1) / weights.sum(dim=1)
 
     def _load(self, language: str) -> tuple[Any, Any]:
-        import torch
-
         if language not in self._folders:
             raise CannotScore(f"this sentence encoder reads {', '.join(self.languages)}, not {language}")
         with self._loading:

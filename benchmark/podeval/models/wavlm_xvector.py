@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from podeval.models.chunking import RATE, require_length, run_in_batches
@@ -31,8 +32,6 @@ class WavLMXVector(SpeakerEncoder):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        import torch
-
         (folder,) = files.values()
         self._extractor = load_preprocessor("AutoFeatureExtractor", folder)
         self._model = load_pretrained("WavLMForXVector", folder, dtype=torch.float32)

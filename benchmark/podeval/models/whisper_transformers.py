@@ -1,20 +1,29 @@
 """Whisper with transformers: words with times, greedy and deterministic.
 
 The recording is cut at its pauses into chunks that fit Whisper's window, as for the embedded Whisper; several are
-decoded at once, independently, in one pass without timestamp tokens. The time of a word comes from the model's
-attention to the audio (`podeval.models.word_times`). Runs in 32 bits everywhere: in 16, a word here and there and many
-times differ from a CPU's, and from those of another batch. A static cache is not used: compiled for it, the decoder
-wrote 96.8 % of the same tokens.
+decoded at once, independently, in one pass without timestamp tokens. Runs in 32 bits everywhere: in 16, a word here and
+there and many times differ from a CPU's, and from those of another batch. A static cache is not used: compiled for it,
+the decoder wrote 96.8 % of the same tokens.
+
+The time of a word comes from the attention to the audio while the model wrote it. For the attention heads that follow
+the audio, the weights of every token over time are standardised, smoothed (median of 7 steps) and averaged; the
+monotonic path with the highest sum through them (dynamic time warping) gives the step at which each token begins.
+Punctuation has no part in a word's time. A word that begins a sentence and is more than twice as long as the median
+gets a later start, because the excess is the pause before it.
+Source: openai-whisper, `timing.py`; faster-whisper does the same.
 """
 
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from transformers.modeling_outputs import BaseModelOutput
 
 from podeval import progress
 from podeval.errors import CannotScore
@@ -22,7 +31,6 @@ from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import free_memory, is_out_of_memory
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
-from podeval.models.word_times import STEP, TimedWord, time_words
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
 """Chunks decoded at once. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for 16 and for 64."""
@@ -38,8 +46,6 @@ class WhisperTransformers(Transcriber):
     """
 
     def __init__(self, files: dict[str, Path], *, num_beams: int, dtype: str = "float32") -> None:
-        import torch
-
         (folder,) = files.values()
         self._beams = num_beams
         self._processor = load_preprocessor("WhisperProcessor", folder)
@@ -57,8 +63,6 @@ class WhisperTransformers(Transcriber):
         Raises:
             CannotScore: the model does not support the language.
         """
-        import torch
-
         if language is not None and language not in self._codes.values():
             raise CannotScore(f"Whisper does not support the language {language!r}; give its code, such as en or zh")
         sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
@@ -78,8 +82,6 @@ class WhisperTransformers(Transcriber):
 
     def detect_language(self, samples: Samples) -> str:
         """Return the code of the language of the first chunk that has sound; empty where none has."""
-        import torch
-
         sounding = next((piece for piece in cut_at_pauses(samples) if np.any(samples[piece])), None)
         if sounding is None:
             return ""
@@ -114,9 +116,6 @@ class WhisperTransformers(Transcriber):
         self, samples: Samples, batch: Sequence[slice], language: str
     ) -> Iterator[tuple[slice, str, list[Word]]]:
         """Yield every chunk with its text and its words in the time of the recording."""
-        import torch
-        from transformers.modeling_outputs import BaseModelOutput
-
         # Encode once, for the decoding and for the attention.
         features = self._extract_features([samples[piece] for piece in batch])
         encoded = self._model.get_encoder()(features).last_hidden_state
@@ -138,7 +137,7 @@ class WhisperTransformers(Transcriber):
         )
         for piece, tokens, length, attention in zip(batch, written, steps, attentions, strict=True):
             text = tokenizer.decode(tokens, clean_up_tokenization_spaces=False).strip()
-            words: tuple[TimedWord, ...] = ()
+            words: tuple[Word, ...] = ()
             if tokens and attention is not None:
                 words = time_words(tokens, tokenizer, language, attention[:, : len(tokens) + 1, :length])
             begin = piece.start / RATE
@@ -152,8 +151,6 @@ class WhisperTransformers(Transcriber):
 
         Shape (chunks, heads, tokens of the longest + 1, steps); what is beyond the end of a shorter text means nothing.
         """
-        import torch
-
         # Run the decoder over the finished texts. None of its tokens sees those that fill up a row after it.
         config = self._model.generation_config
         prompt = [
@@ -191,3 +188,131 @@ def _fuse_attention(encoder: Any) -> None:
         if getattr(module, "config", None) is not None:
             module.config = config
     encoder.set_attn_implementation("sdpa")
+
+
+STEP = 0.02
+"""Length of one step of Whisper's encoder, seconds."""
+
+_SMOOTHED = 7
+_UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
+_SENTENCE_ENDS = ".。!！?？"
+_OPENING = "\"'“¿([{-"
+_CLOSING = "\"'.。,，!！?？:：”)]}、"
+_HIGHEST_MEDIAN = 35
+_BROKEN = "\ufffd"
+
+
+def time_words(
+    tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
+) -> tuple[Word, ...]:
+    """Join tokens to words with their times, in steps of `STEP`.
+
+    Args:
+        tokens: tokens of the text alone.
+        tokenizer: decodes tokens to text with its `decode`.
+        language: code; in languages written without spaces, every character is a word.
+        attention: probabilities over the audio's steps while each token and then the end was predicted, shape
+            (heads, tokens + 1, steps).
+    """
+    starts = find_token_starts(attention)
+    parts = [
+        Word(text, float(starts[first]), float(starts[past]))
+        for text, first, past in _split_parts(tokens, tokenizer, spaced=language not in _UNSPACED)
+    ]
+    return tuple(_attach_punctuation(_cut_pauses(parts)))
+
+
+def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the step at which each token begins, the last entry being the end; `attention` is as in `time_words`."""
+    least = np.finfo(np.float32).tiny
+    weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
+    spread = weights.std(axis=-2, keepdims=True)
+    weights = (weights - weights.mean(axis=-2, keepdims=True)) / np.maximum(spread, least)
+    return _find_first_steps(_smooth(weights).mean(axis=0))
+
+
+def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Compute a running median over time, mirrored at both ends."""
+    reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
+    padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
+    # An odd number of values: the median is one of them. Parting takes a third of the time of `np.median`.
+    smoothed: NDArray[np.float32] = np.partition(windows, reach, axis=-1)[..., reach]
+    return smoothed
+
+
+def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return where the best forward path enters each row, by dynamic time warping over (tokens, steps).
+
+    The table is filled one diagonal at a time, because the cells of a diagonal do not depend on each other.
+    """
+    rows, columns = gains.shape
+    best = np.full((rows + 1, columns + 1), np.inf)
+    best[0, 0] = 0.0
+    came = np.zeros((rows + 1, columns + 1), dtype=np.int8)
+    for diagonal in range(2, rows + columns + 1):
+        row = np.arange(max(1, diagonal - columns), min(rows, diagonal - 1) + 1)
+        column = diagonal - row
+        both, down, along = best[row - 1, column - 1], best[row - 1, column], best[row, column - 1]
+        # Ties are resolved as in the original.
+        choice = np.where((both < down) & (both < along), 0, np.where((down < both) & (down < along), 1, 2))
+        best[row, column] = np.choose(choice, [both, down, along]) - gains[row - 1, column - 1]
+        came[row, column] = choice
+    starts = np.zeros(rows, dtype=np.int64)
+    at, step = rows, columns
+    while at > 0:
+        starts[at - 1] = max(step - 1, 0)
+        move = came[at, step] if step > 0 else 1
+        at, step = at - (move != 2), step - (move != 1)
+    return starts
+
+
+def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
+    """Return words and the punctuation between them, each with its first token and the token after its last."""
+    parts: list[tuple[str, int, int]] = []
+    first = 0
+    for past in range(1, len(tokens) + 1):
+        text = tokenizer.decode(tokens[first:past], clean_up_tokenization_spaces=False)
+        if text.endswith(_BROKEN) and past < len(tokens):
+            continue
+        if parts and spaced and not text[:1].isspace() and not _consists_of(text, _OPENING + _CLOSING):
+            before, start, _ = parts.pop()
+            parts.append((before + text, start, past))
+        else:
+            parts.append((text, first, past))
+        first = past
+    return [(text.strip(), start, past) for text, start, past in parts if text.strip()]
+
+
+def _cut_pauses(parts: list[Word]) -> list[Word]:
+    """Return the parts, shortening those that begin a sentence to at most twice the median."""
+    lengths = [part.end - part.start for part in parts if part.end > part.start]
+    longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
+    shortened = []
+    for number, part in enumerate(parts):
+        begins = number == 0 or _consists_of(parts[number - 1].text, _SENTENCE_ENDS)
+        cut = begins and part.end - part.start > longest and not _consists_of(part.text, _OPENING + _CLOSING)
+        shortened.append(replace(part, start=part.end - longest) if cut else part)
+    return shortened
+
+
+def _attach_punctuation(parts: Sequence[Word]) -> Iterator[Word]:
+    """Yield words with the punctuation that belongs to them; their times are those of the word alone."""
+    opening = ""
+    word: Word | None = None
+    for part in parts:
+        if word and _consists_of(part.text, _CLOSING):
+            word = replace(word, text=word.text + part.text)
+        elif _consists_of(part.text, _OPENING):
+            opening += part.text
+        else:
+            if word:
+                yield word
+            word = replace(part, text=opening + part.text)
+            opening = ""
+    if word:
+        yield replace(word, text=word.text + opening)
+
+
+def _consists_of(text: str, signs: str) -> bool:
+    return all(sign in signs for sign in text.strip())

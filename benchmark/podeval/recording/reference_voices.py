@@ -1,7 +1,7 @@
 """Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ ONLY = ""
 """The name of a voice that was given without a name."""
 
 
-class ReferenceVoices(Mapping[str, Recording]):
+class ReferenceVoices(dict[str, Recording]):
     """Recordings by speaker; a single one may be unnamed and apply to any speaker."""
 
     def __init__(self, recordings: Mapping[str, Recording]) -> None:
         if not recordings:
             raise BadInput("no reference voice is given; name a recording of the voice, or one for each speaker")
-        self._recordings = dict(recordings)
+        super().__init__(recordings)
 
     @classmethod
     def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
@@ -67,7 +67,7 @@ class ReferenceVoices(Mapping[str, Recording]):
         Raises:
             CannotScore: a reference recording is silent, too short or holds no speech.
         """
-        return {name: self._embed(name, recording) for name, recording in self._recordings.items()}
+        return {name: self._embed(name, recording) for name, recording in self.items()}
 
     @staticmethod
     def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
@@ -88,15 +88,6 @@ class ReferenceVoices(Mapping[str, Recording]):
                 f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it holds enough speech (at least 40 %)"
             )
         return voices[0].embedding
-
-    def __getitem__(self, name: str) -> Recording:
-        return self._recordings[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._recordings)
-
-    def __len__(self) -> int:
-        return len(self._recordings)
 
 
 def _parse_paths(text: str, name: str) -> dict[str, Any]:

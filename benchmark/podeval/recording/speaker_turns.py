@@ -1,19 +1,37 @@
-"""Finds who speaks when, using the language and the number of speakers of the script if there is one.
+"""Finds who speaks when, one at a time or two at once, and who says what.
 
-Without a script the diariser judges by voices alone, and may take one voice for several. Who says how many people speak
-gets no more of them than that: the voices that are most alike become one. A voice is never divided, so that a recording
-of one voice is never taken for two.
+With a script, its language and number of speakers are used. Without one the diariser judges by voices alone, and may
+take one voice for several. A caller that says how many people speak gets no more of them than that: the voices that are
+most alike become one. A voice is never divided, so that a recording of one voice is never taken for two.
+
+Two at once: the diarisation gives every moment to one speaker. The segmentation finds speakers who overlap, but its
+labels hold within ten seconds only. Each of its speakers in a chunk is the one of the diarisation during whose turns it
+is heard longest. Where two of them at once would be the same, the one that is heard for less is the other speaker that
+is nearest in time. Of every two chunks that overlap, each is used up to the middle of the overlap.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podeval.errors import CannotScore
-from podeval.models.interfaces import SpeakerTurn
+from podeval.errors import BadInput, CannotScore
+from podeval.models.interfaces import (
+    SEGMENTATION_CHUNK,
+    SEGMENTATION_FRAME,
+    SEGMENTATION_START,
+    SEGMENTATION_STEP,
+    SpeakerTurn,
+    Transcript,
+)
 from podeval.recording.recording import Recording
 from podeval.recording.speech_windows import SpeakerVoice, select_spoken_voices
+from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_speakers, join_utterances
 from podeval.text.language import read_as
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
@@ -89,3 +107,146 @@ def _merge_voices(
             last[name] = len(merged)
             merged.append(SpeakerTurn(name, turn.start, turn.end))
     return tuple(merged)
+
+
+@dataclass(frozen=True)
+class DiarisedTranscript:
+    """A transcript in segments with speakers and times.
+
+    Attributes:
+        segments: in order of time.
+        nobody: utterances during which no speaker was found; not among the segments.
+        language: the spoken language, as given or as the transcriber decided.
+    """
+
+    segments: tuple[Segment, ...]
+    nobody: tuple[Utterance, ...]
+    language: str
+
+
+def transcribe_and_diarise(recording: Recording, language: str | None = None) -> DiarisedTranscript:
+    """Transcribe and diarise a recording, attributing each segment to the speaker whose turns overlap it longest.
+
+    Segments end with a sentence or before a pause; see `podeval.text.dialogue_segments`.
+
+    Args:
+        recording: a recording of speech, at 16 kHz or more unless it allows upsampling.
+        language: such as `en`; None lets the transcriber decide.
+
+    Raises:
+        CannotScore: the audio is defective, or holds no speech or no speaker.
+        BadInput: the transcriber does not support the language.
+        ModelMissing: the profile's transcriber or diarizer is not installed.
+    """
+    recording.require_sound()
+    transcript = _transcribe(recording, language)
+    spoken = join_utterances((word.text, word.start, word.end) for word in transcript.words)
+    if not spoken:
+        raise CannotScore(f"no words are heard in {recording.name}; check that it contains speech")
+    turns = recording.diarization()
+    if not turns:
+        raise CannotScore(f"no speaker is found in {recording.name}; check that it contains speech")
+    segments, nobody = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
+    return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
+
+
+def _transcribe(recording: Recording, language: str | None) -> Transcript:
+    try:
+        return recording.transcript(language)
+    except ValueError as error:
+        if language is None or "language" not in str(error):
+            raise
+        raise BadInput(
+            f"the transcriber does not support the language {language!r}; give its code, such as en or zh"
+        ) from None
+
+
+NEEDS = ("diarizer", "segmentation")
+"""The jobs whose models decide who speaks when."""
+
+Run = tuple[int, float, float]
+"""A speaker of a chunk, and the start and end of speech in the recording, seconds."""
+
+
+def find_overlapping_turns(recording: Recording) -> tuple[SpeakerTurn, ...]:
+    """Return who speaks when, in order of time; empty if no speaker is found.
+
+    Raises:
+        ModelMissing: the diarizer or the segmentation is not installed.
+    """
+    diarised = recording.diarization()
+    if not diarised:
+        return ()
+    chunks = recording.array_from("segmentation", lambda model: model.segment(recording.mono()))
+    middle = (SEGMENTATION_CHUNK - SEGMENTATION_STEP) / 2
+    spoken: list[SpeakerTurn] = []
+    for number, frames in enumerate(chunks):
+        begin = number * SEGMENTATION_STEP
+        first = begin + middle if number else 0.0
+        last = begin + middle + SEGMENTATION_STEP if number + 1 < len(chunks) else recording.duration
+        for speaker, start, end in name_speakers(list_runs(frames, begin), diarised):
+            if min(end, last) > max(start, first):
+                spoken.append(SpeakerTurn(speaker, max(start, first), min(end, last)))
+    return join_touching(spoken)
+
+
+def list_runs(frames: NDArray[np.uint8], begin: float) -> list[Run]:
+    """Return every stretch of speech in a chunk that begins at `begin` seconds."""
+    runs = []
+    for speaker, active in enumerate(frames.T):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], active, [0]])))
+        for start, end in edges.reshape(-1, 2):
+            times = begin + SEGMENTATION_START + (np.array([start, end]) - 0.5) * SEGMENTATION_FRAME
+            runs.append((speaker, float(times[0]), float(times[1])))
+    return runs
+
+
+def name_speakers(runs: Sequence[Run], diarised: Sequence[SpeakerTurn]) -> list[tuple[str, float, float]]:
+    """Return the runs of a chunk by the speakers of the diarisation."""
+    if not runs:
+        return []
+    near = [turn for turn in diarised if turn.end > runs[0][1] - 30 and turn.start < runs[0][2] + 30] or list(diarised)
+    seconds: dict[int, dict[str, float]] = {}
+    for speaker, start, end in runs:
+        by_name = seconds.setdefault(speaker, {})
+        for turn in near:
+            by_name[turn.speaker] = by_name.get(turn.speaker, 0.0) + max(
+                0.0, min(end, turn.end) - max(start, turn.start)
+            )
+    names = {speaker: max(by_name, key=lambda name: by_name[name]) for speaker, by_name in seconds.items()}
+    lengths = {speaker: sum(end - start for other, start, end in runs if other == speaker) for speaker in names}
+    named_runs = []
+    for speaker, start, end in runs:
+        name = names[speaker]
+        for other, begin, until in runs:
+            clashes = other != speaker and names[other] == name and min(end, until) > max(start, begin)
+            if clashes and (lengths[speaker], speaker) < (lengths[other], other):
+                name = _find_nearest_other(name, start, near)
+                break
+        if name:
+            named_runs.append((name, start, end))
+    return named_runs
+
+
+def _find_nearest_other(name: str, time: float, turns: Sequence[SpeakerTurn]) -> str:
+    """Return another speaker than `name` whose turn is nearest to a moment; empty where there is none."""
+    others = [turn for turn in turns if turn.speaker != name]
+    if not others:
+        return ""
+    return min(others, key=lambda turn: max(turn.start - time, time - turn.end, 0.0)).speaker
+
+
+def join_touching(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerTurn, ...]:
+    """Join what one speaker says without a pause, as at the seams of chunks; in order of time."""
+    joined: list[SpeakerTurn] = []
+    for speaker in dict.fromkeys(turn.speaker for turn in turns):
+        own = sorted((turn for turn in turns if turn.speaker == speaker), key=lambda turn: turn.start)
+        current = own[0]
+        for _, turn in pairwise(own):
+            if turn.start <= current.end + SEGMENTATION_FRAME:
+                current = SpeakerTurn(speaker, current.start, max(current.end, turn.end))
+            else:
+                joined.append(current)
+                current = turn
+        joined.append(current)
+    return tuple(sorted(joined, key=lambda turn: (turn.start, turn.end)))

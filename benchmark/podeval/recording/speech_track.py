@@ -62,6 +62,10 @@ def separate_stems(recording: Recording) -> Stems:
         CannotScore: the recording has more than two channels.
         ModelMissing: the profile has no separator, or it is not installed.
     """
+    if (channels := recording.samples.shape[1]) > 2:
+        raise CannotScore(
+            f"speech and music can be separated in one or two channels, not {channels}; mix it down to stereo or mono"
+        )
     rate = registry.get_card("separator", recording.profile).rate
     samples = resample(recording.samples, recording.rate, rate)
     separator: Separator

@@ -1,15 +1,29 @@
-"""A script beside what is heard of it in a recording."""
+"""A script beside what is heard of it in a recording, and which of their differences are the recogniser's own.
 
+The recogniser is asked once more, for the stretch and a second on both sides alone, since its errors depend on what
+surrounds the words; and a second recogniser is asked for the same, where the profile has one for the language. Words
+that either hears then were not left out; words that the first does not hear again, or in whose place the second hears
+little, were an invention. So are words where nobody speaks. Words that were left out leave no time: where voice enough
+for up to three of them lies between their neighbours, they count as left out only if the second recogniser hears none
+of them and everything around them.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
+from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Aligner, Transcript, Word
 from podeval.recording.recording import Recording
-from podeval.text.alignment import TRUSTED_COVERAGE
+from podeval.text.alignment import TRUSTED_COVERAGE, HeardWord, split_timed_words
+from podeval.text.content_differences import ContentDifference
 from podeval.text.language import read_as
 from podeval.text.script import Script
 from podeval.text.script_alignment import ScriptAlignment, align_script
@@ -68,3 +82,216 @@ def require_spoken(alignment: ScriptAlignment) -> None:
     """
     if alignment.equal_words < TRUSTED_COVERAGE * len(alignment.written):
         raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+
+
+AROUND = 1.0
+"""Seconds before and after a stretch that are listened to with it."""
+
+SPOKEN = 0.5
+"""Of the time of words that has to be speech, and of that of words left out that may be."""
+
+SHORTEST_WORD = 3
+"""Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
+
+SWALLOWED = frozenset(
+    ("and", "but", "the", "for", "are", "was", "had", "has", "her", "him", "his", "its", "can", "you", "our", "who")
+)
+"""Single English words of three letters that people hardly sound, and that recognisers skip by themselves."""
+
+SKIPPED = 3
+"""Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
+
+FEWEST_WORDS, STUCK = 0.5, 6
+"""Words a second below which a recogniser has given up; words of which one is not more than half."""
+
+CERTAIN = 6
+"""Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
+
+HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
+"""Shares of a stretch's words that are heard again, that are heard alike, and that two recognisers agree on."""
+
+
+def confirm_differences(
+    recording: Recording, alignment: ScriptAlignment, differences: Sequence[ContentDifference], language: str
+) -> list[ContentDifference]:
+    """Keep the differences that a second look confirms, in their order.
+
+    Args:
+        recording: what was transcribed.
+        alignment: its script beside the transcript.
+        differences: the differences of the alignment.
+        language: the language that was transcribed.
+    """
+    pace = median(
+        [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
+    )
+    speech = recording.speech()
+    second = _has_second(recording.profile, language)
+    looks = ["doubtful" if d.uncertain else _judge_by_time(d, alignment, speech, pace) for d in differences]
+    likely = [
+        each
+        for each, look in zip(differences, looks, strict=True)
+        if look == "likely" or (second and look == "doubtful")
+    ]
+    doubtful = [each for each, look in zip(differences, looks, strict=True) if look == "doubtful"]
+    spans = [find_span(each, alignment, recording.duration) for each in likely]
+    looked = [Span(max(0.0, s.start - AROUND), min(recording.duration, s.end + AROUND)) for s in spans]
+    written = detect_language(alignment.script.text)
+
+    def hear(job: str, spans: Sequence[Span]) -> list[HeardWord]:
+        merged = _merge(spans)
+        words = list(recording.listen_again(merged, language, job=job))
+        for span in merged:
+            inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
+            if _gave_up(inside, span):
+                # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
+                words = [word for word in words if word not in inside]
+                words += recording.listen_again([span], language, job=job)
+        timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
+        return sorted(split_timed_words(timed, written), key=lambda word: word.start)
+
+    again = hear("transcriber", looked)
+    kept = [
+        (each, span, look)
+        for each, span, look in zip(likely, spans, looked, strict=True)
+        if _stands(each, alignment, _inside(again, look))
+    ]
+    if not second or not kept:
+        return [each for each, _, _ in kept]
+    other = hear("second_transcriber", [look for _, _, look in kept])
+    return [
+        each
+        for each, span, look in kept
+        if _is_certain(each, alignment, _inside(again, look))
+        or _agrees(each, alignment, _inside(other, look), _inside(other, span), doubtful=each in doubtful)
+    ]
+
+
+def _gave_up(words: Sequence[Word], span: Span) -> bool:
+    """Whether a recogniser wrote next to nothing, or one word again and again."""
+    texts = [word.text.lower() for word in words]
+    if len(texts) < FEWEST_WORDS * span.duration:
+        return True
+    return len(texts) >= STUCK and max(map(texts.count, set(texts))) > len(texts) / 2
+
+
+def _has_second(profile: str, language: str) -> bool:
+    """Whether a profile has another recogniser for a language."""
+    first = registry.get_card("transcriber", profile)
+    return any(
+        card.id != first.id and (not card.languages or language in card.languages)
+        for card in registry.list_cards(profile, ("second_transcriber",))
+    )
+
+
+def _inside(words: Sequence[HeardWord], span: Span) -> list[HeardWord]:
+    return [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
+
+
+def find_span(difference: ContentDifference, alignment: ScriptAlignment, duration: float) -> Span:
+    """Where a difference is heard; of words left out, from the end of the word before to the beginning of the next."""
+    heard = alignment.heard
+    if difference.kind != "omitted":
+        return Span(float(heard[difference.start].start), float(heard[difference.end - 1].end))
+    before = heard[difference.start - 1].end if difference.start > 0 else 0.0
+    after = heard[difference.start].start if difference.start < len(heard) else duration
+    return Span(float(min(before, after)), float(max(before, after)))
+
+
+def _judge_by_time(
+    difference: ContentDifference, alignment: ScriptAlignment, speech: Sequence[Span], pace: float
+) -> Literal["likely", "doubtful", "no"]:
+    """Say whether the time that a difference takes allows it."""
+    duration = max(speech[-1].end if speech else 0.0, alignment.heard[-1].end if alignment.heard else 0.0)
+    span = find_span(difference, alignment, duration)
+    voiced = float(count_seconds_inside([(span,)], speech)[0])
+    omitted = difference.kind == "omitted"
+    first, last = (difference.first, difference.last) if omitted else (difference.start, difference.end)
+    words = [word.text for word in (alignment.written if omitted else alignment.heard)[first:last]]
+    letters = sum(map(len, words))
+    if len(words) == 1 and words[0].isascii() and (letters < SHORTEST_WORD or (omitted and words[0] in SWALLOWED)):
+        return "no"
+    if omitted:
+        return "likely" if len(words) > SKIPPED or voiced < SPOKEN * letters * pace else "doubtful"
+    return "likely" if voiced >= SPOKEN * span.duration else "no"
+
+
+def _merge(spans: Sequence[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda each: each.start):
+        if merged and span.start <= merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
+    """Whether a difference is there when the stretch is heard by itself."""
+    heard_again = [word.text for word in again]
+    if difference.kind == "omitted":
+        words = [word.text for word in alignment.written[difference.first : difference.last]]
+        around = [word.text for word in alignment.heard[max(0, difference.start - 8) : difference.start + 8]]
+        return _share_heard(words, _without(heard_again, around)) < HEARD_AGAIN
+    words = [word.text for word in alignment.heard[difference.start : difference.end]]
+    return _share_heard(words, heard_again) >= HEARD_AGAIN
+
+
+def _is_certain(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
+    """Whether many added words are heard alike by themselves."""
+    words = [word.text for word in alignment.heard[difference.start : difference.end]]
+    return len(words) >= CERTAIN and _share_heard(words, [word.text for word in again]) >= HEARD_ALIKE
+
+
+def _agrees(
+    difference: ContentDifference,
+    alignment: ScriptAlignment,
+    around: Sequence[HeardWord],
+    inside: Sequence[HeardWord],
+    *,
+    doubtful: bool,
+) -> bool:
+    """Whether the second recogniser hears nothing of omitted words, or some of those that were added."""
+    if difference.kind != "omitted":
+        words = [word.text for word in alignment.heard[difference.start : difference.end]]
+        enough = len(inside) >= HEARD_AGAIN * difference.words
+        return enough and _share_heard(words, [word.text for word in around]) >= HEARD_BY_BOTH
+    if not _stands(difference, alignment, around):
+        return False
+    nearby = [word.text for word in around]
+    start = difference.start
+    sides = (alignment.heard[max(0, start - 2) : start], alignment.heard[start : start + 2])
+    return not doubtful or all(
+        any(_share_heard([word.text], [other]) for word in side for other in nearby) for side in sides if side
+    )
+
+
+def _without(words: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The words that are not among the others, each of which takes one away."""
+    left = list(others)
+    remaining = []
+    for word in words:
+        if word in left:
+            left.remove(word)
+        else:
+            remaining.append(word)
+    return remaining
+
+
+def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
+    """Which share of words stands in the other list, in order, letters that differ a little allowed."""
+    if not words:
+        return 0.0
+    equal = sum(
+        edit.src_end - edit.src_start
+        for edit in Levenshtein.opcodes(words, heard)
+        if edit.tag == "equal"
+        or (
+            edit.tag == "replace"
+            and Levenshtein.normalized_similarity(
+                "".join(words[edit.src_start : edit.src_end]), "".join(heard[edit.dest_start : edit.dest_end])
+            )
+            >= 0.6
+        )
+    )
+    return equal / len(words)

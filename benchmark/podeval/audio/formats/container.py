@@ -1,4 +1,4 @@
-"""Recognises the container of a file by its own bytes, from a list of allowed formats, and reads its stated length.
+"""Recognises the container of a file by its own bytes, from a list of allowed formats, and reads its duration.
 
 Neither a file's name nor a decoder's probing decides how it is opened. Playlists, subtitles and scripts, which
 could make a decoder read other files, are therefore never taken for audio.
@@ -15,17 +15,21 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from podeval.audio.formats.mpeg import read_at
+from podeval.audio.formats.mpeg import read_at, read_stated_seconds
 from podeval.audio.formats.parts import (
     MARKS,
     MOST_PARTS,
+    NOTED_SHORTFALL,
     Container,
     Part,
+    PartReader,
     Reader,
     find_marks,
     measure_rest,
     name_container,
+    open_with_ffmpeg,
 )
+from podeval.audio.formats.riff import read_riff
 from podeval.errors import BadAudio, find_address
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -56,10 +60,23 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xfd7zXZ", "is an xz archive: unpack it first"),
     (b"0&\xb2u\x8ef\xcf\x11", "is a Windows Media file, which podeval does not read: convert it to FLAC"),
 )
-_BASE64 = re.compile(rb"(?:data:audio/[^,]{1,80},)?(?:UklGR|SUQz|T2dnU|ZkxhQ|Rk9STQ|GkXfo|//[tsuv])[A-Za-z0-9+/]{40}")
-_PLAYLISTS = (b"ffconcat", b"#extm3u", b"[playlist]", b"[reference]", b"http://", b"https://", b"file:", b"rtsp:")
-_XML_PLAYLISTS = (b"<asx", b"<smil", b"<playlist", b"<mpd", b"<wpl")
-_SUBTITLES = (b"webvtt", b"[script info]")
+_TEXTS: tuple[tuple[bytes, str], ...] = (
+    (rb"<!doctype html|<html", "is an HTML page, not audio: the download probably failed"),
+    (
+        rb"ffconcat|#extm3u|\[(?:playlist|reference)\]|https?://|file:|rtsp:|.{,511}?<(?:asx|smil|playlist|mpd|wpl)",
+        "is a playlist, which podeval refuses to follow: give the audio file itself",
+    ),
+    (rb"webvtt|\[script info\]|.{,123}? --> ", "is a subtitle file, not audio"),
+    (
+        rb"(?:data:audio/[^,]{1,80},)?(?:uklgr|suqz|t2dnu|zkxhq|rk9stq|gkxfo|//[tsuv])[a-z0-9+/]{40}",
+        "is audio written as base64 text: decode it first",
+    ),
+    (rb"event:|data:", "is a stream of server-sent events, not audio: decode the audio in them first"),
+    (rb"[{\[]", "is JSON, not audio"),
+    (rb"<", "is XML, not audio"),
+    (rb"", "is a text file, not audio"),
+)
+"""What the beginning of a text in lower case matches, and what is said of it."""
 
 
 def describe_refused(head: bytes) -> str:
@@ -79,20 +96,7 @@ def describe_refused(head: bytes) -> str:
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
         return f"is not in a format podeval reads ({kinds}): convert it to FLAC"
-    # Text files.
-    if text.startswith((b"<!doctype html", b"<html")):
-        return "is an HTML page, not audio: the download probably failed"
-    if text.startswith(_PLAYLISTS) or any(mark in text[:512] for mark in _XML_PLAYLISTS):
-        return "is a playlist, which podeval refuses to follow: give the audio file itself"
-    if text.startswith(_SUBTITLES) or b" --> " in text[:128]:
-        return "is a subtitle file, not audio"
-    if _BASE64.match(head):
-        return "is audio written as base64 text: decode it first"
-    if text.startswith((b"event:", b"data:")):
-        return "is a stream of server-sent events, not audio: decode the audio in them first"
-    if text.startswith((b"{", b"[")):
-        return "is JSON, not audio"
-    return "is XML, not audio" if text.startswith(b"<") else "is a text file, not audio"
+    return next(verdict for pattern, verdict in _TEXTS if re.match(pattern, text, re.DOTALL))
 
 
 def _decode_text(head: bytes) -> bytes | None:
@@ -167,6 +171,7 @@ _FLAC_LAYOUTS = ("mono", "stereo", "3.0", "quad", "5.0", "5.1", "6.1", "7.1")
 _MP4_BOXES = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
 _MAX_BOXES = 2_000_000
 _LONGEST = 24 * 3600.0
+_TIMED = ("ogg", "matroska", "mp4")
 _UNSTATED = "the length is not stated in the file"
 
 
@@ -217,8 +222,6 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if name is None:
         raise BadAudio(f"{str(path)!r} {describe_refused(read_at(file, 0, 4096))}.")
     if name in ("wav", "aiff"):
-        from podeval.audio.formats.riff import read_riff
-
         container = read_riff(file, size, name, path)
     else:
         readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": _read_mp4, "flac": _read_flac, "mp3": _read_mp3}
@@ -240,7 +243,7 @@ def _refuse_irregular(name: str, mode: int) -> None:
 
 
 def _cut(cuts: list[int], size: int) -> tuple[Part, ...]:
-    # The stretches between offsets, up to the end of the file.
+    """Return the stretches between offsets, up to the end of the file."""
     return tuple(Part(start, end) for start, end in pairwise([*cuts, size]))
 
 
@@ -274,8 +277,6 @@ def _read_flac(file: BinaryIO, start: int, size: int) -> Container:
 
 
 def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
-    from podeval.audio.formats.mpeg import read_stated_seconds
-
     # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
     seconds, tolerance = read_stated_seconds(file, start, size) or (None, 0.0)
     end = _find_foreign(file, start, size, "mp3")
@@ -344,3 +345,56 @@ def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
         return None, at
     value = int.from_bytes(head[:width], "big") & (1 << 7 * width) - 1
     return (None if value == (1 << 7 * width) - 1 else value), at + width
+
+
+def read_container_and_seconds(path: Path) -> tuple[str, float]:
+    """Read an audio file's container and duration, from its header or, failing that, from its packets' timestamps.
+
+    Returns:
+        The container's name (see `Container`) and the duration in seconds.
+
+    Raises:
+        BadAudio: the file is missing, not audio, shorter than it states, or holds nothing to play.
+    """
+    import av
+
+    with open_regular(path) as file:
+        container = identify(file, path)
+        size = file.seek(0, os.SEEK_END)
+        seconds, problem = container.stated_seconds or 0.0, f"is {container.name}, but holds no audio"
+        try:
+            for part in () if seconds else container.parts:
+                seconds += _measure_part(PartReader(file, part), container, seconds)
+        except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
+            seconds, problem = 0.0, f"looks like {container.name}, but cannot be read ({error})"
+    end = container.stated_bytes or 0
+    if end > size and not 0 < container.estimate_missing(seconds, size) <= NOTED_SHORTFALL:
+        raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {end} bytes are there.")
+    if not seconds:
+        raise BadAudio(f"{str(path)!r} {problem}.")
+    return container.name, seconds
+
+
+def _measure_part(file: PartReader, container: Container, before: float) -> float:
+    """Return the seconds that a part states, or between its first and last packet, given those of earlier parts."""
+    import av
+    import soundfile
+
+    if container.reader == "soundfile":
+        return float(soundfile.info(file).duration)
+    with open_with_ffmpeg(file, container) as source:
+        if not source.streams.audio:
+            return 0.0
+        # For bare MP3 and AAC streams this would be a guess from the first frames' bit rate.
+        if container.name in _TIMED and source.duration:
+            # Fragments state when they end, and an earlier part may contain the time before them.
+            start = max(0.0, min(before, (source.start_time or 0) / av.time_base))
+            return max(0.0, float(source.duration / av.time_base - start))
+        stream = source.streams.audio[0]
+        begin, end = None, 0
+        # In integer ticks: hours have hundreds of thousands of packets, and fractions are slow.
+        for packet in source.demux(stream):
+            if packet.pts is not None:
+                begin = packet.pts if begin is None else min(begin, packet.pts)
+                end = max(end, packet.pts + (packet.duration or 0))
+        return float((end - begin) * stream.time_base) if begin is not None and stream.time_base else 0.0

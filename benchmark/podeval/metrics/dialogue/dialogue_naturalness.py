@@ -23,7 +23,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.metrics.speech.pace import PAUSE, describe_speakers, join_speech
 from podeval.recording import Recording, speech_track
-from podeval.recording.overlapping_turns import NEEDS, find_overlapping_turns
+from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
 from podeval.recording.speech_windows import require_speech
 from podeval.stats.turn_taking import FloorEvents, follow_the_floor
 

@@ -30,7 +30,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PEOPLE_STRETCHES, PEOPLE_TURNS, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
-from podeval.recording.overlapping_turns import NEEDS, find_overlapping_turns
+from podeval.recording.speaker_turns import NEEDS, find_overlapping_turns
 from podeval.stats.turn_taking import (
     KINDS,
     bootstrap_distance,

@@ -32,8 +32,7 @@ from podeval.metrics.reach import DEMO, Reach
 from podeval.metrics.score import Score, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
-from podeval.recording.second_look import confirm_differences, find_span
-from podeval.recording.spoken_script import align_recording
+from podeval.recording.spoken_script import align_recording, confirm_differences, find_span
 from podeval.text.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import ScriptAlignment, join_words

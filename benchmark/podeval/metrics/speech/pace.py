@@ -12,7 +12,7 @@ fundamental frequency (pYIN, 60 to 500 Hz), and `energy_range` the corresponding
 of the speech; both are averaged over speakers, weighted by their time. The timeline shows rate, pauses, melody and
 dynamics with their drift. The notes give pauses within and between turns, each speaker's pitch, and pauses so long that
 they may be joins between pieces (over 1 s and over 2.5 times the median pause); unnatural pauses and stretches at a
-different pace are listed as defects (analysis/defects.py). Less than 40 s of speech, and languages other than
+different pace are listed as defects (recording/defects.py). Less than 40 s of speech, and languages other than
 English and Chinese, are unscored. Only `rate_cv` has a direction, and a reading by a machine may be steadier than a
 good talk: read it as variation, not as quality. Words missed by the recogniser lower every rate; syllables are counted
 by rules, not with a dictionary; octave errors in pitch tracking widen `f0_range`, and so does music under speech that

@@ -9,26 +9,24 @@ with DeepNet's residual weights and attention biased by gated relative positions
 Written here from the published architecture; equal within 1e-4 to an independent one (tests/models/test_casp.py).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from torch import Tensor
 
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Harmony, Samples
 from podeval.models.pretrained import read_tensors, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 RATE = 16_000
 """Sample rate of the input, Hz."""
@@ -57,8 +55,6 @@ class Beats:
     """
 
     def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:
-        import torch
-
         self._weights = weights
         self._layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layers."))
         self._residual = (2 * self._layers) ** 0.25 if deep_norm else 1.0
@@ -70,8 +66,6 @@ class Beats:
 
     def encode(self, samples: Tensor) -> Tensor:
         """Return vectors of patches, (clips, patches, dimensions), for samples of full scale 1, (clips, frames)."""
-        import torch.nn.functional as nn
-
         # Patches of the normalised filter banks.
         spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
         patch = self._weights["patch_embedding.weight"]
@@ -88,8 +82,6 @@ class Beats:
 
     def _encode_positions(self, values: Tensor) -> Tensor:
         """Encode each patch's surroundings by a wide grouped convolution over the sequence."""
-        import torch.nn.functional as nn
-
         size = self._position.shape[-1]
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
@@ -98,8 +90,6 @@ class Beats:
         return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
     def _run_layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
-        import torch.nn.functional as nn
-
         attended = self._attend(values, f"{layer}.self_attn", bias)
         values = self._normalise(values * self._residual + attended, f"{layer}.self_attn_layer_norm")
         inner = self._apply_linear(nn.gelu(self._apply_linear(values, f"{layer}.fc1")), f"{layer}.fc2")
@@ -107,9 +97,6 @@ class Beats:
 
     def _attend(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
         """Compute self-attention; each query weights the bias of relative positions by its own gates."""
-        import torch
-        import torch.nn.functional as nn
-
         clips, patches, size = values.shape
         query, key, value = (
             self._apply_linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
@@ -130,8 +117,6 @@ class Beats:
 
         Near positions are distinguished exactly, far ones by logarithm.
         """
-        import torch
-
         table = self._weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
         places = torch.arange(patches)
         offset = places[None, :] - places[:, None]
@@ -146,13 +131,9 @@ class Beats:
         return table[bucket.to(table.device)].permute(2, 0, 1)
 
     def _apply_linear(self, values: Tensor, layer: str) -> Tensor:
-        import torch.nn.functional as nn
-
         return nn.linear(values, self._weights[f"{layer}.weight"], self._weights.get(f"{layer}.bias"))
 
     def _normalise(self, values: Tensor, layer: str) -> Tensor:
-        import torch.nn.functional as nn
-
         scale = self._weights[f"{layer}.weight"]
         return nn.layer_norm(values, scale.shape, scale, self._weights[f"{layer}.bias"])
 
@@ -164,9 +145,6 @@ def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
         samples: samples with 16-bit full scale, (clips, frames) at 16 kHz.
         filters: mel filters, (bins, bands).
     """
-    import torch
-    import torch.nn.functional as nn
-
     # Frames without their mean, with pre-emphasis and window.
     frames = samples.unfold(-1, FRAME, HOP)
     frames = frames - frames.mean(dim=-1, keepdim=True)
@@ -204,6 +182,7 @@ def _read_position_kernel(weights: Weights) -> Tensor:
     return kernel
 
 
+_BATCH = 8
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
@@ -213,12 +192,9 @@ class Casp(Harmony):
     Args:
         files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
         furthest, deep_norm: settings of BEATs (iteration 3), which the checkpoint's weights do not state.
-        batch: number of pairs of clips processed at once.
     """
 
-    def __init__(self, files: dict[str, Path], *, furthest: int = 800, deep_norm: bool = True, batch: int = 8) -> None:
-        import torch
-
+    def __init__(self, files: dict[str, Path], *, furthest: int, deep_norm: bool) -> None:
         repo, name = _WEIGHTS
         weights = {
             key: value.to(choose_device())
@@ -227,7 +203,6 @@ class Casp(Harmony):
         self._speech, self._music = (
             _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
         )
-        self._batch = batch
         self._device = torch.device(choose_device())
 
     def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
@@ -237,17 +212,15 @@ class Casp(Harmony):
             speech: mono at 16 kHz, all clips of one length.
             music: the accompaniment of each speech clip, of the same length.
         """
-        import torch
-
         cosines = []
         with torch.inference_mode():
-            for first in range(0, len(speech), self._batch):
+            for first in range(0, len(speech), _BATCH):
                 speech_vectors, music_vectors = (
-                    tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
+                    tower(torch.from_numpy(np.stack(clips[first : first + _BATCH])).to(self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
                 cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())
-                progress.report("comparing speech and music", min(first + self._batch, len(speech)), len(speech))
+                progress.report("comparing speech and music", min(first + _BATCH, len(speech)), len(speech))
         return np.concatenate(cosines)
 
 
@@ -267,8 +240,6 @@ def _build_tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool)
 
 def _build_two_layers(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that applies a linear layer, normalised and rectified, and a second linear layer."""
-    import torch.nn.functional as nn
-
     first, scale, second = (weights[f"{layer}.weight"] for layer in (0, 1, 3))
     first_bias, shift, second_bias = (weights[f"{layer}.bias"] for layer in (0, 1, 3))
 

@@ -9,25 +9,22 @@ implementation of its network; values agree within float32 rounding. On a CPU wh
 Runtime (`models.exported`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import Module
 
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, WindowScorer
-
-if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.nn import Module
 
 WINDOW = 122_880
 """Number of samples in the network's input: 7.68 s."""
@@ -89,8 +86,6 @@ class DistillMos(WindowScorer):
 
     def _run_on_gpu(self, windows: Sequence[Samples]) -> Iterator[NDArray[np.float32]]:
         """Yield the values of `_GPU_BATCH` windows at a time."""
-        import torch
-
         for first in range(0, len(windows), _GPU_BATCH):
             batch = windows[first : first + _GPU_BATCH]
             with torch.inference_mode():
@@ -98,8 +93,6 @@ class DistillMos(WindowScorer):
 
 
 def _load_network(weights: Path) -> Any:
-    import torch
-
     stored = torch.load(weights, map_location="cpu", weights_only=True)["model"]
     network: Any = _build_network()
     network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
@@ -113,9 +106,6 @@ def _build_example(weights: Path) -> Network:
 
 def _build_network() -> Module:
     """Build the network's modules with untrained weights."""
-    import torch
-    from torch import nn
-
     # All convolutions but the first halve the frequency axis, the last one also the time axis.
     convolutions: list[Module] = []
     for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
@@ -169,8 +159,6 @@ def _fit_to_window(window: Samples) -> Samples:
 
 def _compute_spectra(windows: Sequence[Samples], device: str) -> Tensor:
     """Return the real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
-    import torch
-
     # Each window at a peak of 1.
     samples = torch.from_numpy(np.stack([_fit_to_window(window) for window in windows])).to(device)
     samples = samples / (samples.abs().amax(dim=1, keepdim=True) + 1e-8)

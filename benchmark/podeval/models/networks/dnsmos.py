@@ -1,4 +1,4 @@
-"""The two networks of DNSMOS, read from their ONNX files, with computations shared between overlapping windows.
+"""The P.835 network of DNSMOS, read from its ONNX file, in a part that overlapping windows share and one for each.
 
 The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over an image of (frames, bins), a global
 maximum, and dense layers. Windows of 9 s with a hop of 1 s overlap by 89 %, and a convolution has the same value in
@@ -6,28 +6,19 @@ each of them, except near a window's two ends: there the network sees zeros inst
 So the stack runs once over the whole signal, and again only on the few frames at the ends of windows (`Seamed`).
 This is no approximation: every output is the sum of the same products as in the window on its own.
 
-The P.808 network sees each window relative to the window's own maximum, so windows share only their mel power.
-
-The graphs are as read from the files of the DNS Challenge. Everything runs in ONNX Runtime: what windows share and what
-each has for itself are built here in torch and exported once (`models.exported`); after that torch, which takes
-longer to import than a short recording to score, is not needed.
+The graph is as read from the file of the DNS Challenge. Both parts are built here in torch and exported once
+(`models.exported`); after that neither this module nor torch, which takes longer to import than a short recording to
+score, is imported.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d, conv2d, max_pool2d
 
-from podeval.models.exported import ExportedNetwork, Network
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Floats = npt.NDArray[np.float32]
+from podeval.models.exported import Network
 
 _FRAMES = 900
 """Frames of a window that both networks use."""
@@ -79,7 +70,6 @@ def read_p835(path: Path) -> P835Network:
         The network's weights as float32 tensors.
     """
     import onnx
-    import torch
 
     graph = onnx.load(str(path)).graph
     tensors = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in graph.initializer}
@@ -99,47 +89,14 @@ def read_p835(path: Path) -> P835Network:
     return P835Network(torch.cat(transforms), tuple(stack), tuple(zip(dense[::2], dense[1::2], strict=True)))
 
 
-class P835Parts:
-    """The P.835 network in two exported parts: the layers that windows share, and those that each has for itself.
-
-    Args:
-        path: path of `sig_bak_ovr.onnx`.
-        samples: length of a block with the margin around it.
-        bounds: frames of a block at which one second ends and the next begins, multiples of 4.
-        hop: number of samples from frame to frame.
-    """
-
-    def __init__(self, path: Path, *, samples: int, bounds: list[int], hop: int) -> None:
-        self._shared = ExportedNetwork(
-            "dnsmos-shared",
-            path,
-            lambda: _build_shared(read_p835(path), samples, bounds, hop),
-            changes=f"1 {samples} {bounds} {hop}",
-            fixed=True,
-        )
-        self._per_window = ExportedNetwork(
-            "dnsmos-window", path, lambda: _build_per_window(read_p835(path)), changes="1"
-        )
-
-    def run_shared(self, block: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return a block's shared features: (seconds, channels, frames, bins), and heads and tails of windows."""
-        seconds, heads, tails = self._shared.run_for_all(block)
-        return seconds, heads, tails
-
-    def rate(self, windows: Floats) -> Floats:
-        """Return raw SIG, BAK and OVRL, (windows, 3), of complete windows of shared features."""
-        return self._per_window.run(windows)
-
-
 def _split_stack(network: P835Network) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     """Return the layers that windows share and those after: one second is divisible by two pools of 2, not by three."""
     pools = [index for index, layer in enumerate(network.stack) if isinstance(layer, MaxPool)]
     return network.stack[: pools[1] + 1], network.stack[pools[1] + 1 :]
 
 
-def _build_shared(network: P835Network, samples: int, bounds: list[int], hop: int) -> Network:
+def build_shared(network: P835Network, samples: int, bounds: list[int], hop: int) -> Network:
     """Return a function that runs the shared layers over a block, and a silent block."""
-    import torch
 
     def run(block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         frames = torch.tensor(bounds)
@@ -151,36 +108,13 @@ def _build_shared(network: P835Network, samples: int, bounds: list[int], hop: in
     return run, torch.zeros(samples)
 
 
-def _build_per_window(network: P835Network) -> Network:
+def build_per_window(network: P835Network) -> Network:
     """Return a function that runs the layers after the shared ones, and features of two windows."""
-    import torch
-
     shared, remaining = _split_stack(network)
     last = [layer for layer in shared if isinstance(layer, Convolution)][-1]
     bins = network.transform.shape[0] // 2 // 4
     example = torch.zeros(2, len(last.bias), _FRAMES // 4, bins)
     return lambda windows: run_dense(network, run_stack(remaining, windows)), example
-
-
-class P808Network:
-    """The network that estimates one overall quality from a mel spectrogram.
-
-    Args:
-        path: path of `model_v8.onnx`.
-    """
-
-    def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        # One thread, because the caller runs windows in parallel.
-        options.intra_op_num_threads = 1
-        self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-    def run(self, pictures: Floats) -> Floats:
-        """Map mel spectrograms, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
-        quality: Floats = self._session.run(None, {"input_1": pictures})[0][:, 0]
-        return quality
 
 
 @dataclass(frozen=True)
@@ -204,8 +138,6 @@ class Seamed:
 
 def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
     """Wrap features, (1, channels, frames, bins), that the end of no window has affected yet."""
-    import torch
-
     _, channels, _, bins = whole.shape
     return Seamed(
         # With one channel both layouts are the same: without a hint, torch chooses the slow one and keeps it.
@@ -234,8 +166,6 @@ def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
 
 
 def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
-    import torch
-
     changed = signal.heads.shape[2]
     ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
@@ -264,8 +194,6 @@ def _pool(signal: Seamed) -> Seamed:
 
 def _extend_inwards(signal: Seamed, count: int, *, head: bool) -> Tensor:
     """Return the heads (or tails) lengthened by `count` frames towards the inside of their windows."""
-    import torch
-
     changed = signal.heads.shape[2]
     first = signal.starts + changed if head else signal.ends - changed - count
     inner = signal.whole[0][:, first[:, None] + torch.arange(count)].transpose(0, 1)
@@ -282,8 +210,6 @@ def run_stack(stack: tuple[Layer, ...], features: Tensor) -> Tensor:
     Returns:
         (windows, channels, frames, bins) after the last layer.
     """
-    from torch.nn.functional import conv2d, max_pool2d
-
     for layer in stack:
         if isinstance(layer, Convolution):
             features = conv2d(features, layer.weight, layer.bias, padding=1).relu_()
@@ -320,41 +246,6 @@ def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
     Returns:
         (1, 1, frames, bins).
     """
-    from torch.nn.functional import conv1d
-
     spectrum = conv1d(samples[None, None], transform[:, None], stride=hop)[0].T
     real, imaginary = spectrum.chunk(2, dim=1)
     return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None, None]
-
-
-def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
-    """Return triangular mel filters on Slaney's scale, each of unit area per hertz.
-
-    Args:
-        rate: sample rate in Hz.
-        frame: length of the Fourier transform in samples.
-        bands: number of filters from 0 Hz to half the rate.
-
-    Returns:
-        (bands, frame // 2 + 1). Equal to `librosa.filters.mel` with its defaults, as the reference uses it.
-    """
-    bins = np.fft.rfftfreq(frame, 1 / rate)
-    edges = _mel_to_hertz(np.linspace(0, _hertz_to_mel(rate / 2), bands + 2))
-    widths = np.diff(edges)
-    rising = (bins - edges[:-2, None]) / widths[:-1, None]
-    falling = (edges[2:, None] - bins) / widths[1:, None]
-    basis = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
-    return basis.astype(np.float32)
-
-
-# Slaney's Auditory Toolbox: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4.
-_MEL_WIDTH = 200 / 3
-_LOG_STEP = np.log(6.4) / 27
-
-
-def _hertz_to_mel(hertz: float) -> float:
-    return hertz / _MEL_WIDTH if hertz < 1000 else 15 + float(np.log(hertz / 1000)) / _LOG_STEP
-
-
-def _mel_to_hertz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(mel < 15, mel * _MEL_WIDTH, 1000 * np.exp((mel - 15) * _LOG_STEP))

@@ -9,16 +9,20 @@ filters are those in the checkpoint; if it has none, those that the code makes, 
 the count of tokens that are not `!` (the padding), wherever these stand.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
+from transformers.audio_utils import mel_filter_bank
 
 from podeval import progress
 from podeval.errors import BadInput
@@ -26,10 +30,8 @@ from podeval.models.device import choose_device
 from podeval.models.interfaces import AudioText, Samples
 from podeval.models.pretrained import read_tensors, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 RATE = 44_100
 """Sample rate of the input, Hz."""
@@ -41,10 +43,11 @@ _WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
 _TEXT = "openai-community/gpt2"
 _FFT, _HOP = 1024, 320
 _FLOOR = 1e-10
-_MADE_FILTERS = {"rate": 32_000, "lowest": 50.0, "highest": 14_000.0}
+_MADE_RATE, _MADE_LOWEST, _MADE_HIGHEST = 32_000, 50.0, 14_000.0
 _PICTURE = 256
 """Side of HTS-AT's square input: the spectrogram in four parts, one above the other."""
 
+_BATCH = 16
 _PADDING = "!"
 _END = " <|endoftext|>"
 _TEXT_LENGTH = 77
@@ -66,13 +69,9 @@ class MsClap(AudioText):
 
     Args:
         files: the folders of `microsoft/msclap` and `openai-community/gpt2`.
-        batch: number of clips processed at once.
     """
 
-    def __init__(self, files: dict[str, Path], batch: int = 16) -> None:
-        import torch
-        from tokenizers import Tokenizer
-
+    def __init__(self, files: dict[str, Path]) -> None:
         # The two towers, from one checkpoint.
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
@@ -82,7 +81,6 @@ class MsClap(AudioText):
         # GPT-2's tokenizer, with the padding that the original code uses.
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
-        self._batch = batch
         self._device = torch.device(choose_device())
 
     def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
@@ -90,20 +88,13 @@ class MsClap(AudioText):
 
         Args:
             clips: mono, `CLIP` samples each.
-
-        Raises:
-            BadInput: a clip has another length.
         """
-        import torch
-
         embeddings = []
         with torch.inference_mode():
-            for first in range(0, len(clips), self._batch):
-                batch = np.stack(clips[first : first + self._batch])
-                if batch.shape[1] != CLIP:
-                    raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
+            for first in range(0, len(clips), _BATCH):
+                batch = np.stack(clips[first : first + _BATCH])
                 embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
-                progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
+                progress.report("hearing", min(first + _BATCH, len(clips)), len(clips))
         return np.concatenate(embeddings)
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -112,8 +103,6 @@ class MsClap(AudioText):
         Raises:
             BadInput: a text is longer than the encoder can read.
         """
-        import torch
-
         encoded = [self._tokenizer.encode(text + _END).ids for text in texts]
         tokens = torch.zeros(len(texts), max(_TEXT_LENGTH, *map(len, encoded)), dtype=torch.long)
         for row, ids in zip(tokens, encoded, strict=True):
@@ -124,8 +113,6 @@ class MsClap(AudioText):
 
 def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
-    from transformers import ClapAudioConfig, ClapAudioModel
-
     # The sizes of the network, from the shapes of its weights.
     htsat = select_part(weights, "base.htsat.")
     tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
@@ -173,14 +160,12 @@ def _rename_for_transformers(htsat: Weights) -> Weights:
 
 def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
     """Return a function that maps token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
-    import torch
-    from transformers import GPT2Config, GPT2Model
-
     gpt2 = select_part(weights, "base.")
     network: Any = GPT2Model(GPT2Config.from_pretrained(folder))
     _fill(network, gpt2)
     network.eval().to(choose_device())
     project = _build_projection(select_part(weights, "projection."))
+
     longest = len(gpt2["wpe.weight"])
 
     def read(tokens: Tensor) -> Tensor:
@@ -206,8 +191,6 @@ def _fill(network: Any, weights: Weights) -> None:
 
 def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return both towers' last step: a linear layer, a gated second one added to it, normalised."""
-    import torch.nn.functional as nn
-
     first, second, scale, shift = (
         weights[name].to(choose_device())
         for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")
@@ -222,8 +205,6 @@ def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
 
 def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
     """Compute the mel power spectrogram in decibels, (clips, 1, frames, bands), not below `_FLOOR`."""
-    import torch
-
     window = torch.hann_window(_FFT, device=samples.device)
     spectra = torch.stft(samples, _FFT, _HOP, window=window, pad_mode="reflect", return_complex=True)
     power = spectra.abs().square().transpose(1, 2) @ filters
@@ -233,15 +214,12 @@ def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
 
 def make_mel_filters(bands: int) -> Tensor:
     """Return the mel filters of the original code, (bins, bands)."""
-    import torch
-    from transformers.audio_utils import mel_filter_bank
-
     filters: Any = mel_filter_bank(
         num_frequency_bins=_FFT // 2 + 1,
         num_mel_filters=bands,
-        min_frequency=_MADE_FILTERS["lowest"],
-        max_frequency=_MADE_FILTERS["highest"],
-        sampling_rate=int(_MADE_FILTERS["rate"]),
+        min_frequency=_MADE_LOWEST,
+        max_frequency=_MADE_HIGHEST,
+        sampling_rate=_MADE_RATE,
         norm="slaney",
         mel_scale="slaney",
     )

@@ -7,25 +7,24 @@ equal within 1e-4 to the package `nisqa` 2.0 (tests/models/test_nisqa.py). The s
 recording, as there, so that speech resampled to another rate has a slightly different value.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from torch import Tensor
+from transformers.audio_utils import mel_filter_bank
 
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples
 from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 _WEIGHTS = "nisqa_tts.tar"
 _FFT = 4096
@@ -59,8 +58,6 @@ class NisqaTts(RateAwareScorer):
             windows: mono speech of at least 0.15 s.
             rate: their sample rate, at least 16 kHz.
         """
-        import torch
-
         scores = np.empty(len(windows), dtype=np.float32)
         with torch.inference_mode():
             for number, window in enumerate(windows):
@@ -71,9 +68,6 @@ class NisqaTts(RateAwareScorer):
 
     def _predict(self, spectrogram: Tensor) -> Tensor:
         """Return the score, (1,), of a spectrogram, (bands, frames)."""
-        import torch
-        import torch.nn.functional as nn
-
         segments = spectrogram.unfold(1, _SEGMENT, 1).transpose(0, 1).unsqueeze(1)
         course = self._recurrent(self._describe(segments).unsqueeze(0))[0][0]
         forwards, backwards = course.chunk(2, dim=1)
@@ -81,8 +75,6 @@ class NisqaTts(RateAwareScorer):
 
     def _describe(self, segments: Tensor) -> Tensor:
         """Return what the convolutions make of segments, (segments, 1, bands, frames): (segments, features)."""
-        import torch.nn.functional as nn
-
         weights, values = self._convolutions, segments
         for number in range(1, _CONVOLUTIONS + 1):
             values = nn.conv2d(values, weights[f"conv{number}.weight"], weights[f"conv{number}.bias"], padding=1)
@@ -97,8 +89,6 @@ class NisqaTts(RateAwareScorer):
 
 def compute_spectrogram(samples: Tensor, rate: int) -> Tensor:
     """Return the mel spectrogram of samples in decibels, at most 80 below its loudest, shape (bands, frames)."""
-    import torch
-
     frame = int(rate * _FRAME_SECONDS)
     spectrum = torch.stft(
         samples,
@@ -116,9 +106,6 @@ def compute_spectrogram(samples: Tensor, rate: int) -> Tensor:
 @functools.cache
 def _make_filters(rate: int) -> Tensor:
     """Return triangular filters of equal area on Slaney's mel scale, shape (bands, bins)."""
-    import torch
-    from transformers.audio_utils import mel_filter_bank
-
     filters = mel_filter_bank(
         num_frequency_bins=_FFT // 2 + 1,
         num_mel_filters=_BANDS,

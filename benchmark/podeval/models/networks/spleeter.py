@@ -13,23 +13,21 @@ As in the original, spectra are 4096 samples every 1024 under a Hann window, at 
 - A single channel is passed as two equal ones, and gets the mean of their shares.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
+from torch import Tensor
 
 from podeval import progress
 from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
-from podeval.errors import CannotScore
 from podeval.models.interfaces import Samples, Separator
 from podeval.models.threads import limit_torch_to_one_thread
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 RATE = 44_100
 """Sample rate at which the networks were trained, Hz."""
@@ -77,17 +75,7 @@ class Spleeter(Separator):
 
         Returns:
             Two arrays of the shape of `samples`; memmaps of temporary files if they are large.
-
-        Raises:
-            CannotScore: the samples do not have one or two channels.
         """
-        import torch
-
-        if samples.ndim != 2 or samples.shape[1] not in (1, 2):
-            raise CannotScore(
-                "speech and music can be separated in recordings of one or two channels, given as "
-                f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
-            )
         frames, channels = samples.shape
         # Both stems together may use as much memory as one array.
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
@@ -111,8 +99,6 @@ class Spleeter(Separator):
         Returns:
             Shares, of the same shape. The accompaniment's shares are 1 minus these.
         """
-        import torch
-
         seen = magnitudes[..., :SEEN_BINS].expand(2, -1, -1)
         speech = _estimate(self._vocals, seen).square()
         rest = _estimate(self._accompaniment, seen).square()
@@ -125,8 +111,6 @@ class Spleeter(Separator):
 
 def _read(path: Path) -> Weights:
     """Return the tensors of a checkpoint, which holds them as pickled NumPy arrays."""
-    import torch
-
     arrays: list[Any] = [
         (np._core.multiarray._reconstruct, "numpy.core.multiarray._reconstruct"),  # type: ignore[attr-defined]
         np.ndarray,
@@ -144,8 +128,6 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     Six convolutions halve time and frequency; six transposed ones double them again, each but the first with
     the output of the convolution of its size beside its input; a last convolution gives a mask.
     """
-    import torch
-    import torch.nn.functional as nn
 
     def normalise(values: Tensor, layer: str) -> Tensor:
         mean, variance, scale, shift = (
@@ -176,8 +158,6 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
 
 def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
     """Return samples `start` to `end` as `(channels, frames)`, zeros outside the recording."""
-    import torch
-
     inside = np.array(samples[max(start, 0) : end].T, dtype=np.float32, order="C")
     before = max(-start, 0)
     stretch = torch.zeros(len(inside), end - start)
@@ -187,16 +167,12 @@ def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
 
 def _analyse(stretch: Tensor) -> Tensor:
     """Compute spectra, `(channels, SEGMENT, BINS)`, of `(channels, SEGMENT * HOP + FRAME - HOP)` samples."""
-    import torch
-
     spectra: Tensor = torch.fft.rfft(stretch.unfold(-1, FRAME, HOP) * torch.hann_window(FRAME))
     return spectra
 
 
 def _synthesise(spectra: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
     """Overlap-add spectra, `(..., SEGMENT, BINS)`, onto the last segment's tail; return samples and the new tail."""
-    import torch
-
     pieces = torch.fft.irfft(spectra, n=FRAME) * (torch.hann_window(FRAME) * _WINDOW_GAIN)
     joined = torch.nn.functional.pad(tail, (0, _BLOCK))
     for at in range(0, FRAME, HOP):

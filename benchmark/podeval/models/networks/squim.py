@@ -7,25 +7,24 @@ not made for, and if it is installed all the same, transformers fails with it. E
 within 1e-5 (tests/models/test_squim.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 from numpy.typing import NDArray
+from torch import Tensor
 
 from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.pretrained import build_recurrent, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."
@@ -50,17 +49,14 @@ class Squim(WindowScorer):
 
     Args:
         files: `squim_objective_dns2020.pth`.
-        batch: number of windows processed at once; by default 32 on a GPU, 8 on a CPU; values do not depend on it.
     """
 
-    def __init__(self, files: dict[str, Path], batch: int | None = None) -> None:
-        import torch
-
+    def __init__(self, files: dict[str, Path]) -> None:
         weights = torch.load(files[_WEIGHTS], map_location=choose_device(), weights_only=True)
         self._encoder: Tensor = weights["encoder.conv1d.weight"]
         self._dual_path = _build_dual_path(select_part(weights, "dprnn."))
         self._answer = _build_answer(select_part(weights, _BRANCH))
-        self._batch = batch or (_CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH)
+        self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
         """Return the estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
@@ -72,8 +68,6 @@ class Squim(WindowScorer):
 
     def _estimate(self, samples: Tensor) -> Tensor:
         """Return PESQ, (windows,), for samples, (windows, frames)."""
-        import torch.nn.functional as nn
-
         samples = samples.to(self._encoder.device)
         levelled = samples / (samples.square().mean(dim=1, keepdim=True).sqrt() * _LEVEL)
         stride = self._encoder.shape[-1] // 2
@@ -87,9 +81,6 @@ def _build_dual_path(weights: Weights) -> Step:
     The frames are cut into half-overlapping segments; recurrent networks run in turn along each segment and across
     the segments, and the overlapping halves are added up again.
     """
-    import torch
-    import torch.nn.functional as nn
-
     blocks = sum(name.startswith("row_norm.") and name.endswith(".weight") for name in weights)
     along = [_build_recurrent(select_part(weights, f"row_rnn.{block}.")) for block in range(blocks)]
     across = [_build_recurrent(select_part(weights, f"col_rnn.{block}.")) for block in range(blocks)]
@@ -121,17 +112,12 @@ def _build_dual_path(weights: Weights) -> Step:
 
 def _build_recurrent(weights: Weights) -> Step:
     """Return a bidirectional LSTM followed by a linear layer that restores the size of its input."""
-    import torch.nn.functional as nn
-
     network = build_recurrent(select_part(weights, "rnn."))
     return lambda values: nn.linear(network(values)[0], weights["proj.weight"], weights["proj.bias"])
 
 
 def _build_answer(weights: Weights) -> Step:
     """Return a function that maps (windows, frames, dimensions) to an estimate in the range of PESQ, (windows,)."""
-    import torch
-    import torch.nn.functional as nn
-
     # The transformer layer, with its sizes from the weights.
     of_layer = select_part(weights, "0.")
     wide, size = of_layer["linear1.weight"].shape

@@ -7,25 +7,25 @@ Interspeech 2022. The encoder is run by transformers; equal within 1e-5 to a dir
 (tests/models/test_utmos22.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
+import transformers
 from numpy.typing import NDArray
+from torch import Tensor
 
 from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
 from podeval.models.pretrained import build_recurrent, read_tensors, select_part
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Weights = dict[str, Tensor]
 
-    Weights = dict[str, Tensor]
 
 _GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
@@ -76,9 +76,6 @@ class Utmos22(WindowScorer):
 
     def _predict(self, samples: Tensor) -> Tensor:
         """Return the MOS, (windows,), of samples, (windows, frames)."""
-        import torch
-        import torch.nn.functional as nn
-
         frames = self._encoder(samples.to(self._encoder.device)).last_hidden_state
         context = [vector.unsqueeze(1).expand(*frames.shape[:2], -1) for vector in self._context]
         values = self._recurrent(torch.cat([frames, *context], dim=2))[0]
@@ -98,9 +95,6 @@ def _build_encoder(weights: Weights) -> Any:
     Raises:
         KeyError, RuntimeError: the weights are not those of such an encoder: nothing stays at random.
     """
-    import torch
-    import transformers
-
     weights = _translate_names(weights)
     # What hides frames in training; some checkpoints leave it out.
     weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
