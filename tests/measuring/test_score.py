@@ -11,8 +11,8 @@ import soundfile
 
 import podeval
 from podeval.errors import BadInput
-from podeval.measuring import engine, sources
-from podeval.measuring.request import plan_metrics, read_request
+from podeval.measuring import engine, inputs
+from podeval.measuring.engine import plan_metrics, read_request
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Timeline, Unscored
 
@@ -307,4 +307,4 @@ def test_a_timeline_of_words_has_no_seconds() -> None:
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("words")
     with pytest.raises(BadInput, match="holds no recordings"):
-        sources.list_recordings(tmp_path)
+        inputs.list_recordings(tmp_path)

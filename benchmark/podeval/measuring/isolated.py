@@ -10,16 +10,15 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from podeval.errors import PodevalError
 from podeval.measuring.defects import Defect
-from podeval.measuring.engine import score_source
+from podeval.measuring.engine import MetricPlan, plan_metrics, read_request, score_source
+from podeval.measuring.inputs import read_source
 from podeval.measuring.recording_results import RecordingFacts, RecordingResults
-from podeval.measuring.request import MetricPlan, plan_metrics, read_request
-from podeval.measuring.sources import read_source
 from podeval.metrics.score import Result, parse_result
 
 LINES, REPORT = "scored.jsonl", "report.html"
@@ -99,14 +98,14 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     source = read_source(job.recording, name=job.name)
     for number, metric in enumerate(chosen):
         tell({"at": number / len(chosen), "what": metric.title})
-        scores = score_source(source, request, MetricPlan((metric,), {}, {}))
+        scores = score_source(source, request, MetricPlan((metric,)))
         tell(
             {
                 "metric": metric.name,
                 "result": scores.results[metric.name].to_json(),
                 "protocol": scores.protocols[metric.name],
-                "facts": scores.facts.to_json(),
-                "defects": [defect.to_json() for defect in scores.defects],
+                "facts": asdict(scores.facts),
+                "defects": [asdict(defect) for defect in scores.defects],
             }
         )
     everything = score_source(source, request, replace(plan, metrics=chosen))
