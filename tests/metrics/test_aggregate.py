@@ -8,9 +8,9 @@ import soundfile
 
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate, find_gap
-from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.human.mos import RATED
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.speech.rtf import GenerationLog
 from podeval.recording import Recording
 
 LOUDNESS = catalogue.get("loudness")

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score
 from podeval.metrics.speech.distillmos import WINDOW, place_window_starts
 from podeval.models import registry
 from podeval.recording import Recording
@@ -148,16 +148,3 @@ def test_the_score_is_the_mean_over_windows_with_their_timeline(
     assert found.timeline.values == {"distillmos": [1, 2, 3]}
     assert measured(samples, tmp_path).values == found.values
     assert model.heard == 3, "the second time, values come from the cache"
-
-
-def test_a_recording_without_speech_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(registry, "load", Rated(spoken=0.4).load)
-    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
-    assert measured(noise, tmp_path) == Unscored("no speech is heard in the recording", "system")
-
-
-def test_a_rate_below_16_khz_is_refused_as_by_every_speech_metric(tmp_path: Path) -> None:
-    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
-    found = measured(noise, tmp_path, rate=8_000)
-    assert isinstance(found, Unscored)
-    assert "8000 Hz, below the 16000 Hz" in found.reason

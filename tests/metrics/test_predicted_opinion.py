@@ -9,7 +9,7 @@ import pytest
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Unscored
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
@@ -190,14 +190,6 @@ def test_the_embedded_profile_says_which_has_the_model(name: str, models: Models
     unscored = measure(name, np.full(2 * RATE, 0.5), cache, profile="embedded")
     assert unscored.cause == "ours"
     assert "--profile reference has " in unscored.reason
-
-
-def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = tone(np.linspace(0.1, 1, 11 * RATE))
-    first = measure("nisqa_tts", sound, cache)
-    monkeypatch.setattr(models, "score", None)
-    assert isinstance(first, Score)
-    assert measure("nisqa_tts", sound, cache) == first
 
 
 # With the models

@@ -8,7 +8,7 @@ import pytest
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Unscored
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
@@ -85,41 +85,6 @@ def test_windows_of_5_s_every_2_5_s_are_averaged_and_the_last_ends_with_the_reco
     assert found.timeline.values["pesq_estimate"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_recording_of_whole_strides_has_no_extra_window_and_a_short_one_is_estimated_whole(
-    models: Models, cache: Cache
-) -> None:
-    assert measure(np.full(10 * RATE, 0.5), cache).notes["windows"] == 3
-    models.heard.clear()
-    found = measure(np.full(2 * RATE, 0.5), cache)
-    assert [len(window) for window in models.heard] == [2 * RATE]
-    assert (found.timeline.starts, found.timeline.window) == ([0], 2)
-
-
-def test_pauses_are_left_out_and_counted_whatever_the_level_in_them(models: Models, cache: Cache) -> None:
-    sound = tone(np.full(20 * RATE, 0.5))
-    models.pause = (Span(5, 15),)
-    for in_the_pause in (0.0, 1e-3, 1.0):
-        # Only the windows that begin at 2.5 and 12.5 s, half speech, and those outside of the pause hold enough.
-        sound[5 * RATE : 15 * RATE] = in_the_pause * tone(np.full(10 * RATE, 0.5))
-        found = measure(sound, cache)
-        assert found.notes == {"windows": 4, "windows_left_out": 3}
-        assert found.timeline.starts == [0, 2.5, 12.5, 15]
-
-
-def test_the_recording_is_scored_as_it_is_and_its_stem_beside_it_where_there_is_music(
-    models: Models, cache: Cache
-) -> None:
-    sound = tone(np.full(10 * RATE, 0.5))
-    models.tunes = (Span(0, 9),)
-    mix = measure(sound, cache)
-    assert models.separated == 1
-    assert mix.values["pesq_estimate"] == pytest.approx(2.5, abs=1e-3)
-    assert mix.values["pesq_estimate_stem"] == pytest.approx(2.25, abs=1e-3)
-    stem = measure(sound, cache, source="stem")
-    assert set(stem.values.values()) == {mix.values["pesq_estimate_stem"]}
-    assert stem.notes["scored"] == "speech stem"
-
-
 def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     models.tunes, models.silent = (Span(0, 9),), True
     found = measure(np.full(10 * RATE, 0.5), cache)
@@ -127,14 +92,6 @@ def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     assert found.cause == "system"
     assert "no speech" in found.reason
     assert "9.0 s of music" in found.reason
-
-
-@pytest.mark.parametrize("source", ["stem", "mix"])
-def test_noise_without_speech_is_unscored(source: str, models: Models, cache: Cache) -> None:
-    models.silent = True
-    found = measure(np.full(10 * RATE, 0.5), cache, source=source)
-    assert found == Unscored("no speech is heard in the recording", "system")
-    assert not models.heard
 
 
 @pytest.mark.parametrize(
@@ -160,11 +117,3 @@ def test_a_profile_without_the_model_says_which_has_it_and_separates_nothing(mod
     assert found.cause == "ours"
     assert found.reason.endswith("--profile reference has SQUIM objective (DNS 2020)")
     assert models.separated == 0
-
-
-def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = tone(np.linspace(0.1, 1, 11 * RATE))
-    first = measure(sound, cache)
-    monkeypatch.setattr(models, "score", None)
-    assert isinstance(first, Score)
-    assert measure(sound, cache) == first

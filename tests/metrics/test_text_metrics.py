@@ -34,11 +34,6 @@ def test_the_variants_agree_on_a_text_as_long_as_the_window() -> None:
     assert "short" not in default.notes
 
 
-def test_the_key_is_named_after_n() -> None:
-    # Triples of "a b a b": aba, bab.
-    assert score("distinct_n", "a b a b", n="3").values == {"distinct_3": 1.0}
-
-
 def test_windows_slide_by_one_token_and_the_timeline_shows_them() -> None:
     # Windows "a a a" with pairs aa, aa and "a a b" with aa, ab.
     found = score("distinct_n", "a a a b", window=3)

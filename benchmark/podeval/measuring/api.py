@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from podeval import progress as work_progress
 from podeval.errors import BadInput, MissingInput
@@ -26,12 +25,9 @@ from podeval.measuring.inputs import TEXT_SUFFIXES, convert_to_text, list_record
 from podeval.measuring.recording_results import RecordingFacts
 from podeval.measuring.scores import Scores, ScoreTable
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS
+from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Unscored
-
-if TYPE_CHECKING:
-    from podeval.metrics.declaration import Metric
 
 
 def score(
@@ -233,64 +229,33 @@ def _take(name: str, source: Any) -> Any:
     return source if isinstance(source, Path) else convert_to_text(source, name)
 
 
-@dataclass(frozen=True)
-class MetricEntry:
-    """One metric in the list of all.
-
-    Attributes:
-        name: by which it is asked for.
-        title: the field's spelling.
-        about: what it says, in a sentence.
-        keys: its values, each with its direction and unit.
-        people: what people reach on the headline; empty where nobody knows.
-        systems: what good systems reach.
-        needs: its inputs.
-        judged: whether it asks a judge.
-    """
-
-    name: str
-    title: str
-    about: str
-    keys: tuple[str, ...]
-    people: str
-    systems: str
-    needs: tuple[str, ...]
-    judged: bool
-
-
-class MetricListing(tuple[MetricEntry, ...]):
+class MetricListing(tuple[Metric, ...]):
     """Metrics in the order of the board; prints as a table."""
 
     def __str__(self) -> str:
         """Return the list as text."""
-        return "\n".join(f"{one.name:22} {one.about}\n{'':22} {', '.join(one.keys)}" for one in self)
+        return "\n".join(f"{one.name:22} {one.purpose_in('en')}\n{'':22} {_list_keys(one)}" for one in self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the list as a table, as a notebook shows it."""
+        from podeval.measuring.standing import format_reach
+
         head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
-        rows = "".join(
-            "<tr>"
-            + "".join(f"<td>{escape(cell)}</td>" for cell in (e.name, e.about, ", ".join(e.keys), e.people, e.systems))
-            + "</tr>"
-            for e in self
-        )
+        cells = ((one.name, one.purpose_in("en"), _list_keys(one), *format_reach(one.headline)) for one in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def list_metrics() -> MetricListing:
-    """List the metrics: what each says, its values with their directions, and what it needs; prints as a table."""
-    return MetricListing(map(_describe, catalogue.load_all_metrics()))
+    """List the declarations of all metrics, each with its name, `about`, keys and inputs; prints as a table."""
+    return MetricListing(catalogue.load_all_metrics())
 
 
-def _describe(metric: Metric) -> MetricEntry:
-    from podeval.measuring.standing import format_reach
-
-    people, systems = format_reach(metric.headline)
-    keys = tuple(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
-    about, judged = metric.purpose_in("en"), metric.asks is not None
-    return MetricEntry(metric.name, metric.title, about, keys, people, systems, metric.inputs, judged)
+def _list_keys(metric: Metric) -> str:
+    """Return the values of a metric, each with its unit and direction."""
+    return ", ".join(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:

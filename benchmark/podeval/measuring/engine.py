@@ -27,6 +27,7 @@ from podeval.measuring.inputs import AudioSource, MetricInputs, convert_to_text,
 from podeval.measuring.recording_results import RecordingFacts
 from podeval.measuring.scores import Scores
 from podeval.metrics import catalogue
+from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.score import Result, Unscored, parse_result
 from podeval.models import registry
@@ -34,7 +35,6 @@ from podeval.recording.cache import Cache, open_default_cache
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Metric
     from podeval.text.script import Script
 
 WORDS = ("reference_text", "text", "passage", "script")
@@ -256,7 +256,7 @@ def score_source(source: AudioSource | None, request: ScoreRequest, plan: Metric
     Raises:
         BadInput: the recording cannot be read, or an input does not fit another.
     """
-    session = _Session(source, request)
+    session = _Session(source, request, plan.metrics)
     results = {metric.name: result for metric in plan.metrics if (result := session.read(metric)) is not None}
     facts, defects = session.describe()
     if missing := [metric for metric in plan.metrics if metric.name not in results]:
@@ -273,7 +273,7 @@ def score_source(source: AudioSource | None, request: ScoreRequest, plan: Metric
         left_out=plan.left_out,
         advice=plan.advice,
         defects=tuple(sorted({*defects, *list_noted_defects(results.values())}, key=lambda one: (one.start, one.end))),
-        protocols={metric.name: session.protocol(metric) for metric in plan.metrics},
+        protocols=session.protocols,
         profile=request.profile,
         facts=facts,
         requested=request.metrics,
@@ -285,8 +285,14 @@ def score_source(source: AudioSource | None, request: ScoreRequest, plan: Metric
 class _Session:
     """The scoring of one recording: what is kept of it, and its inputs, opened when they are needed."""
 
-    def __init__(self, source: AudioSource | None, request: ScoreRequest) -> None:
+    def __init__(self, source: AudioSource | None, request: ScoreRequest, metrics: Sequence[Metric]) -> None:
         self._source, self._request = source, request
+        self.protocols = {
+            one.name: describe_protocol(
+                one, request.chosen_for(one), request.names_for(one), request.profile, request.judge
+            )
+            for one in metrics
+        }
         self._inputs = MetricInputs(
             {**request.inputs, **({"recording": lambda: source.recording} if source else {})},
             profile=request.profile,
@@ -294,12 +300,6 @@ class _Session:
             keep=True,
         )
         self._cache: Cache = open_default_cache()
-
-    def protocol(self, metric: Metric) -> dict[str, Any]:
-        """The protocol of a metric as data, with its provenance."""
-        request = self._request
-        names = request.names_for(metric)
-        return describe_protocol(metric, request.chosen_for(metric), names, request.profile, request.judge)
 
     def read(self, metric: Metric) -> Result | None:
         """The result that is kept; None where there is none."""
@@ -363,6 +363,6 @@ class _Session:
             form=_FORM,
             version=__version__,
             metric=metric.name,
-            protocol=self.protocol(metric)["id"],
+            protocol=self.protocols[metric.name]["id"],
             beside=self._request.identity,
         )

@@ -167,7 +167,7 @@ def _read_file(name: str, path: Path) -> str:
 _PARSERS = {
     "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
     "request": "podeval.text.podcast_request:PodcastRequest.parse",
-    "generation_log": "podeval.metrics.generation_log:GenerationLog.parse",
+    "generation_log": "podeval.metrics.speech.rtf:GenerationLog.parse",
     "system": "podeval.stats.battles:clean_name",
     "reference_votes": "podeval.metrics.human_records:read_votes",
     "reference_marks": "podeval.metrics.human_records:read_marks",

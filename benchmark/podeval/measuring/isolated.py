@@ -4,15 +4,14 @@
 result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
 """
 
-from __future__ import annotations
-
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from podeval.errors import PodevalError
 from podeval.measuring.defects import Defect
@@ -24,8 +23,7 @@ from podeval.metrics.score import Result, parse_result
 LINES, REPORT = "scored.jsonl", "report.html"
 
 
-@dataclass(frozen=True)
-class ScoreJob:
+class ScoreJob(BaseModel):
     """What the program is told.
 
     Attributes:
@@ -45,12 +43,6 @@ class ScoreJob:
     metrics: Sequence[str]
     out: Path
     language: str = "en"
-
-    def write(self, path: Path) -> Path:
-        """Write it for the program, and return the path."""
-        data = {**vars(self), "recording": os.fspath(self.recording), "out": os.fspath(self.out)}
-        path.write_text(json.dumps(data | {"metrics": list(self.metrics)}), encoding="utf-8")
-        return path
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
@@ -114,8 +106,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
 def main(job_file: str) -> None:
     """Score the recording of a job."""
-    data = json.loads(Path(job_file).read_text(encoding="utf-8"))
-    job = ScoreJob(**(data | {"recording": Path(data["recording"]), "out": Path(data["out"])}))
+    job = ScoreJob.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     with (job.out / LINES).open("a", encoding="utf-8") as file:
 
         def tell(line: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Why an item is unscored or a system unranked, in the reader's language: the engine says it in English everywhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

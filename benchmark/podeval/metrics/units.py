@@ -20,8 +20,6 @@ _ZH = {
     "semitones": "半音",
     "root of bits": "比特的平方根",
 }
-AS_THEY_ARE = ("", "%", "dB", "dBTP", "LU", "LUFS", "MOS", "PESQ")
-"""Units that are the same in every language."""
 
 
 def translate_unit(unit: str, language: str) -> str:
