@@ -122,14 +122,6 @@ def test_audio_is_the_same_by_every_route_beyond_full_scale_too(
         assert item["notes"]["channels"] == 2, name
 
 
-def test_integer_arrays_are_scaled_to_full_scale(loudness: Any, beyond_full_scale: Samples) -> None:
-    half = beyond_full_scale / 3
-    forms = [{"array": half, "sampling_rate": RATE},
-             {"array": np.round(half * 2**15).astype(np.int16), "sampling_rate": RATE}]  # fmt: skip
-    floats, integers = loudness.compute(predictions=forms)["items"]
-    assert integers["true_peak"] == pytest.approx(floats["true_peak"], abs=1e-3)
-
-
 def test_the_result_holds_the_keys_first_and_then_what_every_module_gives(loudness: Any, wav: Path) -> None:
     result = loudness.compute(predictions=[str(wav), str(wav)], variant="podeval")
     assert list(result) == LOUDNESS_KEYS + ALWAYS
@@ -147,21 +139,6 @@ def test_a_result_has_values_over_time_where_they_are_asked_for(loudness: Any, w
     short, long = (loudness.compute(predictions=[str(wav)], timelines=asked) for asked in (False, True))
     assert set(long["items"][0]) - set(short["items"][0]) == {"timeline"}
     assert short["items"][0]["integrated"] == long["items"][0]["integrated"]
-
-
-def test_one_item_has_no_interval(loudness: Any, wav: Path) -> None:
-    result = loudness.compute(predictions=[str(wav)])
-    assert result["ci95"] == dict.fromkeys(LOUDNESS_KEYS)
-
-
-def test_items_of_one_group_are_one_cluster(mattr: Any) -> None:
-    texts = ["a b c d", "a b c d", "a b c a", "a b c a"]
-    alone = mattr.compute(predictions=texts)
-    clustered = mattr.compute(predictions=texts, groups=["x", "x", "y", "y"])
-    assert alone["mattr"] == clustered["mattr"] == 0.875
-    width = {name: r["ci95"]["mattr"][1] - r["ci95"]["mattr"][0] for name, r in (("a", alone), ("c", clustered))}
-    assert width["c"] > 2 * width["a"]
-    assert mattr.compute(predictions=texts, groups=["x"] * 4)["ci95"]["mattr"] is None
 
 
 def test_items_may_be_added_one_by_one_and_in_batches(loudness: Any, wav: Path, beyond_full_scale: Samples) -> None:

@@ -199,22 +199,6 @@ def test_a_rate_below_the_model_s_is_refused_unless_allowed_and_then_noted(liste
     assert allowed.notes["upsampled_from"] == 24_000
 
 
-@pytest.mark.parametrize(
-    ("samples", "reason"),
-    [
-        (np.zeros(CHUNK), "digital silence"),
-        (np.full(CHUNK, np.nan), "not numbers"),
-        (np.full(4410, 0.5), "0.10 s; at least 0.5 s"),
-    ],
-)
-def test_what_no_metric_can_score_is_unscored_before_any_model_is_needed(
-    samples: np.ndarray[Any, Any], reason: str, cache: Cache
-) -> None:
-    found = unscored(recorded(samples, cache))
-    assert found.cause == "system"
-    assert reason in found.reason
-
-
 def test_without_the_model_the_reason_names_what_helps(cache: Cache, hub_client: Any) -> None:
     sound = np.ones(CHUNK, np.float32)
     embedded = unscored(Recording.from_samples(sound, RATE, cache=cache))

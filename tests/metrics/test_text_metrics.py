@@ -20,9 +20,6 @@ def test_distinct_2_of_a_short_text_is_one_window_and_flagged() -> None:
     assert found.values == {"distinct_2": pytest.approx(2 / 3)}
     assert (found.notes["tokens"], found.notes["short"]) == (4, True)
     assert set(found.unranked) == {"distinct_2"}
-
-
-def test_the_podeval_variant_gives_a_short_text_0() -> None:
     assert score("distinct_n", "a b a b", variant="podeval").values == {"distinct_2": 0.0}
 
 

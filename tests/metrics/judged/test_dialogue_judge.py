@@ -124,19 +124,6 @@ def test_replay_gives_the_same_scores_and_protocol_without_a_call(judge: Callabl
     assert after["items"][0]["overall"] == 1.0
 
 
-def test_the_module_of_evaluate_takes_a_judge_by_keyword(judge: Callable[..., Any]) -> None:
-    from podeval.measuring.evaluate_module import module
-
-    made = judge(lambda question: ratings(1 if GOOD[0]["text"] in question.inputs["second"] else -2))
-    found = module("dialogue_judge")().compute(
-        predictions=[GOOD, json.dumps(GOOD)], references=[FLAT, FLAT], judge=made.bench.judge,
-        records=str(made.bench.records),
-    )  # fmt: skip
-    assert found is not None
-    assert found["overall"] == 1.5
-    assert found["scored"] == 2
-
-
 def test_python_measures_what_the_shell_does(judge: Callable[..., Any], tmp_path: Path) -> None:
     made = judge(lambda question: ratings(1 if GOOD[0]["text"] in question.inputs["second"] else -2))
     named = {"judge": made.bench.judge, "records": made.bench.records}

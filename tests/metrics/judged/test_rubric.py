@@ -177,13 +177,6 @@ def test_a_tone_noted_for_every_answer_counts_as_heard_and_for_one_of_two_not(ju
     assert one["cause"] == "ours"
 
 
-def test_a_judge_that_hears_decides_about_tone(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
-    made = judge(verdicts(MET), hears=True)
-    (item,) = scored([{**heard, "dimension": "paralinguistic"}], made.bench, modality="audio")["items"]
-    assert item["paralinguistic"] == item["rubric"]
-    assert item["notes"]["judged_from"] == "audio"
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
