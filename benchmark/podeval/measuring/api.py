@@ -138,7 +138,8 @@ def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest]) -> Scor
         try:
             scored.append(score_one(source, request))
         except BadInput as refusal:
-            errors[_name_of(source, number)] = str(refusal)
+            name = str(source) if isinstance(source, str | Path) else f"recording {number + 1}"
+            errors[name] = str(refusal)
     work_progress.report("recordings", len(sources), len(sources))
     return ScoreTable(tuple(scored), errors)
 
@@ -272,7 +273,3 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     if len(texts) != count:
         raise BadInput(f"there are {count} recordings and {len(texts)} texts; give one text, or one for each recording")
     return texts
-
-
-def _name_of(source: Any, number: int) -> str:
-    return str(source) if isinstance(source, str | Path) else f"recording {number + 1}"

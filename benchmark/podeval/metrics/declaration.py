@@ -76,7 +76,7 @@ class Key:
 
     def about_in(self, language: str) -> str:
         """Return what the value is, in a language of the site."""
-        return self.about_zh if language == "zh" and self.about_zh else self.about
+        return (self.about_zh if language == "zh" else "") or self.about
 
     @property
     def unit_text(self) -> str:
@@ -222,20 +222,12 @@ class Metric:
         }
 
     def __call__(
-        self,
-        inputs: Mapping[str, Any],
-        parameters: Mapping[str, Any] | None = None,
-        client: "Asked | None" = None,
+        self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: "Asked | None" = None
     ) -> Result:
-        """Score one item; an item that cannot be scored comes back as unscored, with its cause.
-
-        Args:
-            inputs: the item's inputs, by name.
-            parameters: the choices that are not at their default.
-            client: the client of the judge, for a metric that asks one.
+        """Score one item by its inputs, with the choices that are not at their default and the client of a judge.
 
         Raises:
-            PodevalError: the item is refused.
+            PodevalError: the item is refused; one that cannot be scored is unscored, with its cause.
         """
         (result,) = self.score([inputs], self.read_parameters(parameters or {}), client)
         if isinstance(result, PodevalError):
@@ -397,8 +389,7 @@ def metric(
 
 def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    kind = type(choices[0]) if choices else hint
-    return Parameter(parameter.name, parameter.default, choices, kind, about)
+    return Parameter(parameter.name, parameter.default, choices, type(choices[0]) if choices else hint, about)
 
 
 def _read_arguments(docstring: str) -> dict[str, str]:
