@@ -126,7 +126,6 @@ def test_music_alone_is_unscored_with_what_was_heard(models: Models, cache: Cach
 )
 def test_what_cannot_be_scored_says_why(samples: Vector, rate: int, reason: str, models: Models, cache: Cache) -> None:
     found = measure(samples, cache, rate=rate)
-    assert isinstance(found, Unscored)
     assert found.cause == "system"
     assert reason in found.reason
 
