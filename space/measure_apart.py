@@ -174,7 +174,11 @@ def score_apart(
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
     os.chmod(copy.parent, 0o755)  # noqa: S103 - the process may be another user's
     title = _ODD.sub("_", Path(name).name)[:80]
-    job = ScoreJob(copy, title, text, speakers, metrics, out, language).write(out / "job.json")
+    job = out / "job.json"
+    asked = ScoreJob(
+        recording=copy, name=title, text=text, speakers=speakers, metrics=metrics, out=out, language=language
+    )
+    job.write_text(asked.model_dump_json(), encoding="utf-8")
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     settings = {
         "PODEVAL_CACHE": str(out / "cache"),

@@ -28,7 +28,7 @@ from typing import Any
 
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.rounds import hold
-from podeval.measuring.compute import score_judged
+from podeval.measuring.compute import score_items
 from podeval.metrics import catalogue
 from podeval.metrics.judge_use import JudgeConfig, JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
@@ -151,7 +151,7 @@ def measured(name: str, bench: JudgeConfig, **inputs: Any) -> dict[str, Any]:
     metric = catalogue.get(name)
     assert metric.asks
     chosen = metric.read_parameters({})
-    (found,) = score_judged(metric, [inputs], chosen, bench.judging(metric.asks, chosen))
+    (found,) = score_items(metric, [inputs], chosen, bench.judging(metric.asks, chosen))
     if isinstance(found, Exception):
         raise found
     return found.to_json()

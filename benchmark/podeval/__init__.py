@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring import Scores, ScoreTable, list_metrics, measure, score
+    from podeval.measuring.api import list_metrics, measure, score
+    from podeval.measuring.scores import Scores, ScoreTable
 
 __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
 
@@ -25,7 +26,7 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module("podeval.measuring"), name)
+        return getattr(import_module("podeval.measuring.api"), name)
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.items import load_items
 from podeval.errors import PodevalError
-from podeval.measuring.compute import score_judged
+from podeval.measuring.compute import score_items
 from podeval.metrics import catalogue
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Result, Unscored
@@ -135,7 +135,7 @@ def _measure(name: str, bench: JudgeConfig, item: Item, text: str) -> Result:
     try:
         output = Output(item=item.id, script=tuple(read_any_script(text).to_json()))
         inputs = gather_inputs(item, output, Path(), _PROFILE)
-        (result,) = score_judged(metric, [inputs], parameters, bench.judging(metric.asks, parameters))
+        (result,) = score_items(metric, [inputs], parameters, bench.judging(metric.asks, parameters))
     except PodevalError as error:
         return Unscored(str(error), "system")
     return Unscored(str(result), "ours") if isinstance(result, PodevalError) else result

@@ -2,7 +2,4 @@
 
 from podeval.measuring.demo_page import page
 
-demo = page("distillmos")
-
-if __name__ == "__main__":
-    demo.launch()
+page("distillmos").launch()

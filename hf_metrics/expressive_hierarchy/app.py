@@ -2,7 +2,4 @@
 
 from podeval.measuring.demo_page import page
 
-demo = page("expressive_hierarchy")
-
-if __name__ == "__main__":
-    demo.launch()
+page("expressive_hierarchy").launch()

@@ -2,7 +2,4 @@
 
 from podeval.measuring.demo_page import page
 
-demo = page("speaker_attribution")
-
-if __name__ == "__main__":
-    demo.launch()
+page("speaker_attribution").launch()

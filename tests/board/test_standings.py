@@ -12,8 +12,8 @@ from podeval import benchmarks
 from podeval.board.table import print_board
 from podeval.datasets.items import load_items
 from podeval.metrics import catalogue
-from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.speech.rtf import GenerationLog
 from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
 from podeval.runs.measure import CONDITIONS, make_protocols

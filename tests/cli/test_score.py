@@ -136,9 +136,9 @@ def test_more_voices_than_speakers_are_said_in_tables_and_files(
 ) -> None:
     asked, really_score = [], compute.score_item
 
-    def score_item(metric: Any, inputs: Any, chosen: dict[str, Any]) -> Result:
+    def score_item(metric: Any, inputs: Any, chosen: dict[str, Any], client: Any = None) -> Result:
         if metric.name != "sptd":
-            return really_score(metric, inputs, chosen)
+            return really_score(metric, inputs, chosen, client)
         asked.append(chosen["speakers"])
         return Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})
 

@@ -1,6 +1,6 @@
 """The page of a metric Space, for whoever runs one with `sdk: gradio`."""
 
-import importlib.util
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,12 @@ SPACES = Path(__file__).parents[2] / "hf_metrics"
 
 
 def demo_of(name: str) -> Any:
-    """What a Space's app.py builds, imported as a file."""
-    spec = importlib.util.spec_from_file_location(f"app_of_{name}", SPACES / name / "app.py")
-    assert spec
-    assert spec.loader
-    app = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(app)
-    return app.demo
+    """The page that a Space's app.py launches."""
+    launched: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gr.Interface, "launch", lambda demo: launched.append(demo))
+        runpy.run_path(str(SPACES / name / "app.py"))
+    return launched[0]
 
 
 def one_of_each_kind() -> list[Any]:

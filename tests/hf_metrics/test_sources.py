@@ -10,8 +10,7 @@ import pytest
 import soundfile
 import yaml
 
-from podeval.hub_sources import locate_hub_source
-from podeval.measuring.space_files import THUMBNAIL, list_sources, name_extra
+from podeval.measuring.space_files import THUMBNAIL, name_extra
 from podeval.metrics import catalogue
 from podeval.metrics.card_facts import list_paper_values, list_values_of_metric, read_example_output
 from podeval.metrics.description import choose_own_profile
@@ -36,18 +35,6 @@ def card_of(name: str) -> tuple[dict[str, Any], str]:
     """Front matter and text of a card."""
     _, front, text = (SPACES / name / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     return yaml.safe_load(front), text
-
-
-def test_the_folders_are_the_metrics() -> None:
-    assert locate_hub_source("hf_metrics") == SPACES
-    assert {folder.name for folder in SPACES.iterdir() if folder.is_dir()} == set(catalogue.NAMES)
-
-
-@pytest.mark.parametrize("name", catalogue.NAMES)
-def test_what_is_on_disk_is_what_the_declaration_makes(name: str) -> None:
-    made = list_sources(catalogue.get(name))
-    on_disk = {path.name: path.read_text(encoding="utf-8") for path in (SPACES / name).iterdir() if path.is_file()}
-    assert on_disk == made, "run `python -m podeval.cli.generate_docs`"
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)

@@ -37,4 +37,3 @@ def test_a_metric_adds_the_defects_it_notes() -> None:
     noted = TimedDefect("hole", 2.5, 2.6, heard="0.1 s of silence").to_json()
     results = [Score({"faults_per_hour": 1.0}, notes={"defects": [noted]}), Unscored("too short", "system")]
     assert list_noted_defects(results) == [Defect("hole", 2.5, 2.6, "0.1 s of silence")]
-    assert set(list_noted_defects(results)[0].to_json()) == {"kind", "start", "end", "detail"}

@@ -181,7 +181,8 @@ def samples_as_wav(samples: Any, rate: int) -> bytes:
 
 def test_samples_of_every_library_have_the_values_of_the_file(voice: Path, speech_like: Any) -> None:
     expected = podeval.score(voice, metrics="loudness")["loudness.integrated"]
-    given = forms(speech_like, 16_000)
+    data, in_row = voice.read_bytes(), {"audio": {"path": str(voice)}}
+    given = {**forms(speech_like, 16_000), "name": str(voice), "bytes": data, "path in a row": in_row}
     for name, form in given.items():
         assert podeval.score(form, metrics="loudness")["loudness.integrated"] == pytest.approx(expected, abs=0.01), name
     table = podeval.score(list(given.values()), metrics="loudness")

@@ -68,7 +68,7 @@ def test_how_a_text_was_read_is_noted(own_cache: Path) -> None:
 
 def test_measure_and_evaluate_have_the_notes_of_file_and_text(joined: Path, own_cache: Path) -> None:
     from podeval.measuring.compute import compute
-    from podeval.measuring.inputs import read_inputs_from_lists
+    from podeval.measuring.evaluate_module import read_inputs_from_lists
     from podeval.metrics import catalogue
 
     items = read_inputs_from_lists(catalogue.get("loudness"), [str(joined)])

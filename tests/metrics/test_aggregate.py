@@ -8,9 +8,9 @@ import soundfile
 
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate, find_gap
-from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.human.mos import RATED
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.speech.rtf import GenerationLog
 from podeval.recording import Recording
 
 LOUDNESS = catalogue.get("loudness")
@@ -21,27 +21,24 @@ def scores(*values: float | None) -> list[Result]:
     return [Score(values={"mattr": value}) for value in values]
 
 
+def interval(results: list[Result], groups: list[str] | None = None) -> Any:
+    """The mean of MATTR with its interval."""
+    return aggregate(MATTR, results, groups).intervals["mattr"]
+
+
 def test_the_mean_is_over_scored_items_and_the_rest_is_counted_with_its_reasons() -> None:
     silent, absent = Unscored("is silent", "system"), Unscored("no weights", "ours")
-    found = aggregate(MATTR, [*scores(0.2, 0.6), silent, silent, absent])
-    interval = found.intervals["mattr"]
-    assert interval
-    assert interval.mean == pytest.approx(0.4)
+    results = [*scores(0.2, 0.6), silent, silent, absent]
+    found = aggregate(MATTR, results)
+    assert interval(results).mean == pytest.approx(0.4)
     assert (found.scored, found.unscored, found.unscored_system, found.unscored_ours) == (2, 3, 2, 1)
     assert found.reasons == {"is silent": 2, "no weights": 1}
 
 
 def test_the_interval_is_clustered_by_group() -> None:
-    alone = aggregate(MATTR, scores(0.1, 0.1, 0.5, 0.5)).intervals["mattr"]
-    clustered = aggregate(MATTR, scores(0.29, 0.29, 0.31, 0.31), ["x", "x", "y", "y"]).intervals["mattr"]
-    wide = aggregate(MATTR, scores(0.1, 0.1, 0.5, 0.5), ["x", "x", "y", "y"]).intervals["mattr"]
-    assert alone
-    assert wide
-    assert clustered
-    assert alone.low is not None
-    assert alone.high is not None
-    assert clustered.low is not None
-    assert clustered.high is not None
+    alone = interval(scores(0.1, 0.1, 0.5, 0.5))
+    clustered = interval(scores(0.29, 0.29, 0.31, 0.31), ["x", "x", "y", "y"])
+    wide = interval(scores(0.1, 0.1, 0.5, 0.5), ["x", "x", "y", "y"])
     # Two clusters: residual sums of ±0.02, so the variance is 2/1 * (2 * 0.02²) / 4²; t with 1 degree of freedom.
     assert clustered.high - clustered.mean == pytest.approx(12.7062047 * math.sqrt(2 * 2 * 0.0004 / 16))
     # Twenty times as far apart it would reach from -2.24 to 2.84; no vocabulary is poorer than 0 or richer than 1.
@@ -53,10 +50,8 @@ def test_the_interval_is_clustered_by_group() -> None:
 
 def test_one_item_or_one_group_has_a_mean_but_no_interval() -> None:
     for results, groups in ((scores(0.3), None), (scores(0.2, 0.4), ["x", "x"])):
-        interval = aggregate(MATTR, results, groups).intervals["mattr"]
-        assert interval
-        assert interval.mean == pytest.approx(0.3)
-        assert interval.low is None
+        found = interval(results, groups)
+        assert (found.mean, found.low) == (pytest.approx(0.3), None)
 
 
 def test_a_key_without_meaning_for_an_item_is_left_out_of_that_key_only() -> None:
@@ -65,12 +60,9 @@ def test_a_key_without_meaning_for_an_item_is_left_out_of_that_key_only() -> Non
         Score(values={"integrated": -18.0, "range": 5.0}),
     ]
     found = aggregate(LOUDNESS, results)
-    assert found.intervals["range"]
-    assert found.intervals["range"].mean == 5.0
-    assert found.intervals["range"].n == 1
-    assert found.intervals["integrated"]
-    assert found.intervals["integrated"].mean == -17.0
-    assert found.scored == 2
+    spread: Any = found.intervals["range"]
+    level: Any = found.intervals["integrated"]
+    assert (spread.mean, spread.n, level.mean, found.scored) == (5.0, 1, -17.0, 2)
 
 
 def test_keys_are_those_of_the_scores_in_the_order_declared() -> None:
@@ -102,7 +94,6 @@ def test_a_system_is_ranked_with_95_percent_scored_and_nothing_missing_by_our_fa
 def test_a_key_that_a_recording_is_too_short_for_is_no_gap(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "short.wav", 0.1 * np.random.default_rng(0).standard_normal(32_000), 16_000)
     score = LOUDNESS({"recording": Recording.open(tmp_path / "short.wav")})
-    assert isinstance(score, Score)
     assert score.values["range"] is None
     assert [find_gap(score, key) for key in LOUDNESS.keys] == [None] * len(LOUDNESS.keys)
 

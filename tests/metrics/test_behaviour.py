@@ -72,14 +72,6 @@ def test_noise_lowers_the_background_quality_more_the_louder_it_is(
 
 
 @pytest.mark.models
-def test_speech_as_loud_as_the_noise_has_a_quality(
-    distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
-) -> None:
-    clean = voices[0][: round(9.5 * RATE)]
-    assert 1 <= score("dnsmos", distortions.gaussian_noise(clean, 0, seed=1))["ovrl"] < 2
-
-
-@pytest.mark.models
 def test_another_voice_lowers_timbre_consistency_three_times_as_far_as_another_room(
     distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
 ) -> None:

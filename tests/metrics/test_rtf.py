@@ -7,9 +7,9 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.protocol import make_protocol
 from podeval.metrics.score import Score, Unscored
+from podeval.metrics.speech.rtf import GenerationLog
 
 PIECES = [{"wall_seconds": 3.0, "audio_seconds": 10.0}, {"wall_seconds": 1.5, "audio_seconds": 20}]
 
@@ -25,14 +25,12 @@ def rtf(log: Any, **parameters: Any) -> Score | Unscored:
 )
 def test_it_is_all_the_work_over_all_the_audio(log: Any) -> None:
     found = rtf(log)
-    assert isinstance(found, Score)
     assert found.values["rtf"] == pytest.approx(0.15)
     assert found.notes["audio_seconds"] == 30.0
 
 
 def test_percentiles_are_of_the_pieces_and_of_their_parts() -> None:
     score = rtf(PIECES)
-    assert isinstance(score, Score)
     assert score.values["p50"] == pytest.approx((0.3 + 0.075) / 2)
     assert score.values["p95"] == pytest.approx(0.3 - 0.05 * 0.225)
     assert score.values["time_to_first_audio"] is None
@@ -40,7 +38,6 @@ def test_percentiles_are_of_the_pieces_and_of_their_parts() -> None:
     streamed = rtf(
         {"wall_seconds": 2.0, "audio_seconds": 5.5, "parts": parts, "time_to_first_audio": 0.2, "underrun": 0.4}
     )
-    assert isinstance(streamed, Score)
     assert streamed.values["rtf"] == pytest.approx(2 / 5.5)
     assert streamed.values["p50"] == pytest.approx(0.625)
     assert (streamed.values["time_to_first_audio"], streamed.values["underrun"]) == (0.2, 0.4)
@@ -48,10 +45,8 @@ def test_percentiles_are_of_the_pieces_and_of_their_parts() -> None:
 
 def test_pauses_do_not_pay() -> None:
     score = rtf([{**PIECES[0], "speech_seconds": 6.0}, {**PIECES[1], "speech_seconds": 3.0}])
-    assert isinstance(score, Score)
     assert score.values["speech_rtf"] == pytest.approx(0.5)
     unknown = rtf([{**PIECES[0], "speech_seconds": 6.0}, PIECES[1]])
-    assert isinstance(unknown, Score)
     assert unknown.values["speech_rtf"] is None
 
 
@@ -71,7 +66,6 @@ def test_a_log_from_other_hardware_than_named_is_refused() -> None:
 
 def test_no_audio_is_the_system_s_fault() -> None:
     found = rtf({"wall_seconds": 4.0, "audio_seconds": 0})
-    assert isinstance(found, Unscored)
     assert found.cause == "system"
     assert "no audio was generated" in found.reason
 
@@ -103,5 +97,4 @@ def test_parts_that_are_no_list_of_objects_are_refused(parts: Any) -> None:
 
 def test_parts_without_sound_leave_the_percentiles_out() -> None:
     score = rtf({"wall_seconds": 1.0, "audio_seconds": 2.0, "parts": [{"wall_seconds": 1.0, "audio_seconds": 0.0}]})
-    assert isinstance(score, Score)
     assert (score.values["rtf"], score.values["p50"], score.values["p95"]) == (0.5, None, None)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.audio.smr import find_speech_segments, score_ratio
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.cache import Cache
+from tests.fakes import scoring
 
 Samples = NDArray[np.float32]
 
@@ -69,14 +70,11 @@ def mix(known: Known, tmp_path: Path) -> Recording:
 
 
 def measured(recording: Recording, **parameters: Any) -> Score:
-    result = catalogue.get("smr")({"recording": recording}, parameters)
-    assert isinstance(result, Score), result
-    return result
+    return scoring.score("smr", {"recording": recording}, **parameters)
 
 
 def refused(recording: Recording, **parameters: Any) -> str:
-    result = catalogue.get("smr")({"recording": recording}, parameters)
-    assert isinstance(result, Unscored), result
+    result = scoring.unscored("smr", {"recording": recording}, **parameters)
     assert result.cause == "system"
     return result.reason
 

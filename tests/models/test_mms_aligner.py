@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.measuring.compute import make_protocol_for
+from podeval.measuring.compute import describe_protocol
 from podeval.metrics import catalogue
 from podeval.models import mms_aligner, registry, weights
 from podeval.models.interfaces import Samples, Transcript, Word
@@ -150,7 +150,7 @@ def test_the_published_weights_are_pinned_and_may_not_be_used_commercially() -> 
 @pytest.mark.parametrize("name", ["content_errors", "speaker_attribution", "integrity"])
 def test_the_protocol_tells_the_aligner_where_there_is_one(name: str) -> None:
     metric = catalogue.get(name)
-    models = {profile: make_protocol_for(metric, {}, ("recording", "script"), profile).to_json() for profile in
+    models = {profile: describe_protocol(metric, {}, ("recording", "script"), profile) for profile in
               ("embedded", "reference")}  # fmt: skip
     assert "mms-fa" in json.dumps(models["reference"])
     assert "aligner" not in json.dumps(models["embedded"])

@@ -16,7 +16,7 @@ import soundfile
 from podeval import progress
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.errors import CannotScore
-from podeval.measuring.compute import make_protocol_for
+from podeval.measuring.compute import describe_protocol
 from podeval.metrics import catalogue
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
@@ -227,7 +227,7 @@ def test_another_precision_is_another_model_to_protocols_and_caches(
         noted = Noted(tmp_path)
         noted.asked = []
         Recording.from_samples(np.zeros(RATE), RATE, profile="reference", cache=noted).transcript("en")
-        protocol = make_protocol_for(catalogue.get("wer"), {}, ("recording", "reference_text"), "reference")
-        facts.append((noted.asked[0], protocol.id))
+        protocol = describe_protocol(catalogue.get("wer"), {}, ("recording", "reference_text"), "reference")
+        facts.append((noted.asked[0], protocol["id"]))
     assert facts[0][0] != facts[1][0]
     assert facts[0][1] != facts[1][1]

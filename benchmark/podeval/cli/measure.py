@@ -1,6 +1,7 @@
 """`podeval measure`: one metric on files."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -115,11 +116,11 @@ def measure(
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.measuring.compute import describe_protocol, note_inputs, open_inputs, score_items
-    from podeval.measuring.inputs import read_inputs_from_files
+    from podeval.measuring.compute import describe_protocol, open_inputs, score_item
+    from podeval.measuring.inputs import MetricInputs
     from podeval.metrics import catalogue
     from podeval.metrics.judge_use import JudgeConfig
-    from podeval.metrics.score import Cause, Unscored
+    from podeval.metrics.score import Unscored
     from podeval.models import registry
 
     metric = catalogue.get(name)
@@ -132,32 +133,25 @@ def measure(
         raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
     client = bench.judging(metric.asks, chosen) if metric.asks else None
-    options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    items = read_inputs_from_files(metric, files, reference or [], text or [], request or [], **options)
+    options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
+    items = gather_sources(metric, files, reference or [], text or [], request or [], options)
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
     results: list[Result] = []
     short_names = _name_files([file for file, _ in items], as_json)
     with show_progress(metric.name) as steps:
-        for number, ((file, inputs), short_name) in enumerate(zip(items, short_names, strict=True)):
-            result: Result | PodevalError
-            opened: dict[str, Any] | Unscored = {}
+        for number, ((file, sources), short_name) in enumerate(zip(items, short_names, strict=True)):
+            steps.step("files", number, len(items))
+            # One recording at a time is in memory.
+            inputs = MetricInputs(sources, **options, keep=True)
             try:
-                steps.step("files", number, len(items))
                 opened = open_inputs(metric, inputs)
-                if isinstance(opened, Unscored):
-                    raise BadInput(opened.reason)
-                (result,) = score_items(metric, [opened], chosen, client)
-                result = result if isinstance(result, PodevalError) else note_inputs(result, inputs, opened)
+                refused = isinstance(opened, Unscored)
+                result = opened if isinstance(opened, Unscored) else score_item(metric, inputs, chosen, client)
             except PodevalError as error:
-                result = error
-            problem = f"error: {result}" if isinstance(result, PodevalError) else ""
-            if isinstance(result, PodevalError):
-                worst = 2
-                cause: Cause = "system" if isinstance(result, BadInput) else "ours"
-                result = opened if isinstance(opened, Unscored) else Unscored(str(result), cause)
-            worst = max(worst, int(isinstance(result, Unscored)))
+                refused, result = True, Unscored(str(error), "system" if isinstance(error, BadInput) else "ours")
+            worst = max(worst, 2 if refused else int(isinstance(result, Unscored)))
             results.append(result)
             if as_json:
                 line = {"file": str(file), **result.to_json(), "protocol": protocol}
@@ -165,11 +159,83 @@ def measure(
                     line.pop("timeline", None)
                 emit(line, allow_nan=False)
             else:
+                problem = f"error: {result.reason}" if refused and isinstance(result, Unscored) else ""
                 print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
     if not as_json:
         _print_means(metric, results)
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
     raise typer.Exit(worst)
+
+
+def gather_sources(
+    metric: "Metric",
+    files: Sequence[Path],
+    references: Sequence[Path],
+    texts: Sequence[Path],
+    requests: Sequence[Path],
+    options: Mapping[str, Any],
+) -> "list[tuple[Path, dict[str, Any]]]":
+    """Return each file that is measured, with the source of every input that the metric takes, by name.
+
+    Args:
+        metric: the metric whose inputs they are.
+        files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
+            them are the words that belong to them.
+        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
+        texts: files with the words that should be heard; one for all measured files, or one for each.
+        requests: files with what was asked for; one for all measured files, or one for each.
+        options: `profile` and `allow_upsampling`.
+
+    Raises:
+        BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
+            reference voice cannot be read.
+    """
+    if requests and metric.reference != "request":
+        raise BadInput(f"{metric.name} has no use for requests; leave out --request")
+    from podeval.measuring.inputs import read_voices
+
+    compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
+    if "reference_voices" in metric.inputs and not references:
+        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
+    voices = read_voices(references, options) if compares_voices else {}
+    files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
+    items = []
+    beside = ("reference_text", "script") if metric.inputs[0] == "recording" else (metric.reference or "",)
+    for number, file in enumerate(files):
+        words = dict.fromkeys(beside, texts[number % len(texts)]) if texts else {}
+        sources = {metric.inputs[0]: file} | words | voices
+        taken = (*metric.inputs, *metric.optional_inputs)
+        items.append((file, {name: sources[name] for name in taken if name in sources}))
+    return items
+
+
+def _split_texts(
+    metric: "Metric", files: Sequence[Path], texts: Sequence[Path]
+) -> "tuple[Sequence[Path], Sequence[Path]]":
+    """Separate the measured files from the texts that go with them: none, one for all, or one for each.
+
+    Raises:
+        BadInput: the metric takes no text, lacks one, or the numbers do not match.
+    """
+    from podeval.measuring.inputs import TEXT_SUFFIXES
+    from podeval.metrics.declaration import INPUTS
+
+    if metric.inputs[0] == "recording" and texts:
+        texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
+        files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
+    compared = metric.reference if metric.inputs[0] != "recording" else None
+    if compared and not texts:
+        option = "--request" if compared == "request" else "--reference"
+        raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
+    if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
+        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
+    if "reference_text" in metric.inputs and not texts:
+        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
+    if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
+        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
+    if texts and len(texts) not in (1, len(files)):
+        raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
+    return files, texts
 
 
 def _name_files(files: "list[Path]", as_json: bool) -> list[str]:

@@ -10,8 +10,8 @@ import typer
 from podeval.cli.completion import complete_metrics, complete_profile
 
 if TYPE_CHECKING:
-    from podeval.measuring import Scores
-    from podeval.measuring.request import ScoreRequest
+    from podeval.measuring.engine import ScoreRequest
+    from podeval.measuring.scores import Scores
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
 
@@ -68,7 +68,7 @@ def score(
     """
     from podeval.errors import BadInput
     from podeval.measuring import export
-    from podeval.measuring.request import read_request
+    from podeval.measuring.engine import read_request
     from podeval.reports.page import read_report_texts
 
     names = _expand(files)
@@ -101,7 +101,7 @@ def score(
 
 def _expand(files: list[str]) -> list[str]:
     """The files that are named, and the recordings in the folders that are."""
-    from podeval.measuring.sources import list_recordings
+    from podeval.measuring.inputs import list_recordings
 
     names = [str(path) for file in files for path in (list_recordings(file) or [file])]
     return list(dict.fromkeys(names))
@@ -143,8 +143,9 @@ def _write(
     language: str,
 ) -> None:
     """Show the table, and write the files that were asked for."""
-    from podeval.measuring import ScoreTable, score_tables
+    from podeval.measuring import score_tables
     from podeval.measuring.export import list_labels, write_labels, write_scores
+    from podeval.measuring.scores import ScoreTable
     from podeval.text.terminal_safe import make_console
 
     result = ScoreTable(tuple(scored), errors) if len(scored) + len(errors) > 1 else scored[0]

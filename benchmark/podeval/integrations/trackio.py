@@ -10,7 +10,7 @@ log_scores(podeval.score("samples/step_1000"), step=1000)
 from typing import Any
 
 from podeval.errors import ModelMissing
-from podeval.measuring import Scores, ScoreTable
+from podeval.measuring.scores import Scores, ScoreTable
 
 
 def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict[str, float]:

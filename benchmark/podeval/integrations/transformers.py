@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from podeval import measuring
 from podeval.errors import BadInput, PodevalError
 from podeval.integrations.trackio import flatten_scores
+from podeval.measuring.api import score
+from podeval.measuring.scores import ScoreTable
 
 Log = Callable[[dict[str, float], int], None]
 
@@ -52,7 +53,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
             raise BadInput(f"when is save or evaluate, not {when!r}")
         self._generate, self._texts, self._metrics, self._profile = generate, texts, metrics, profile
         self._when, self._log, self._prefix = when, log, prefix
-        self.last: measuring.ScoreTable | None = None
+        self.last: ScoreTable | None = None
         """The scores of the last samples, to be looked at or written as a report."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -71,7 +72,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
             if training:
                 model.eval()
             samples = list(self._generate(model))
-            self.last = measuring.score(samples, text=self._texts, metrics=self._metrics, profile=self._profile)
+            self.last = score(samples, text=self._texts, metrics=self._metrics, profile=self._profile)
             values = flatten_scores(self.last, self._prefix)
         except (PodevalError, RuntimeError, ValueError) as error:
             print(f"podeval: the samples of step {state.global_step} have no scores: {error}")

@@ -1,11 +1,6 @@
 """One recording scored with every metric whose inputs are there: its values, defects and report."""
 
-from podeval.measuring.api import list_metrics, measure, score
-from podeval.measuring.scores import Scores, ScoreTable
-
 __all__ = [
-    "ScoreTable",
-    "Scores",
     "api",
     "compute",
     "demo_page",
@@ -14,15 +9,11 @@ __all__ = [
     "export",
     "inputs",
     "isolated",
-    "list_metrics",
-    "measure",
     "plots",
     "recording_results",
     "report",
-    "request",
-    "score",
     "score_tables",
-    "sources",
+    "scores",
     "space_files",
     "standing",
 ]

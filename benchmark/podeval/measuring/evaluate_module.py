@@ -26,7 +26,7 @@ import evaluate
 import datasets
 from podeval.errors import BadInput
 from podeval.measuring.compute import compute
-from podeval.measuring.inputs import convert_to_text, read_inputs_from_lists
+from podeval.measuring.inputs import MetricInputs, convert_to_text
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import list_arguments
@@ -202,6 +202,44 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
     def _find_spool_home(self) -> Path:
         """Return the folder of spools; of several processes it is the one that they share by the library's rules."""
         return Path(os.path.abspath(self.data_dir) if self.num_process > 1 else tempfile.gettempdir())
+
+
+def read_inputs_from_lists(
+    metric: Metric,
+    predictions: Sequence[Any],
+    references: Sequence[Any] | None = None,
+    scripts: Sequence[Any] | None = None,
+    readings: Sequence[Any] | None = None,
+    **options: Any,
+) -> list[MetricInputs]:
+    """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
+
+    Args:
+        metric: the metric whose inputs they are.
+        predictions: the measured input of each item.
+        references: the reference of each item, for a metric that compares.
+        scripts: a script or None for each item, for a metric that takes scripts.
+        readings: the readings of each item's reference that count as right, for a metric that takes them.
+        options: `profile` and `allow_upsampling`.
+
+    Raises:
+        BadInput: the metric has no use for references, scripts or readings that are given, or the lists differ in
+            length.
+    """
+    sources: list[dict[str, Any]] = [{metric.inputs[0]: prediction} for prediction in predictions]
+    lists = {"references": (metric.reference, references), "scripts": ("script", scripts)}
+    for plural, (name, values) in {**lists, "readings": ("readings", readings)}.items():
+        if values is None:
+            continue
+        if name not in (metric.reference, *metric.optional_inputs) or name is None:
+            raise BadInput(f"{metric.name} has no use for {plural}")
+        if len(values) != len(sources):
+            raise BadInput(
+                f"there are {len(sources)} predictions and {len(values)} {plural}; give one for each, or none"
+            )
+        for item, value in zip(sources, values, strict=True):
+            item[name] = convert_to_text(value) if name == "script" else value
+    return [MetricInputs(item, **options) for item in sources]
 
 
 def describe_inputs(metric: Metric) -> str:

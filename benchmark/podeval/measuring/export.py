@@ -1,7 +1,5 @@
 """Scores written to files, by the name's ending: a report, JSON, CSV or Parquet; or labels for Audacity and players."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Sequence

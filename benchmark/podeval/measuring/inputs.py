@@ -1,26 +1,40 @@
-"""The inputs of metrics: which ones an item has, and how each is read from what a person or a program provides.
+"""The inputs of metrics: in which forms a person or a program hands them in, and how each is read.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
 item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
-judges nor questionnaires.
+judges nor questionnaires. A recording may be a path, bytes, samples with their rate, or a row of `datasets`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from podeval.audio.decode import hash_file
 from podeval.errors import BadInput, MissingInput
-from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.declaration import Metric
+from podeval.recording.recording import Recording
+from podeval.recording.samples import is_samples, list_rows, read_audio
+from podeval.text.missing_value import is_missing
 
 if TYPE_CHECKING:
-    from podeval.text.script import Script
+    pass
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name endings of the words among files of audio."""
+
+AUDIO_SUFFIXES = frozenset(
+    {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
+)
+"""Of a folder's files, those that are taken for recordings."""
 
 _OPENS_FILES = ("recording", "reference_voices")
 _RECORDS = ("reference_votes", "reference_marks", "reference_answers")
@@ -111,24 +125,32 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
     is_table = isinstance(source, Path) and name in _RECORDS and source.suffix == ".parquet"
     if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
         source = _read_file(name, source)
-    if not isinstance(source, Path) and _is_missing(source):
+    if not isinstance(source, Path) and is_missing(source):
         raise MissingInput(name)
+    profile = options.get("profile", "embedded")
     if name in _PARSERS:
         return resolve_name(_PARSERS[name])(source)
-    if name not in _OF_SCRIPT:
-        return _READERS[name](source, options)
+    if name == "recording":
+        return source if isinstance(source, Recording) else Recording.open(source, **options)
+    if name == "reference_voices":
+        from podeval.recording.reference_voices import ReferenceVoices
+
+        return source if isinstance(source, ReferenceVoices) else ReferenceVoices.read(source, **options)
+    if name == "dialogue":
+        from podeval.metrics.spoken_dialogue import SpokenDialogue
+
+        return SpokenDialogue.parse(source, profile)
+    # What is left is read as a script.
     from podeval.text.script_format import read_any_script
 
     script = read_any_script(source)
     if text_notes is not None:
         text_notes.update(dict.fromkeys(script.notes))
-    return _OF_SCRIPT[name](script, options)
+    if name == "passage":
+        from podeval.recording.text_embeddings import EmbeddedText
 
-
-def _is_missing(value: Any) -> bool:
-    from podeval.text.missing_value import is_missing
-
-    return is_missing(value)
+        return EmbeddedText(script.text, profile)
+    return script if name in ("script", "reference_script") else script.text
 
 
 def _read_file(name: str, path: Path) -> str:
@@ -137,99 +159,21 @@ def _read_file(name: str, path: Path) -> str:
     if path.is_file() and not path.read_bytes().removeprefix(BOM_UTF8).strip():
         raise MissingInput(name, f"{path} is empty; it should hold a text or a script")
     content = read_text(path)
-    if _is_missing(content):
+    if is_missing(content):
         raise MissingInput(name, f"{path} contains nothing but {content.split()[0]!r}")
     return content
-
-
-def _read_recording(source: Any, options: Mapping[str, Any]) -> Any:
-    from podeval.recording.recording import Recording
-
-    return source if isinstance(source, Recording) else Recording.open(source, **options)
-
-
-def _read_reference_voices(source: Any, options: Mapping[str, Any]) -> Any:
-    from podeval.recording.reference_voices import ReferenceVoices
-
-    return source if isinstance(source, ReferenceVoices) else ReferenceVoices.read(source, **options)
-
-
-def _make_passage(script: Script, options: Mapping[str, Any]) -> Any:
-    from podeval.recording.text_embeddings import EmbeddedText
-
-    return EmbeddedText(script.text, options.get("profile", "embedded"))
-
-
-def _read_dialogue(source: Any, options: Mapping[str, Any]) -> Any:
-    from podeval.metrics.spoken_dialogue import SpokenDialogue
-
-    return SpokenDialogue.parse(source, options.get("profile", "embedded"))
 
 
 _PARSERS = {
     "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
     "request": "podeval.text.podcast_request:PodcastRequest.parse",
-    "generation_log": "podeval.metrics.generation_log:GenerationLog.parse",
+    "generation_log": "podeval.metrics.speech.rtf:GenerationLog.parse",
     "system": "podeval.stats.battles:clean_name",
     "reference_votes": "podeval.metrics.human_records:read_votes",
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
 }
 """By input the function that reads it from a source alone."""
-
-
-_OF_SCRIPT: Mapping[str, Callable[[Script, Mapping[str, Any]], Any]] = {
-    "text": lambda script, _: script.text,
-    "passage": _make_passage,
-    "reference_text": lambda script, _: script.text,
-    "script": lambda script, _: script,
-    "reference_script": lambda script, _: script,
-}
-"""Inputs that are read as scripts, and what is made of the script."""
-
-_READERS: Mapping[str, Callable[[Any, Mapping[str, Any]], Any]] = {
-    "recording": _read_recording,
-    "dialogue": _read_dialogue,
-    "reference_voices": _read_reference_voices,
-}
-
-
-def read_inputs_from_lists(
-    metric: Metric,
-    predictions: Sequence[Any],
-    references: Sequence[Any] | None = None,
-    scripts: Sequence[Any] | None = None,
-    readings: Sequence[Any] | None = None,
-    **options: Any,
-) -> list[MetricInputs]:
-    """Return the items that a program gives as lists: measured inputs, references, and the scripts of recordings.
-
-    Args:
-        metric: the metric whose inputs they are.
-        predictions: the measured input of each item.
-        references: the reference of each item, for a metric that compares.
-        scripts: a script or None for each item, for a metric that takes scripts.
-        readings: the readings of each item's reference that count as right, for a metric that takes them.
-        options: `profile` and `allow_upsampling`.
-
-    Raises:
-        BadInput: the metric has no use for references, scripts or readings that are given, or the lists differ in
-            length.
-    """
-    sources: list[dict[str, Any]] = [{metric.inputs[0]: prediction} for prediction in predictions]
-    lists = {"references": (metric.reference, references), "scripts": ("script", scripts)}
-    for plural, (name, values) in {**lists, "readings": ("readings", readings)}.items():
-        if values is None:
-            continue
-        if name not in (metric.reference, *metric.optional_inputs) or name is None:
-            raise BadInput(f"{metric.name} has no use for {plural}")
-        if len(values) != len(sources):
-            raise BadInput(
-                f"there are {len(sources)} predictions and {len(values)} {plural}; give one for each, or none"
-            )
-        for item, value in zip(sources, values, strict=True):
-            item[name] = convert_to_text(value) if name == "script" else value
-    return [MetricInputs(item, **options) for item in sources]
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
@@ -243,26 +187,24 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     Raises:
         BadInput: it is neither, the file cannot be read, or a file name stands where its words belong.
     """
-    import json
-
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
 
     if name in ("system", *_RECORDS) and isinstance(item, str | Path):
-        return "" if _is_missing(item) else str(item)
+        return "" if is_missing(item) else str(item)
     if isinstance(item, Path):
         try:
             return _read_file(name, item)
         except MissingInput:
             return ""
     if isinstance(item, str):
-        return "" if _is_missing(item) else refuse_file_name(item)
-    if name in _RECORDS and not _is_missing(item):
+        return "" if is_missing(item) else refuse_file_name(item)
+    if name in _RECORDS and not is_missing(item):
         text: str = resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " "))
         return text
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
     entries = item if isinstance(item, list | tuple) else ()
-    if _is_missing(item) or any(map(_is_missing, entries)):
+    if is_missing(item) or any(map(is_missing, entries)):
         return ""
     turns = all(isinstance(one, Mapping) or (isinstance(one, list | tuple) and len(one) == 2) for one in entries)
     try:
@@ -281,49 +223,11 @@ def convert_to_text(item: Any, name: str = "script") -> str:
 
 def _convert_scalar(value: Any) -> Any:
     """Return a scalar of numpy, or a missing value of pandas, as JSON has it."""
-    if _is_missing(value):
+    if is_missing(value):
         return None
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"no text: {type(value).__name__}")
-
-
-def read_inputs_from_files(
-    metric: Metric,
-    files: Sequence[Path],
-    references: Sequence[Path],
-    texts: Sequence[Path],
-    requests: Sequence[Path] = (),
-    **options: Any,
-) -> list[tuple[Path, MetricInputs]]:
-    """Return the items that a person gives as files: each file that is measured, with its inputs.
-
-    Args:
-        metric: the metric whose inputs they are.
-        files: the measured files, or the names of the measured systems; for a metric of recordings, text files among
-            them are the words that belong to them.
-        references: the files to compare with: a voice's recording or SPEAKER=FILE, a script, a text, votes.
-        texts: files with the words that should be heard; one for all measured files, or one for each.
-        requests: files with what was asked for; one for all measured files, or one for each.
-        options: `profile` and `allow_upsampling`.
-
-    Raises:
-        BadInput: a file is missing that the metric needs or given that it does not take, numbers do not match, or a
-            reference voice cannot be read.
-    """
-    if requests and metric.reference != "request":
-        raise BadInput(f"{metric.name} has no use for requests; leave out --request")
-    compares_voices = "reference_voices" in (*metric.inputs, *metric.optional_inputs)
-    if "reference_voices" in metric.inputs and not references:
-        raise BadInput(f"{metric.name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each")
-    voices = read_voices(references, options) if compares_voices else {}
-    files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
-    items = []
-    beside = ("reference_text", "script") if metric.inputs[0] == "recording" else (metric.reference or "",)
-    for number, file in enumerate(files):
-        words = dict.fromkeys(beside, texts[number % len(texts)]) if texts else {}
-        items.append((file, MetricInputs({metric.inputs[0]: file} | words | voices, **options).select(metric)))
-    return items
 
 
 def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -335,8 +239,6 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: several without their speakers' names, or one cannot be read.
     """
-    from podeval.recording.samples import is_samples
-
     if isinstance(references, list | tuple) and not is_samples(references):
         pairs = [str(path).partition("=") for path in references if not Path(str(path)).exists()]
         if pairs and len(pairs) == len(references) and all(sign for _, sign, _ in pairs):
@@ -348,25 +250,114 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     return {} if references is None else {"reference_voices": read_input("reference_voices", references, **options)}
 
 
-def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
-    """Separate the measured files from the texts that go with them: none, one for all, or one for each.
+@dataclass
+class AudioSource:
+    """One recording that may be opened; it is not decoded before somebody asks for it.
+
+    Attributes:
+        name: what it is called in results.
+        content: what its facts are kept under; for a file the SHA-256 of its bytes.
+        audio: the path or the bytes of a file, or the recording itself.
+        options: the options of `Recording.open`.
+    """
+
+    name: str
+    content: str
+    audio: Path | bytes | Recording
+    options: Mapping[str, Any]
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording, decoded when it is first asked for.
+
+        Raises:
+            BadAudio: it cannot be read as audio.
+        """
+        if isinstance(self.audio, Recording):
+            return self.audio
+        if isinstance(self.audio, bytes):
+            return Recording.from_bytes(self.audio, **self.options)
+        return Recording.open(self.audio, **self.options)
+
+
+def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
+    """Say what a recording is by its content, without decoding a file.
+
+    Args:
+        source: audio in any form that `read_audio` takes, or a `Recording`.
+        name: what it is called; for a path the path itself.
+        options: the options of `Recording.open`.
 
     Raises:
-        BadInput: the metric takes no text, lacks one, or the numbers do not match.
+        BadInput: none of these forms; a file that does not exist, is empty or a directory.
+        MissingInput: there is no recording.
     """
-    if metric.inputs[0] == "recording" and texts:
-        texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
-        files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
-    compared = metric.reference if metric.inputs[0] != "recording" else None
-    if compared and not texts:
-        option = "--request" if compared == "request" else "--reference"
-        raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
-    if texts and not compared and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
-        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
-    if "reference_text" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
-    if metric.inputs[0] == "recording" and "script" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words and who says them: add --text FILE (a script with its speakers)")
-    if texts and len(texts) not in (1, len(files)):
-        raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
-    return files, texts
+    if isinstance(source, Recording):
+        return AudioSource(name or source.name, source.content, source, options)
+    audio = read_audio(source)
+    if audio is None:
+        raise MissingInput("recording")
+    if isinstance(audio, Path):
+        # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
+        return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
+    name = name or _read_name(source) or "recording"
+    if isinstance(audio, bytes):
+        return AudioSource(name, hashlib.sha256(audio).hexdigest(), audio, options)
+    recording = Recording.from_samples(*audio, name=name, **options)
+    return AudioSource(name, recording.content, recording, options)
+
+
+def list_recordings(source: Any) -> list[Any] | None:
+    """The recordings of a folder or a collection; None for what is one recording itself.
+
+    Raises:
+        BadInput: a folder or a collection that holds none; samples without their rate.
+    """
+    if is_missing(source):
+        return None
+    if isinstance(source, str | Path):
+        # Unlike a path's own method, it takes what is too long for a name.
+        if not os.path.isdir(source):
+            return None
+        folder = Path(source)
+        files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
+        if not files:
+            suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
+            raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
+        return list(files)
+    source = list_rows(source)
+    if (
+        isinstance(source, bytes | bytearray | memoryview | Mapping)
+        or is_samples(source)
+        or not isinstance(source, Iterable)
+        or not any(hasattr(source, name) for name in ("__len__", "cast_column", "column_name"))
+        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording", "raw_data"))
+    ):
+        return None
+    if _is_bare_samples(source):
+        raise BadInput("samples without their rate cannot be measured: give (samples, rate), the rate in Hz")
+    many = list(source)
+    if isinstance(source, Sequence) and not many:
+        raise BadInput("there is nothing to score in an empty list; give one recording or more")
+    return many
+
+
+def _is_bare_samples(source: Any) -> bool:
+    """Whether it is an array or a list of numbers; a column of a table may have recordings, or no value at all."""
+    if hasattr(source, "dtype") and hasattr(source, "ndim"):
+        kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
+        return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
+    numbers = isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
+    return numbers and not is_missing(source[0])
+
+
+def is_audio_name(path: Path) -> bool:
+    """Whether a file's name ends as recordings do, and is none that is hidden."""
+    return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
+
+
+def _read_name(source: Any) -> str:
+    """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
+    audio = source.get("audio", source) if isinstance(source, Mapping) else None
+    path = audio.get("path") if isinstance(audio, Mapping) else None
+    return "" if is_missing(path) else Path(str(path)).name

@@ -4,29 +4,26 @@
 result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
 """
 
-from __future__ import annotations
-
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from podeval.errors import PodevalError
 from podeval.measuring.defects import Defect
-from podeval.measuring.engine import score_source
+from podeval.measuring.engine import MetricPlan, plan_metrics, read_request, score_source
+from podeval.measuring.inputs import read_source
 from podeval.measuring.recording_results import RecordingFacts, RecordingResults
-from podeval.measuring.request import MetricPlan, plan_metrics, read_request
-from podeval.measuring.sources import read_source
 from podeval.metrics.score import Result, parse_result
 
 LINES, REPORT = "scored.jsonl", "report.html"
 
 
-@dataclass(frozen=True)
-class ScoreJob:
+class ScoreJob(BaseModel):
     """What the program is told.
 
     Attributes:
@@ -46,12 +43,6 @@ class ScoreJob:
     metrics: Sequence[str]
     out: Path
     language: str = "en"
-
-    def write(self, path: Path) -> Path:
-        """Write it for the program, and return the path."""
-        data = {**vars(self), "recording": os.fspath(self.recording), "out": os.fspath(self.out)}
-        path.write_text(json.dumps(data | {"metrics": list(self.metrics)}), encoding="utf-8")
-        return path
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
@@ -99,14 +90,14 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     source = read_source(job.recording, name=job.name)
     for number, metric in enumerate(chosen):
         tell({"at": number / len(chosen), "what": metric.title})
-        scores = score_source(source, request, MetricPlan((metric,), {}, {}))
+        scores = score_source(source, request, MetricPlan((metric,)))
         tell(
             {
                 "metric": metric.name,
                 "result": scores.results[metric.name].to_json(),
                 "protocol": scores.protocols[metric.name],
-                "facts": scores.facts.to_json(),
-                "defects": [defect.to_json() for defect in scores.defects],
+                "facts": asdict(scores.facts),
+                "defects": [asdict(defect) for defect in scores.defects],
             }
         )
     everything = score_source(source, request, replace(plan, metrics=chosen))
@@ -115,8 +106,7 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
 
 def main(job_file: str) -> None:
     """Score the recording of a job."""
-    data = json.loads(Path(job_file).read_text(encoding="utf-8"))
-    job = ScoreJob(**(data | {"recording": Path(data["recording"]), "out": Path(data["out"])}))
+    job = ScoreJob.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     with (job.out / LINES).open("a", encoding="utf-8") as file:
 
         def tell(line: Mapping[str, Any]) -> None:

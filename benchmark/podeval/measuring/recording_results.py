@@ -12,14 +12,12 @@ from podeval.errors import BadInput
 from podeval.measuring.defects import Defect
 from podeval.measuring.standing import Tone, Word, choose_tone, choose_word, format_reach
 from podeval.metrics import catalogue
-from podeval.metrics.aggregate import aggregate
 from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_notes
-from podeval.text.short_names import shorten_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from podeval.measuring.sources import AudioSource
+    from podeval.measuring.inputs import AudioSource
     from podeval.metrics.declaration import Key, Metric
     from podeval.stats.intervals import Interval
     from podeval.text.script import Script
@@ -44,13 +42,9 @@ class RecordingFacts:
     channels: int
     notes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self), "notes": list(self.notes)}
-
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> RecordingFacts:
-        """Read facts that `to_json` wrote."""
+        """Read facts from plain data."""
         return cls(**{**data, "notes": tuple(data["notes"])})
 
 
@@ -210,17 +204,19 @@ class RecordingResults:
             "scores": {name: dict(one.values) for name, one in self.results.items() if isinstance(one, Score)},
             "unscored": self.unscored,
             "notes": self.notes,
-            "defects": [defect.to_json() for defect in self.defects],
+            "defects": [asdict(defect) for defect in self.defects],
             "protocols": dict(self.protocols),
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a value.
+        """Return a table with one row a value, in which a file name that is no text has its bytes written out.
 
         Its columns are file, metric, key, value, unit, better, people, systems, word, protocol, note (of the metric)
         and file_note (of the file and the text); both are empty for most values.
         """
         import pandas as pd
+
+        from podeval.text.terminal_safe import make_printable
 
         columns = (
             *("file", "metric", "key", "value", "unit", "better", "people", "systems", "word", "protocol", "note"),
@@ -234,7 +230,7 @@ class RecordingResults:
             word = row.word(self.profile)
             protocol = self.protocols[row.metric.name]["id"]
             key, metric = row.key, row.metric.name
-            of_key = (self.name, metric, key.name, row.value, key.unit, key.better)
+            of_key = (make_printable(self.name), metric, key.name, row.value, key.unit, key.better)
             rows.append((*of_key, people, systems, word, protocol, notes.get(metric, ""), file_note))
         return pd.DataFrame(rows, columns=list(columns))
 
@@ -254,6 +250,8 @@ class ResultsTable:
     @cached_property
     def intervals(self) -> dict[str, Interval]:
         """By `metric.key` the mean over the recordings that have the value, with its 95 % interval."""
+        from podeval.metrics.aggregate import aggregate
+
         intervals = {}
         for name in dict.fromkeys(name for scores in self.scores for name in scores.results):
             results: list[Result] = [scores.results[name] for scores in self.scores if name in scores.results]
@@ -276,6 +274,8 @@ class ResultsTable:
     @cached_property
     def short_names(self) -> list[str]:
         """The recordings by the shortest names that tell them apart."""
+        from podeval.text.short_names import shorten_names
+
         return shorten_names([scores.name for scores in self.scores])
 
     @property

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podeval.measuring import plots, report, score_tables
 from podeval.measuring.recording_results import RecordingResults, ResultsTable
-from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from podeval.measuring.plots import TimelinePlot
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +39,7 @@ class Scores(RecordingResults):
         3.21
     """
 
-    def plot(self, name: str = "") -> plots.TimelinePlot:
+    def plot(self, name: str = "") -> TimelinePlot:
         """Return a picture of a metric's values over time: a notebook shows it, `save` writes it as SVG.
 
         Args:
@@ -50,7 +48,9 @@ class Scores(RecordingResults):
         Raises:
             BadInput: it has no values over time; says which metrics have.
         """
-        return plots.plot_results(self, name)
+        from podeval.measuring.plots import plot_results
+
+        return plot_results(self, name)
 
     def report(self, path: str | Path, language: str = "en") -> Path:
         """Write one self-contained HTML file: player, transcript, timelines, defects, values and protocols.
@@ -62,23 +62,23 @@ class Scores(RecordingResults):
         Raises:
             BadInput: it cannot be written, or there is no such language.
         """
-        return report.write_report(self, Path(path), language)
+        from podeval.measuring.report import write_report
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a table with one row a value, in which a file name that is no text has its bytes written out."""
-        return RecordingResults.to_pandas(replace(self, name=make_printable(self.name)))
+        return write_report(self, Path(path), language)
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return score_tables.render_text(self)
+        from podeval.measuring.score_tables import render_text
 
-    def __repr__(self) -> str:
-        """Return the table as text, as an interactive session shows it."""
-        return str(self)
+        return render_text(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the table with plots, as a notebook shows it."""
-        return score_tables.render_html(self)
+        from podeval.measuring.score_tables import render_html
+
+        return render_html(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,16 +101,20 @@ class ScoreTable(ResultsTable):
         Raises:
             BadInput: it cannot be written, or there is no such language.
         """
-        return report.write_reports(self, Path(path), language)
+        from podeval.measuring.report import write_reports
+
+        return write_reports(self, Path(path), language)
 
     def __str__(self) -> str:
         """Return the table as text."""
-        return score_tables.render_text(self)
+        from podeval.measuring.score_tables import render_text
 
-    def __repr__(self) -> str:
-        """Return the table as text, as an interactive session shows it."""
-        return str(self)
+        return render_text(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the table, as a notebook shows it."""
-        return score_tables.render_summary_html(self)
+        from podeval.measuring.score_tables import render_summary_html
+
+        return render_summary_html(self)

@@ -121,9 +121,7 @@ def write_app(metric: Metric) -> str:
         f'"""Try {metric.title} on one file: `pip install podeval{name_extra(metric)} gradio`, '
         f'then `python app.py`."""\n\n'
         "from podeval.measuring.demo_page import page\n\n"
-        f'demo = page("{metric.name}")\n\n'
-        'if __name__ == "__main__":\n'
-        "    demo.launch()\n"
+        f'page("{metric.name}").launch()\n'
     )
 
 

@@ -9,7 +9,6 @@ __all__ = [
     "defects",
     "description",
     "dimension_groups",
-    "generation_log",
     "human",
     "human_records",
     "judge_use",

@@ -13,7 +13,6 @@ Differs from the paper, whose judge derives the list anew with each script befor
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
@@ -216,28 +215,8 @@ Duration is checked strictly by the rule above. A score above 0 without a passag
 )
 
 
-@dataclass(frozen=True)
-class RequirementFinding:
-    """One requirement and the verdict on it."""
-
-    requirement: str
-    kind: Kind
-    score: float
-    reason: str
-    quotes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ChecklistResult:
-    """The verdicts on all requirements of a request against one script, with the `records` to replay them from."""
-
-    items: tuple[RequirementFinding, ...]
-    records: tuple[str, ...]
-
-    def percent(self, kind: Kind | None = None) -> float | None:
-        """Return 100 times the mean score of all requirements or of one kind; None where there is none of that kind."""
-        scores = [item.score for item in self.items if kind in (None, item.kind)]
-        return 100 * sum(scores) / len(scores) if scores else None
+Findings = tuple[list[dict[str, Any]], list[str]]
+"""Each requirement with its kind, score, reason and quotes; and the records from which the findings can be replayed."""
 
 
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
@@ -248,7 +227,7 @@ def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Con
 
 def audit(
     request: PodcastRequest, script: Script, shown_text: str, counted: str, *, generic: bool = False, seed: int = 0
-) -> Conversation[ChecklistResult]:
+) -> Conversation[Findings]:
     """Derive the checklist, unless the request has an approved one, and audit the script against it.
 
     Args:
@@ -272,26 +251,21 @@ def audit(
     inputs = {**_request_inputs(request), "checklist": numbered, "script": shown_text, "counted": counted}
     answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(requirements), script))]
     graded = select_values(Audit, answers)[0].items
-    return ChecklistResult(
-        tuple(
-            RequirementFinding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
-            for item, one in zip(requirements, graded, strict=True)
-        ),
-        (*records, answers[0].record_id),
-    )
+    findings = [_describe(item, one) for item, one in zip(requirements, graded, strict=True)]
+    return findings, [*records, answers[0].record_id]
 
 
-def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[ChecklistResult]:
+def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[Findings]:
     """Ask for checklist and audit in a single answer, as the paper does."""
     inputs = {**_request_inputs(request), "script": text}
     answers = yield [JudgeRequest(ACCEPT, inputs, seed, check=_evidence(script))]
     graded = select_values(Acceptance, answers)[0].checklist
-    return ChecklistResult(
-        tuple(
-            RequirementFinding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in graded
-        ),
-        (answers[0].record_id,),
-    )
+    return [_describe(one, one) for one in graded], [answers[0].record_id]
+
+
+def _describe(item: Requirement, graded: Audited | Accepted) -> dict[str, Any]:
+    verdict = {"score": graded.score, "reason": graded.reason, "quotes": graded.quotes}
+    return {"requirement": item.requirement, "kind": item.kind, **verdict}
 
 
 def _request_inputs(request: PodcastRequest) -> dict[str, str]:

@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -216,29 +216,36 @@ class Metric:
         }
 
     def __call__(
-        self,
-        inputs: Mapping[str, Any],
-        parameters: Mapping[str, Any] | None = None,
-        client: "Asked | None" = None,
+        self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: "Asked | None" = None
     ) -> Result:
-        """Score one item; an item that cannot be scored comes back as unscored, with its cause.
+        """Score one item by its inputs, with the choices that are not at their default and the client of a judge.
 
-        Args:
-            inputs: the item's inputs, by name.
-            parameters: the choices that are not at their default.
-            client: the client of the judge, for a metric that asks one.
+        Raises:
+            PodevalError: the item is refused; one that cannot be scored is unscored, with its cause.
         """
-        chosen = self.read_parameters(parameters or {})
-        if self.asks:
-            if client is None:
-                return Unscored(NO_JUDGE, "ours")
+        (result,) = self.score([inputs], self.read_parameters(parameters or {}), client)
+        if isinstance(result, PodevalError):
+            raise result
+        return result
+
+    def score(
+        self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
+    ) -> "Iterator[Result | PodevalError]":
+        """Yield the result of each item, or the error of one that is refused; a judge is asked about all at once."""
+        outcomes: Iterable[Result | PodevalError] = (self._measure(inputs, chosen) for inputs in items)
+        if self.asks and client:
             from podeval.judges.rounds import hold
 
-            return self.to_result(hold([self.conversation(inputs, chosen)], client)[0], inputs)
+            outcomes = hold([self.conversation(inputs, chosen) for inputs in items], client)
+        elif self.asks:
+            outcomes = [Unscored(NO_JUDGE, "ours")] * len(items)
+        yield from map(self.to_result, outcomes, items)
+
+    def _measure(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> Result | PodevalError:
         try:
-            return self.to_result(self.function(**self._arguments(inputs), **chosen), inputs)  # type: ignore[arg-type]
-        except (CannotScore, ModelMissing) as error:
-            return self.to_result(error, inputs)
+            return self.function(**self._arguments(inputs), **chosen)  # type: ignore[return-value]
+        except PodevalError as error:
+            return error
 
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
         """Return the conversation about one item of a metric that asks a judge, to be held together with others.
@@ -249,20 +256,14 @@ class Metric:
         conversation = self.function(**arguments, **chosen)
         return note_injections(conversation, lambda: transcribe_spoken_words(arguments))  # type: ignore[arg-type]
 
-    def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
-        """Turn the outcome of a measurement, a result or an error, into a result.
-
-        Raises:
-            PodevalError: the error is none of those that make an item unscored.
-        """
+    def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result | PodevalError:
+        """Turn an error that makes an item unscored into that; return any other, and check the values of a score."""
         if isinstance(outcome, CannotScore):
             return Unscored(str(outcome), "ours" if isinstance(outcome, NoWords) else "system")
         if isinstance(outcome, PodevalError):
             from podeval.judges.rounds import NoAnswer
 
-            if isinstance(outcome, ModelMissing | NoAnswer):
-                return Unscored(str(outcome), "ours")
-            raise outcome
+            return Unscored(str(outcome), "ours") if isinstance(outcome, ModelMissing | NoAnswer) else outcome
         return self._check_values(outcome, inputs.get("recording"))
 
     def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -376,8 +377,7 @@ def metric(
 
 def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    kind = type(choices[0]) if choices else hint
-    return Parameter(parameter.name, parameter.default, choices, kind, about)
+    return Parameter(parameter.name, parameter.default, choices, type(choices[0]) if choices else hint, about)
 
 
 def _read_arguments(docstring: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podeval.errors import CannotScore, ModelMissing
+from podeval.errors import CannotScore, ModelMissing, PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.audio.integrity import SHORTEST, list_faults
 from podeval.metrics.declaration import Metric
@@ -49,7 +49,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     Raises:
         BadInput: an input cannot be read, or does not fit another.
     """
-    results: dict[str, Result] = {}
+    results: dict[str, Result | PodevalError] = {}
     for name in LISTENING:
         metric = catalogue.get(name)
         if all(each in inputs for each in metric.inputs):
@@ -68,7 +68,7 @@ def find_defects(inputs: Mapping[str, Any], parameters: Mapping[str, Mapping[str
     return DefectReport(tuple(sorted(listed, key=_order_of)), unscored)
 
 
-def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
+def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result | PodevalError:
     """Return the faults that `integrity` notes, without PLCMOS, which is no defect and costs three times the rest."""
     music_asked = metric.read_parameters(parameters)["music"] == "asked"
     recording: Recording = inputs["recording"]
@@ -90,7 +90,7 @@ def _list_pace_defects(inputs: Mapping[str, Any]) -> list[TimedDefect]:
     return defects
 
 
-def collect_defects(results: Iterable[Result]) -> list[TimedDefect]:
+def collect_defects(results: Iterable[Result | PodevalError]) -> list[TimedDefect]:
     """Collect the defects that results note, in order of time; what two of them found is there once."""
     noted = [
         TimedDefect.from_json(entry)

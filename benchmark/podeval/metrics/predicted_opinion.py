@@ -1,6 +1,6 @@
 """How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -59,13 +59,9 @@ def rate_speech(
         highest_rate: for a model whose values depend on the sample rate, which is given the recording's own up to this
             one; other models have the rate of their card.
     """
-    recording.require_sound(SHORTEST)
-    # Nothing is separated where there is no model for what follows.
-    card = registry.get_card(job, recording.profile)
-    track, stem, notes = choose_tracks(recording, source)
-    require_speech(track, SHORTEST)
 
     def predict(audio: Recording) -> PredictedWindows:
+        card = registry.get_card(job, recording.profile)
         rates = (recording.rate, audio.rate, highest_rate or card.rate)
         rate = max(card.rate, min(rates))
 
@@ -75,22 +71,37 @@ def rate_speech(
 
         return predict_windows(audio, job, seconds, rate, ask)
 
-    return score_windows(recording, key, predict(track), predict(stem) if stem is not track else None, notes)
+    return rate_tracks(recording, key, job, predict, source=source)
 
 
-def score_windows(
-    recording: Recording, key: str, predicted: PredictedWindows, stem: PredictedWindows | None, notes: Mapping[str, Any]
+def rate_tracks(
+    recording: Recording,
+    key: str,
+    job: str,
+    predict: Callable[[Recording], PredictedWindows],
+    *,
+    source: Source,
+    shortest: float = SHORTEST,
+    speech: float = SHORTEST,
 ) -> Score:
-    """Return the mean of the windows, that of the stem's beside it, and the course.
+    """Return the mean of the windows of what is rated, that of its speech stem beside it, and the course.
 
     Args:
-        recording: the recording that is rated.
-        key: the score's key.
-        predicted: its windows.
-        stem: the windows of its speech stem; None where they are the same.
-        notes: notes on what was heard.
+        recording: the recording.
+        key: the score's key; the one of the stem is called after it.
+        job: the job of the predictor.
+        predict: rates the windows of a recording or of its stem.
+        source: `mix` rates the recording as it is; `stem` its speech stem.
+        shortest: fewest seconds of the recording.
+        speech: fewest seconds of speech in it.
     """
-    beside = stem or predicted
+    recording.require_sound(shortest)
+    # Nothing is separated where there is no model for what follows.
+    registry.get_card(job, recording.profile)
+    track, stem, notes = choose_tracks(recording, source)
+    require_speech(track, speech)
+    predicted = predict(track)
+    beside = predicted if stem is track else predict(stem)
     return Score(
         values={key: float(predicted.scores.mean()), f"{key}{STEM}": float(beside.scores.mean())},
         notes={

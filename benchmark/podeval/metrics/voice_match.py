@@ -183,7 +183,6 @@ def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[st
     """Return notes on references that the recording plays back: likeness with them says nothing and is not ranked."""
     samples = recording.mono(RATE)
     voices = {name: voice.mono(RATE) for name, voice in references.items()}
-    voices = {name: voice.mono(RATE) for name, voice in references.items()}
     played = [name for name, voice in voices.items() if holds_copy(samples, voice)]
     if not played:
         return {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse, Split
 from podeval.errors import PodevalError
-from podeval.measuring.compute import score_item, score_judged
+from podeval.measuring.compute import score_item, score_items
 from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
@@ -332,7 +332,7 @@ def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterato
         ready = [inputs.select(metric) for inputs in all_inputs if not isinstance(inputs, Unscored)]
         results: Iterator[Result | Exception]
         try:
-            results = iter(list(score_judged(metric, ready, chosen, judging)))
+            results = iter(list(score_items(metric, ready, chosen, judging)))
         except Exception as error:
             results = repeat(error)
         for task, inputs in zip(part, all_inputs, strict=True):

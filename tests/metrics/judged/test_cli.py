@@ -15,7 +15,6 @@ from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
 from podeval.metrics.judged.dialogue_judge import KEYS
 from podeval.metrics.rubric_writing import load_review
-from podeval.metrics.score import Score
 
 SCRIPT = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it."
 SUBMISSION = {
@@ -229,6 +228,5 @@ def test_reasons_become_j_which_mos_takes(judge: Callable[..., Any], tmp_path: P
         file.write(result.stdout)
     metric = catalogue.get("mos")
     scored = metric({"system": "Lark", "reference_answers": read_input("reference_answers", answers)})
-    assert isinstance(scored, Score)
     # Q 5 of the two who stay, J 4
     assert scored.values["quality"] == 4.5

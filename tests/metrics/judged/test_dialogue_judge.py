@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+import podeval
+from podeval.cli import app
+from podeval.errors import BadInput
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
@@ -120,14 +124,28 @@ def test_replay_gives_the_same_scores_and_protocol_without_a_call(judge: Callabl
     assert after["items"][0]["overall"] == 1.0
 
 
-def test_the_module_of_evaluate_takes_a_judge_by_keyword(judge: Callable[..., Any]) -> None:
-    from podeval.measuring.evaluate_module import module
-
+def test_python_measures_what_the_shell_does(judge: Callable[..., Any], tmp_path: Path) -> None:
     made = judge(lambda question: ratings(1 if GOOD[0]["text"] in question.inputs["second"] else -2))
-    found = module("dialogue_judge")().compute(
-        predictions=[GOOD, json.dumps(GOOD)], references=[FLAT, FLAT], judge=made.bench.judge,
-        records=str(made.bench.records),
-    )  # fmt: skip
-    assert found is not None
-    assert found["overall"] == 1.5
-    assert found["scored"] == 2
+    named = {"judge": made.bench.judge, "records": made.bench.records}
+    scores = podeval.measure("dialogue_judge", GOOD, references=FLAT, **named)
+    assert scores["dialogue_judge.overall"] == 1.5
+    (tmp_path / "script.json").write_text(json.dumps(GOOD), "utf-8")
+    again = podeval.measure("dialogue_judge", str(tmp_path / "script.json"), references=json.dumps(FLAT), **named)
+    assert again.values == scores.values
+    asked = ["measure", "dialogue_judge", str(tmp_path / "script.json"), "--reference", str(tmp_path / "flat.json")]
+    (tmp_path / "flat.json").write_text(json.dumps(FLAT), "utf-8")
+    said = CliRunner().invoke(app, [*asked, "--judge", named["judge"], "--records", str(named["records"]), "--json"])
+    line = json.loads(said.stdout)
+    assert (line["overall"], line["protocol"]) == (1.5, scores.protocols["dialogue_judge"])
+    for refused, sentence in ((lambda: podeval.measure("dialogue_judge", GOOD, references=FLAT), "asks a judge"),
+                              (lambda: podeval.measure("dialogue_judge", GOOD, **named), "add references="),
+                              (lambda: podeval.measure("mattr", "words", **named), "no use for judge")):  # fmt: skip
+        with pytest.raises(BadInput, match=sentence):
+            refused()
+
+
+def test_python_measures_what_is_no_recording() -> None:
+    log = {"wall_seconds": 5, "audio_seconds": 10}
+    assert podeval.measure("rtf", log)["rtf"] == 0.5
+    votes = [{"first": "aria", "second": "basso", "outcome": "a", "voter": f"p{number}"} for number in range(4)]
+    assert podeval.measure("arena", "aria", references=votes)["arena.wins"] == 4

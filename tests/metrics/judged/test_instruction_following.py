@@ -1,6 +1,5 @@
 """Instruction following: one checklist for all systems, evidence for every point, counting left to podeval."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -275,17 +274,6 @@ def test_a_request_cannot_speak_as_the_prompt(judge: Callable[..., Any]) -> None
 def test_a_request_that_is_none_is_refused_with_a_sentence(request_data: Any, reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
         read_input("request", request_data)
-
-
-def test_the_module_of_evaluate_takes_requests_as_references(judge: Callable[..., Any]) -> None:
-    from podeval.measuring.evaluate_module import module
-
-    made = judge(derived_and(audit(1, 1, 0)))
-    found = module("instruction_following")().compute(
-        predictions=[SCRIPT], references=[json.dumps(REQUEST)], judge=made.bench.judge, records=str(made.bench.records)
-    )
-    assert found is not None
-    assert found["explicit"] == 100.0
 
 
 def test_a_script_of_a_tenth_of_the_length_has_100_and_less_as_a_whole(judge: Callable[..., Any]) -> None:

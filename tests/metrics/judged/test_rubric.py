@@ -1,6 +1,5 @@
 """Rubrics: three levels, by dimension, capability, scenario and turn; two ways to aggregate; read or heard."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,13 +177,6 @@ def test_a_tone_noted_for_every_answer_counts_as_heard_and_for_one_of_two_not(ju
     assert one["cause"] == "ours"
 
 
-def test_a_judge_that_hears_decides_about_tone(judge: Callable[..., Any], heard: dict[str, Any]) -> None:
-    made = judge(verdicts(MET), hears=True)
-    (item,) = scored([{**heard, "dimension": "paralinguistic"}], made.bench, modality="audio")["items"]
-    assert item["paralinguistic"] == item["rubric"]
-    assert item["notes"]["judged_from"] == "audio"
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
@@ -239,17 +231,6 @@ def test_criteria_are_read_from_the_prompts_of_the_authors_dataset() -> None:
 def test_a_dialogue_that_is_none_is_refused_with_a_sentence(data: Any, reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
         SpokenDialogue.parse(data)
-
-
-def test_the_module_of_evaluate_takes_dialogues_as_json(judge: Callable[..., Any]) -> None:
-    from podeval.measuring.evaluate_module import module
-
-    made = judge(verdicts(MET))
-    found = module("rubric")().compute(
-        predictions=[json.dumps(dialogue()), dialogue(2)], judge=made.bench.judge, records=str(made.bench.records)
-    )
-    assert found is not None
-    assert found["scored"] == 2
 
 
 def test_what_has_no_occasion_is_the_judge_s_to_decide_and_the_former_rule_a_protocol_of_its_own() -> None:

@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.loudness import measure
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
+from podeval.metrics.audio.smr import measure_stem
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PODEVAL_HARMONY, Reach
 from podeval.metrics.score import Score, Timeline
@@ -128,19 +128,11 @@ def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
         CannotScore: the accompaniment is too quiet to be any.
     """
     stems = recording.stems()
-    if _loudness(stems.accompaniment, stems.rate) < NO_MUSIC:
+    if measure_stem(stems.accompaniment, stems.rate) < NO_MUSIC:
         raise CannotScore(f"no music: after separation, what is not speech is below {NO_MUSIC:g} LUFS")
     speech, music = (_clips(stem, stems.rate) for stem in (stems.speech, stems.accompaniment))
     cosines: NDArray[np.float32] = model.harmony(speech, music)
     return cosines
-
-
-def _loudness(stem: Samples, rate: int) -> float:
-    """Return the integrated loudness of a stem in LUFS; minus infinity for silence."""
-    try:
-        return measure(stem, rate).integrated
-    except CannotScore:
-        return -np.inf
 
 
 def _clips(stem: Samples, rate: int) -> list[Samples]:

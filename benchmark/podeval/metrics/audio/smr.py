@@ -23,6 +23,7 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio import loudness
+from podeval.audio.faults import join_spans
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
@@ -157,13 +158,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
 
 def find_speech_segments(speech: Sequence[Span]) -> list[Span]:
     """Return the stretches of speech, with short pauses closed and stretches that are too short left out."""
-    joined: list[Span] = []
-    for span in speech:
-        if joined and span.start - joined[-1].end <= LONGEST_PAUSE:
-            joined[-1] = Span(joined[-1].start, span.end)
-        else:
-            joined.append(span)
-    return [span for span in joined if span.duration >= SHORTEST_SEGMENT]
+    return [span for span in join_spans(list(speech), LONGEST_PAUSE) if span.duration >= SHORTEST_SEGMENT]
 
 
 def score_ratio(ratio: float) -> float:
@@ -193,13 +188,15 @@ def _ratios(recording: Recording, segments: Sequence[Span], variant: str) -> dic
 
 
 def _meter(stem: Any, rate: int, layout: str | None) -> Meter:
-    def read(segment: Span) -> float:
-        try:
-            return loudness.measure(_cut(stem, rate, segment), rate, layout).integrated
-        except CannotScore:
-            return -math.inf
+    return lambda segment: measure_stem(_cut(stem, rate, segment), rate, layout)
 
-    return read
+
+def measure_stem(samples: Any, rate: int, layout: str | None = None) -> float:
+    """Return the integrated loudness of a stem in LUFS; minus infinity where it is silent."""
+    try:
+        return loudness.measure(samples, rate, layout).integrated
+    except CannotScore:
+        return -math.inf
 
 
 def _podeval_meter(stem: Any, rate: int) -> Meter:

@@ -18,21 +18,18 @@ from functools import partial
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import score_windows
+from podeval.metrics.predicted_opinion import rate_tracks
 from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
-from podeval.models import registry
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import (
     PredictedWindows,
-    choose_tracks,
     predict_windows,
     score_clips,
     start_windows,
 )
 from podeval.recording.speech_track import NEEDS
-from podeval.recording.speech_windows import require_speech
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
@@ -82,17 +79,11 @@ def sound_fidelity(
         source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
     """
-    recording.require_sound(SHORTEST)
-    # Nothing is separated where there is no model for what follows.
-    registry.get_card("pesq_estimator", recording.profile)
-    track, stem, notes = choose_tracks(recording, source)
-    require_speech(track)
 
     def predict(audio: Recording) -> PredictedWindows:
         audio = audio.through(LFS_RATE) if variant == "lfs" else audio
         list_starts = partial(start_windows, stride=round(STRIDE * RATE))
         return predict_windows(audio, "pesq_estimator", WINDOW, RATE, score_clips, list_starts)
 
-    return score_windows(
-        recording, "pesq_estimate", predict(track), predict(stem) if stem is not track else None, notes
-    )
+    key, job = "pesq_estimate", "pesq_estimator"
+    return rate_tracks(recording, key, job, predict, source=source, shortest=SHORTEST, speech=0.0)

@@ -17,8 +17,12 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PLACE
 from podeval.metrics.score import Score
 from podeval.stats.battles import Battles
-from podeval.stats.bradley_terry import Ratings, rate
-from podeval.stats.elo import Elo, elo
+from podeval.stats.bradley_terry import rate
+from podeval.stats.elo import elo
+
+# All systems are rated at once, so that the next system of the same votes costs nothing.
+_rate = lru_cache(maxsize=4)(rate)
+_elo = lru_cache(maxsize=4)(elo)
 
 
 @metric(
@@ -103,7 +107,7 @@ def arena(
         position: correct for the advantage of being played first, and report it in the notes.
     """
     if variant == "default":
-        ratings = _rate(reference_votes, position)
+        ratings = _rate(reference_votes, position=position)
         of_system = next((rating for rating in ratings.systems if rating.system == system), None)
         if of_system is None:
             raise CannotScore(f"{system} was in no battle")
@@ -127,19 +131,8 @@ def arena(
                 **({"islands": [list(group) for group in ratings.islands]} if len(ratings.islands) > 1 else {}),
             },
         )
-    counted = _elo(reference_votes, variant).get(system)
+    counted = _elo(reference_votes, "mtalk" if variant == "mtalk" else "default").get(system)
     if counted is None:
         raise CannotScore(f"{system} was in no battle")
     fought = counted.wins + counted.losses + counted.ties + counted.both_bad
     return Score(values={"rating": counted.rating, "wins": counted.wins, "battles": fought})
-
-
-@lru_cache(maxsize=4)
-def _rate(votes: Battles, position: bool) -> Ratings:
-    """Rate all systems at once; the ratings are cached, so that the next system of the same votes costs nothing."""
-    return rate(votes, position=position)
-
-
-@lru_cache(maxsize=4)
-def _elo(votes: Battles, variant: Literal["elo", "mtalk"]) -> dict[str, Elo]:
-    return elo(votes, "mtalk" if variant == "mtalk" else "default")

@@ -8,8 +8,7 @@ reproduce it word for word. MTalk-Bench, appendix D.2.
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -27,6 +26,7 @@ from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
 from podeval.text.characters import HAN
+from podeval.text.script_alignment import join_words
 from podeval.text.script_format import count_length
 
 PROTOCOL = """\
@@ -84,40 +84,6 @@ could go unnoticed.""",
 )
 
 
-@dataclass(frozen=True)
-class Density:
-    """The words of essential clauses and all words, for each turn's answer."""
-
-    words: tuple[tuple[int, int], ...]
-    records: tuple[str, ...]
-
-    @property
-    def percent(self) -> tuple[float, ...]:
-        """Share of words in essential clauses by turn, 0 to 100."""
-        return tuple(100 * essential / total for essential, total in self.words)
-
-
-def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
-    """Ask the judge to divide every turn's answer into clauses, each with the dialogue before it as context."""
-    for number, turn in enumerate(dialogue.turns, 1):
-        if not count_length(turn.words):
-            raise CannotScore(f"the system's answer of turn {number} has no words to read")
-    answers = yield [
-        JudgeRequest(
-            DIVIDE,
-            {"dialogue": dialogue.until(number).transcript, "answer": turn.words},
-            seed,
-            check=_whole(turn.words),
-        )
-        for number, turn in enumerate(dialogue.turns, 1)
-    ]
-    counted = []
-    for answer in select_values(Clauses, answers):
-        words = [(clause.essential, count_length(clause.text)) for clause in answer.clauses]
-        counted.append((sum(count for essential, count in words if essential), sum(count for _, count in words)))
-    return Density(tuple(counted), tuple(answer.record_id for answer in answers))
-
-
 def _whole(text: str) -> Callable[[Any], None]:
     expected = keep_letters(text)
 
@@ -133,34 +99,20 @@ def _whole(text: str) -> Callable[[Any], None]:
 
 
 def describe_difference(text: str, answer: str) -> str:
-    """Describe which words were left out and which were added, with enough context to find them."""
-    words, answer_words = list(_WORD.finditer(text)), list(_WORD.finditer(answer))
-    out, added = [], []
-    for what, first, end, first_given, end_given in _edits([w[0] for w in words], [w[0] for w in answer_words]):
-        if what == "equal":
-            continue
-        if first < end:
-            out.append(text[words[first].start() : words[end - 1].end()])
-        if first_given < end_given:
-            added.append(answer[answer_words[first_given].start() : answer_words[end_given - 1].end()])
-    sentences = [f"{name} {_quote(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
-    return "; ".join(sentences) or "words are joined or cut apart otherwise"
-
-
-def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield the edits that turn one list of words into another; of long lists, only the place where they begin to
-    differ.
+    """Describe which words were left out and which were added, from where the two begin to differ.
 
     difflib finds the stretches that people would name, but its time grows as the third power of the number of words.
     """
+    before, after = _WORD.findall(text), _WORD.findall(answer)
     same = 0
-    if max(len(text_words), len(answer_words)) > _COMPARED:
-        pairs = enumerate(zip(text_words, answer_words, strict=False))
-        same = next((at for at, (a, b) in pairs if a != b and keep_letters(a) != keep_letters(b)), 0)
-    before, after = (list(map(keep_letters, words[same : same + _COMPARED])) for words in (text_words, answer_words))
-    for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        first, end, first_given, end_given = (position + same for position in places)
-        yield what, first, end, first_given, end_given
+    while same < min(len(before), len(after)) and keep_letters(before[same]) == keep_letters(after[same]):
+        same += 1
+    a, b = (list(map(keep_letters, words[same : same + _COMPARED])) for words in (before, after))
+    edits = [edit[1:] for edit in SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if edit[0] != "equal"]
+    out = [join_words(before[same + first : same + end]) for first, end, _, _ in edits if first < end]
+    added = [join_words(after[same + first : same + end]) for _, _, first, end in edits if first < end]
+    sentences = [f"{name} {_quote(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
+    return "; ".join(sentences) or "words are joined or cut apart otherwise"
 
 
 def _quote(parts: list[str]) -> str:
@@ -202,12 +154,30 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
     """
     if transcripts == "heard":
         dialogue = dialogue.transcribe_answers()
-    density = yield from divide(dialogue)
-    by_turn = density.percent
+    for number, turn in enumerate(dialogue.turns, 1):
+        if not count_length(turn.words):
+            raise CannotScore(f"the system's answer of turn {number} has no words to read")
+    # Every answer with the dialogue before it as context.
+    answers = yield [
+        JudgeRequest(
+            DIVIDE,
+            {"dialogue": dialogue.until(number).transcript, "answer": turn.words},
+            check=_whole(turn.words),
+        )
+        for number, turn in enumerate(dialogue.turns, 1)
+    ]
+    counted = [_count_words(answer.clauses) for answer in select_values(Clauses, answers)]
+    by_turn = [100 * essential / total for essential, total in counted]
     return Score(
         values={
             "content_density": sum(by_turn) / len(by_turn),
             **{f"turn_{number}": value for number, value in enumerate(by_turn, 1)},
         },
-        notes={"words": [list(words) for words in density.words], "records": list(density.records)},
+        notes={"words": [list(words) for words in counted], "records": [answer.record_id for answer in answers]},
     )
+
+
+def _count_words(clauses: Sequence[Clause]) -> tuple[int, int]:
+    """Return the number of words in essential clauses, and in all."""
+    words = [(clause.essential, count_length(clause.text)) for clause in clauses]
+    return sum(count for essential, count in words if essential), sum(count for _, count in words)

@@ -74,12 +74,6 @@ Then give one score, in steps of 0.5:
 )
 
 
-def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
-    """Ask the judge once about a clip."""
-    answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
-    return select_values(Hierarchy, answers)[0]
-
-
 RATE = 16_000
 
 
@@ -116,7 +110,8 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    answer = yield from hear_hierarchy(AudioClip(track.mono(RATE), RATE))
+    answers = yield [JudgeRequest(HEAR, {"recording": AudioClip(track.mono(RATE), RATE)})]
+    (answer,) = select_values(Hierarchy, answers)
     return Score(
         values={"expressive_hierarchy": answer.score},
         notes={"impression": answer.impression, "notes": answer.notes.model_dump(), **track.notes},

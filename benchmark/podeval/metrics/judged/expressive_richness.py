@@ -9,7 +9,6 @@ Differs from the paper in the wording of the prompt, and in defining how the rem
 Gemini 3 Pro.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import AliasChoices, Field
@@ -72,12 +71,6 @@ Describe the performance, then give one score, in steps of 0.5:
 )
 
 
-def hear_richness(clips: Sequence[AudioClip], seed: int = 0) -> Conversation[list[Richness]]:
-    """Ask the judge once about each clip."""
-    answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed) for clip in clips]
-    return select_values(Richness, answers)
-
-
 RATE = 16_000
 STRETCH, SHORTEST = 10.0, 3.0
 
@@ -117,7 +110,8 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
     track = recording.speech_track(source)
     samples = track.mono(RATE)
     bounds = split_into_stretches(len(samples), RATE)
-    answers = yield from hear_richness([AudioClip(samples[start:end], RATE) for start, end in bounds])
+    given = yield [JudgeRequest(HEAR, {"recording": AudioClip(samples[start:end], RATE)}) for start, end in bounds]
+    answers = select_values(Richness, given)
     scores = [answer.score for answer in answers]
     return Score(
         values={"expressive_richness": sum(scores) / len(scores)},

@@ -177,31 +177,37 @@ def instruction_following(
     counted = count_facts(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
     text, cut = cut_script(script, variant)
     if variant == "podbench":
-        result = yield from accept(request, script, text)
+        findings, records = yield from accept(request, script, text)
     else:
         facts = " ".join(counted.sentences)
-        result = yield from audit(request, script, text, facts, generic=checklist == "generic")
+        findings, records = yield from audit(request, script, text, facts, generic=checklist == "generic")
     countables = _check_countables(counted)
     counted_wishes = [value for value in countables.values() if value is not None]
-    whole = result.percent()
+    whole = _percent(findings)
     share = sum(counted_wishes) / (100 * len(counted_wishes)) if counted_wishes else 1.0
     return Score(
         values={
-            "instruction_following": result.percent(),
-            "explicit": result.percent("explicit"),
-            "implied": result.percent("implied"),
+            "instruction_following": whole,
+            "explicit": _percent(findings, "explicit"),
+            "implied": _percent(findings, "implied"),
             **countables,
             "as_a_whole": None if whole is None else whole * share,
         },
         notes={
-            "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in result.items],
+            "checklist": findings,
             "counted": list(counted.sentences),
             **_languages(counted, request),
             **({"approved_checklist": True} if request.checklist else {}),
             **({"cut": True} if cut else {}),
-            "records": list(result.records),
+            "records": records,
         },
     )
+
+
+def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | None:
+    """Return 100 times the mean score of all requirements or of one kind; None where there is none of that kind."""
+    scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
+    return 100 * sum(scores) / len(scores) if scores else None
 
 
 def _check_countables(counted: Counted) -> dict[str, float | None]:

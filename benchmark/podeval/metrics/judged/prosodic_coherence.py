@@ -11,7 +11,6 @@ above 1 is clearly audible, speech from 4 up is competent, and from 4.5 up it is
 """
 
 import statistics
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import AliasChoices, Field
@@ -86,12 +85,6 @@ Then give one score, in steps of 0.5:
 )
 
 
-def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
-    """Ask the judge about a clip, once for each seed."""
-    answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
-    return select_values(Prosody, answers)
-
-
 RATE = 16_000
 
 
@@ -148,7 +141,9 @@ def prosodic_coherence(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    answers = yield from hear_prosody(AudioClip(track.mono(RATE), RATE), reference_text, range(runs))
+    inputs: dict[str, str | AudioClip] = {"text": reference_text, "recording": AudioClip(track.mono(RATE), RATE)}
+    given = yield [JudgeRequest(HEAR, inputs, seed) for seed in range(runs)]
+    answers = select_values(Prosody, given)
     scores = [answer.score for answer in answers]
     return Score(
         values={"prosodic_coherence": statistics.fmean(scores), "spread": statistics.pstdev(scores)},

@@ -205,10 +205,6 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     )
 
 
-def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {"temperature": 0.1} if parameters["variant"] == "mtalk" else {}
-
-
 @metric(
     name="rubric",
     title="Rubric",
@@ -278,7 +274,9 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "words, and counted in the notes (`brackets_claimed`)."
     ),
     needs=("transcriber",),
-    asks=JudgeUse(prompts=_prompts, sampling=_sampling),
+    asks=JudgeUse(
+        prompts=_prompts, sampling=lambda chosen: {"temperature": 0.1} if chosen["variant"] == "mtalk" else {}
+    ),
     intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
     limitations=(
         "Criteria are both written and judged by language models; a criterion for which a dialogue gives no occasion "

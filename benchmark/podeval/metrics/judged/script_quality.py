@@ -13,7 +13,6 @@ requires, not 12. `weights="uniform"` is the baseline of the paper's Table 4: ev
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
@@ -258,20 +257,6 @@ of speech, terms explained at once by everyday things, key points said again whe
 )
 
 
-@dataclass(frozen=True)
-class ScriptReview:
-    """A script's review, and the record from which it can be replayed."""
-
-    quality: Quality
-    record: str
-
-
-def review(script: Script, text: str, seed: int = 0) -> Conversation[ScriptReview]:
-    """Ask the judge for a review of a script; `text` is the part of the script that the judge reads."""
-    answers = yield [JudgeRequest(QUALITY, {"script": text}, seed, check=_evidence(script))]
-    return ScriptReview(select_values(Quality, answers)[0], answers[0].record_id)
-
-
 def compute_points(quality: Quality, weights: str) -> dict[str, float]:
     """Return the points by dimension; with `uniform` weights every item of a dimension counts the same.
 
@@ -358,18 +343,19 @@ def script_quality(
         weights: `podbench` uses the points as they are; `uniform` gives every item the same weight.
     """
     text, cut = cut_script(script, variant)
-    reviewed = yield from review(script, text)
-    earned = compute_points(reviewed.quality, weights)
+    (answer,) = yield [JudgeRequest(QUALITY, {"script": text}, check=_evidence(script))]
+    (quality,) = select_values(Quality, [answer])
+    earned = compute_points(quality, weights)
     return Score(
         values={"script_quality": earned["total"], **{name: earned[name] for name in POINTS}},
         notes={
-            "script_type": reviewed.quality.script_type,
+            "script_type": quality.script_type,
             "items": {
                 str(item.item): {"score": item.score, "reason": item.reason, "quotes": list(item.quotes)}
-                for item in reviewed.quality.items
+                for item in quality.items
             },
-            "summary": reviewed.quality.summary,
+            "summary": quality.summary,
             **({"cut": True} if cut else {}),
-            "records": [reviewed.record],
+            "records": [answer.record_id],
         },
     )

@@ -29,15 +29,11 @@ from typing import Literal
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import score_windows
+from podeval.metrics.predicted_opinion import rate_tracks
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
-from podeval.recording.predicted_windows import PredictedWindows, choose_tracks, predict_windows, score_clips
-from podeval.recording.speech_windows import require_speech
-
-SHORTEST = 0.5
-"""Fewest seconds of speech."""
+from podeval.recording.predicted_windows import PredictedWindows, predict_windows, score_clips
 
 RATE = 16_000
 WINDOW = 122_880
@@ -107,9 +103,6 @@ def distillmos(
         windows: `spread` uses as few windows of a long recording as it needs; `upstream` uses one every second or less
             of all the recording, as the package does.
     """
-    recording.require_sound(SHORTEST)
-    track, stem, notes = choose_tracks(recording, source)
-    require_speech(track, SHORTEST)
 
     def predict(audio: Recording) -> PredictedWindows:
         spread = windows == "spread"
@@ -118,7 +111,7 @@ def distillmos(
             audio, "naturalness", WINDOW / RATE, RATE, score_clips, list_starts, everything=not spread
         )
 
-    return score_windows(recording, "distillmos", predict(track), predict(stem) if stem is not track else None, notes)
+    return rate_tracks(recording, "distillmos", "naturalness", predict, source=source)
 
 
 def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False) -> list[int]:
