@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark, Item, Split, compute_content_revision
+from podeval.benchmarks.benchmark import Benchmark, Item, Split
+from podeval.benchmarks.records import compute_content_revision
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput, PodevalError
 

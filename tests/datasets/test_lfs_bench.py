@@ -147,11 +147,6 @@ def test_the_sample_is_loaded_and_marked_as_such(tmp_path: Path, streaming: bool
     assert all(voice["corpus"] and voice["where"] for voice in voices)
 
 
-def test_a_changed_file_is_not_the_pinned_one(tmp_path: Path) -> None:
-    source = written(tmp_path / "mine", mono=[published("fine")])
-    assert not read_lock(made(tmp_path, source))["source"]["pinned"]
-
-
 @pytest.fixture(scope="module")
 def authors(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
     """The dataset of the authors' files."""

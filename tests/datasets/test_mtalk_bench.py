@@ -203,15 +203,6 @@ def test_answers_among_the_questions_are_refused(tmp_path: Path) -> None:
         made(tmp_path, write(tmp_path / "theirs", [turn(), turn(source="GPT-4o")]))
 
 
-def test_without_a_commit_the_newest_is_written_into_the_build(tmp_path: Path, hub: Any) -> None:
-    path = write(tmp_path / "theirs", [turn()]) / "data" / "test-00000-of-00001.parquet"
-    files = {"data/test-00000-of-00001.parquet": path.read_bytes()}
-    hub.repos.publish("datasets", "FreedomIntelligence/MTalk-Bench", files, sha="f" * 40)
-    lock = read_lock(made(tmp_path, "mtalk"))
-    assert lock["source"]["revision"] == "FreedomIntelligence/MTalk-Bench@" + "f" * 40
-    assert not lock["source"]["pinned"]
-
-
 @pytest.mark.parametrize("streaming", [False, True])
 def test_from_the_hub_built_pushed_and_loaded_again(tmp_path: Path, hub: Any, streaming: bool) -> None:
     rows = [turn(kind, number, n) for kind in ("sem", "para", "amb") for number in ("1-1", "9-9") for n in (1, 2)]
