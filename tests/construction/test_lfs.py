@@ -22,8 +22,7 @@ from podeval.construction.lfs_refining import (
     replace_words,
 )
 from podeval.datasets import catalogue
-from podeval.datasets.build import build
-from podeval.datasets.verify import verify
+from podeval.datasets.build import build, verify
 from podeval.errors import BadInput
 
 

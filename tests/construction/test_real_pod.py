@@ -9,9 +9,8 @@ import pytest
 pytest.importorskip("datasets")
 
 from podeval.datasets import catalogue
-from podeval.datasets.build import build
+from podeval.datasets.build import build, read_stored_rows, verify
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.verify import read_stored_rows, verify
 from podeval.errors import BadInput
 from tests.fakes.podcast_server import Page, PodcastServer
 

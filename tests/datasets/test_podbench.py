@@ -15,10 +15,9 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from podeval.construction.podbench import make_generation_prompt  # noqa: E402
 from podeval.datasets import catalogue, podbench_meta  # noqa: E402
-from podeval.datasets.build import build, read_lock  # noqa: E402
+from podeval.datasets.build import build, read_lock, read_stored_rows, verify  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
-from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 COMMIT = "d" * 40
@@ -56,8 +55,6 @@ def made(tmp_path: Path, source: str, name: str = "out") -> Path:
 def rows_of(tmp_path: Path, source: str) -> list[dict[str, Any]]:
     out = made(tmp_path, source)
     (file,) = (out / "instructions").glob("*.parquet")
-    from podeval.datasets.verify import read_stored_rows
-
     return [dict(row) for row in read_stored_rows(catalogue.get("podbench"), "instructions", [file])]
 
 
