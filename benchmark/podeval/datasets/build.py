@@ -106,7 +106,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
-        if config and name not in possible:
+        if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
             raise BadInput(f"{name} is not made from {source} but from {sources}; name that with --source")
     return tuple(configs) or possible
@@ -120,10 +120,8 @@ def _write_configs(
     broken: list[RowProblem] = []
     for name in chosen:
         builder = kind(name, source=source, folder=fetched.folder)
-        config = kind.RECORD.config(name)
-        assert config
         written[name] = {}
-        for split in config.splits:
+        for split in kind.RECORD.config(name).splits:
             try:
                 written[name][split] = _write_split(builder, split, out / name)
                 progress(f"{name}/{split}: {written[name][split]['rows']} rows")
