@@ -10,21 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from podeval.benchmarks.lfs_bench import BENCHMARK
+from podeval.benchmarks.lfs_bench import BENCHMARK, CHALLENGES, SCENARIOS
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
-from podeval.text.tokens import tokenise
+from podeval.text.tokens import count_words_or_characters
 
-CHALLENGES = {
-    "acoustics": ("audiobook", "chat", "customer_service", "debate", "interview", "podcast"),
-    "semantics": ("lesson", "news", "popular_science", "presentation", "seminar"),
-    "expressiveness": ("drama", "hosting", "live_streaming", "speech", "sportscast", "talk_show"),
-}
-"""Which challenge a scenario belongs to: the paper's section 3.1."""
-
-SCENARIOS = {scenario: challenge for challenge, scenarios in CHALLENGES.items() for scenario in scenarios}
 LANGUAGES = {"english": "en", "chinese": "zh"}
 PARTS = ("mono", "two", "multi")
 LENGTHS = ("up to 150", "151 to 300", "301 to 450", "over 450")
@@ -201,7 +193,7 @@ def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
     language = LANGUAGES.get(str(raw.get("language")), str(raw.get("language")))
     speakers = len({turn["speaker"] for turn in turns})
     stated = raw.get("num_speakers")
-    length = _count_length(" ".join(turn["text"] for turn in turns), language)
+    length = count_words_or_characters(" ".join(turn["text"] for turn in turns), language)
     return {
         "id": f"{part}-{number:04d}",
         "part": part,
@@ -228,13 +220,6 @@ def _list_repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any)
     if {"mono": speakers != 1, "two": speakers != 2, "multi": speakers < 3}[part]:
         repairs.append(f"{speakers} speak in a row of the {part}-speaker file")
     return repairs
-
-
-def _count_length(text: str, language: str) -> int:
-    """Count the words of English or the characters of Chinese, without punctuation."""
-    if language == "zh":
-        return sum(character.isalnum() for character in text)
-    return sum(any(character.isalnum() for character in token) for token in tokenise(text, "en"))
 
 
 def _empty_turn(row: Row) -> str | None:

@@ -203,12 +203,18 @@ def _make_row(raw: Any) -> Row:
     number = raw.get("id")
     return {
         "id": str(number) if isinstance(number, int) else number,
+        "language": columns["language"],
         "instruction": raw.get("instruction"),
+        "sources": columns["sources"],
         "input_prompt": raw.get("input_prompt"),
+        "dimensions": columns["dimensions"],
+        "speakers": columns["speakers"],
         "speakers_bucket": podbench_meta.find_bucket("speaker_buckets", columns["speakers"]),
+        "input_tokens": columns["input_tokens"],
         "input_bucket": podbench_meta.find_bucket("input_buckets", columns["input_tokens"]),
+        "domain": columns["domain"],
         "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
-        **columns,
+        "notes": columns["notes"],
     }
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,10 +48,6 @@ def test_protocols_change_with_scripts_and_voices_that_are_pinned() -> None:
     other = PinnedFile(file="other", revision="sha256:" + "0" * 64)
     assert split.content not in (split.revision, split.model_copy(update={"scripts": other}).content)
     assert split.content != split.model_copy(update={"voices": other}).content
-
-
-def test_topics_are_of_two_to_four_speakers() -> None:
-    assert Counter(item.voices for item in REAL_POD.items("topics")) == {2: 38, 3: 8, 4: 5}
 
 
 def test_no_item_carries_the_sources_of_its_script() -> None:
@@ -114,15 +109,6 @@ def test_demo_scripts_come_from_six_categories_of_the_dataset() -> None:
     demo = REAL_POD.items("demo")
     assert len({item.category for item in demo}) == len(demo) == 6
     assert all(topics[item.topic] == item.category for item in demo)
-
-
-@pytest.mark.parametrize("item", REAL_POD.items("demo"), ids=lambda item: item.id)
-def test_a_demo_script_is_a_lively_dialogue_of_about_a_minute(item: benchmarks.benchmark.Item) -> None:
-    assert item.script is not None
-    assert 120 <= len(item.script.text.split()) <= 165
-    assert 6 <= len(item.script.turns) <= 10
-    speakers = [turn.speaker for turn in item.script.turns]
-    assert all(one != next_one for one, next_one in pairwise(speakers))
 
 
 @pytest.mark.parametrize("item", REAL_POD.items("demo"), ids=lambda item: item.id)

@@ -14,8 +14,7 @@ pytest.importorskip("datasets")
 from podeval.construction.mtalk_recordings import add_sounds, locate_tags, read_sounds
 from podeval.construction.mtalk_tagging import find_tagging_fault
 from podeval.datasets import catalogue
-from podeval.datasets.build import build
-from podeval.datasets.verify import read_stored_rows, verify
+from podeval.datasets.build import build, read_stored_rows, verify
 from podeval.errors import BadInput
 
 RATE = 24_000

@@ -211,17 +211,6 @@ def test_what_a_user_cannot_say_is_told(turns: list[str], told: str) -> None:
     assert told in str(find_user_fault(turns))
 
 
-def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> None:
-    words = ("mtalk_bench", "write", "--into", tmp_path, "--judge", model.name)
-    for option, name, told in (
-        ("scenarios", "cooking", "there is no scenario 'cooking'; choose from family_and_domestic"),
-        ("capabilities", "ambient_sound_perception", "there is no semantic capability 'ambient_sound_perception'"),
-    ):
-        refused = podeval(*words, "--set", f"{option}={name}", code=None)
-        assert refused.exit_code == 2 or refused.exception
-        assert told in f"{refused.output}{refused.exception}"
-
-
 def test_names_are_those_of_the_datasets_taxonomy() -> None:
     taxonomy = Taxonomy(catalogue.locate_folder("mtalk_bench") / "taxonomy.json")
     assert tuple(SCENES) == taxonomy.scenarios

@@ -21,8 +21,7 @@ from podeval.construction.podbench_requests import (
     read_documents,
 )
 from podeval.datasets import catalogue, podbench_meta
-from podeval.datasets.build import build
-from podeval.datasets.verify import read_stored_rows, verify
+from podeval.datasets.build import build, read_stored_rows, verify
 from podeval.errors import BadInput, ModelMissing
 from podeval.text.script_format import read_any_script
 from podeval.text.tokens import detect_language

@@ -1,64 +1,29 @@
 """Real-Pod constructed: topics suggested and kept, episodes found on a loopback directory and chosen, items built."""
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 pytest.importorskip("datasets")
 
 from podeval.datasets import catalogue
-from podeval.datasets.build import build
+from podeval.datasets.build import build, read_stored_rows, verify
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.verify import read_stored_rows, verify
 from podeval.errors import BadInput
-
-
-class Directory(ThreadingHTTPServer):
-    """Apple's search: `episodes` by word of the term; what else is asked gets an error."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.episodes: dict[str, list[dict[str, Any]]] = {}
-        self.asked: list[dict[str, str]] = []
-        self.down = False
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Directory
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        query = {name: values[0] for name, values in parse_qs(url.query).items()}
-        self.server.asked.append(query)
-        results = [e for word, its in self.server.episodes.items() if word in query.get("term", "") for e in its]
-        body = json.dumps({"resultCount": len(results), "results": results}).encode()
-        self.send_response(404 if self.server.down or url.path != "/search" else 200)
-        self.send_header("Content-Type", "text/javascript")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None: ...
+from tests.fakes.podcast_server import Page, PodcastServer
 
 
 @pytest.fixture
-def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Directory]:
+def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[PodcastServer]:
     from podeval.construction import steps
     from podeval.datasets import fetch_episodes
 
-    server = Directory()
-    monkeypatch.setenv("PODEVAL_ITUNES", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(steps, "make_web", lambda: fetch_episodes.make_web(pause=0.0, tries=1))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with PodcastServer() as server:
+        monkeypatch.setenv("PODEVAL_ITUNES", server.url)
+        monkeypatch.setattr(steps, "make_web", lambda: fetch_episodes.make_web(pause=0.0, tries=1))
+        yield server
 
 
 def episode(number: int, title: str, **more: Any) -> dict[str, Any]:
@@ -83,7 +48,7 @@ def topics_of(category: str) -> dict[str, Any]:
 
 
 def test_from_categories_to_a_built_dataset(
-    tmp_path: Path, model: Any, podeval: Any, directory: Directory, edit: Any
+    tmp_path: Path, model: Any, podeval: Any, directory: PodcastServer, edit: Any
 ) -> None:
     into = tmp_path / "mine"
     model.answers.append(lambda question: topics_of(question.partition("podcasts: ")[2].partition(".")[0]))
@@ -98,15 +63,13 @@ def test_from_categories_to_a_built_dataset(
         {f"{c}_{n}": no for c in ("Arts", "News") for n in range(2, 6)}
         | {"Arts_1": {"keep": "yes", "topic (edit)": "why we paint"}, "News_1": {"keep": "yes"}},
     )
-    directory.episodes = {
+    directory.searches = {
         "paint": [episode(1, "On painting"), episode(2, "Colours"), {"trackId": 3}],
         "news matter 1": [episode(2, "Colours"), episode(4, "The press", contentAdvisoryRating="Explicit")],
     }
     done = podeval("real_pod", "search", "--into", into, "--set", "country=gb", "--set", "most=4")
     assert "searched: 2 topics, 3 candidates for 2 of them" in done.output
-    assert directory.asked[0] == {
-        "term": "why we paint", "media": "podcast", "entity": "podcastEpisode", "country": "gb", "limit": "4"
-    }  # fmt: skip
+    assert directory.paths()[0] == ("/search?term=why+we+paint&media=podcast&entity=podcastEpisode&country=gb&limit=4")
     asked = len(directory.asked)
     podeval("real_pod", "search", "--into", into, "--set", "country=gb")
     assert len(directory.asked) == asked
@@ -130,15 +93,15 @@ def test_from_categories_to_a_built_dataset(
 
 
 def test_a_search_that_fails_waits_and_is_done_again(
-    tmp_path: Path, model: Any, podeval: Any, directory: Directory
+    tmp_path: Path, model: Any, podeval: Any, directory: PodcastServer
 ) -> None:
     model.answers.append(lambda question: topics_of("Arts"))
     podeval("real_pod", "topics", "--into", tmp_path, "--set", "categories=Arts", "--judge", model.name)
-    directory.down = True
+    directory.pages["/search"] = Page(status=404)
     done = podeval("real_pod", "search", "--into", tmp_path, "--accept-all", code=1)
     assert "Arts_1 waits: the search failed" in done.output
-    directory.down = False
-    directory.episodes = {"arts matter": [episode(9, "Arts")]}
+    directory.pages.clear()
+    directory.searches = {"arts matter": [episode(9, "Arts")]}
     done = podeval("real_pod", "search", "--into", tmp_path, "--accept-all", code=1)
     # The one episode is a candidate for the first topic only.
     assert "1 candidates for 1 of them" in done.output

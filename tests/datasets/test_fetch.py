@@ -3,24 +3,17 @@
 Everything is served on loopback, by a server that behaves as those of podcasts do.
 """
 
-import contextlib
 import hashlib
 import io
 import ipaddress
 import json
 import socket
 import ssl
-import threading
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
-from xml.sax.saxutils import escape, quoteattr
 
 import av
 import numpy as np
@@ -41,6 +34,7 @@ from podeval.datasets.fetch_episodes import (
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadInput
 from podeval.files import lock_folder
+from tests.fakes.podcast_server import Page, PodcastServer
 
 SHOW, EPISODE, OTHER = 77, 1000, 1001
 LINK = f"https://podcasts.apple.com/us/podcast/a-talk/id{SHOW}?i={EPISODE}"
@@ -63,34 +57,8 @@ def mp3(seconds: int) -> bytes:
     return file.getvalue()
 
 
-@dataclass
-class Page:
-    """What an address answers; `faults` come first, one a request."""
-
-    body: bytes = b""
-    kind: str = "audio/mpeg"
-    status: int = 200
-    location: str = ""
-    length: int | None = None
-    delay: float = 0.0
-    faults: list[str] = field(default_factory=list)
-
-
-class Feeds(ThreadingHTTPServer):
-    """Apple's lookup, a feed and files; `pages` by path."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.pages: dict[str, Page] = {}
-        self.lookups: dict[int, list[dict[str, Any]]] = {}
-        self.asked: list[tuple[str, dict[str, str], float]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def paths(self) -> list[str]:
-        return [path for path, _, _ in self.asked]
+class Feeds(PodcastServer):
+    """The server with one show."""
 
     def show(self, **more: Any) -> dict[str, Any]:
         return {"wrapperType": "track", "kind": "podcast", "trackId": SHOW, "feedUrl": f"{self.url}/feed"} | more
@@ -98,57 +66,6 @@ class Feeds(ThreadingHTTPServer):
     def episode(self, path: str = "/talk.mp3", **more: Any) -> dict[str, Any]:
         plain = {"wrapperType": "podcastEpisode", "trackId": EPISODE, "trackName": TITLE, "episodeGuid": "guid-1"}
         return plain | {"episodeUrl": f"{self.url}{path}", "releaseDate": "2024-05-01T08:00:00Z"} | more
-
-    def feed(self, *items: tuple[str, str, str]) -> None:
-        """Serve a feed of (title, guid, path)."""
-        parts = [
-            f"<item><title>{escape(title)}</title><guid>{guid}</guid><pubDate>Wed, 01 May 2024</pubDate>"
-            f"<enclosure url={quoteattr(self.url + path)} length='0' type='audio/mpeg'/></item>"
-            for title, guid, path in items
-        ]
-        text = f"<?xml version='1.0'?><rss version='2.0'><channel><title>Show</title>{''.join(parts)}</channel></rss>"
-        self.pages["/feed"] = Page(text.encode(), "application/rss+xml")
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: Feeds
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        self.server.asked.append((self.path, dict(self.headers), time.monotonic()))
-        if url.path == "/lookup":
-            query = parse_qs(url.query)
-            assert query["entity"] == ["podcastEpisode"]
-            results = self.server.lookups.get(int(query["id"][0]), [])
-            page = Page(json.dumps({"resultCount": len(results), "results": results}).encode(), "text/javascript")
-        else:
-            page = self.server.pages.get(url.path) or Page(b"<html>not here</html>", "text/html", 404)
-        fault = page.faults.pop(0) if page.faults else ""
-        time.sleep(page.delay)
-        if fault.isdecimal():
-            page = Page(b"", "text/plain", int(fault))
-        begin = 0
-        if not fault.isdecimal() and (asked := self.headers.get("Range")) and self.headers.get("If-Range") == '"one"':
-            begin = int(asked.removeprefix("bytes=").rstrip("-"))
-        self.send_response(206 if begin else page.status)
-        for name, value in (
-            ("Content-Type", page.kind),
-            ("Content-Length", str(page.length or len(page.body) - begin)),
-            ("ETag", '"one"'),
-            ("Location", page.location),
-            ("Retry-After", "0" if fault != "429" else "1"),
-        ):
-            if value:
-                self.send_header(name, value)
-        self.end_headers()
-        body = page.body[begin:]
-        with contextlib.suppress(ConnectionError):
-            self.wfile.write(body[: len(body) // 2] if fault == "cut" else body)
-        self.close_connection = fault == "cut" or page.length is not None
-
-    def log_message(self, format: str, *args: object) -> None: ...
 
 
 @pytest.fixture
@@ -159,10 +76,8 @@ def feeds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Feeds]:
     server.lookups = {SHOW: [server.show(), server.episode(trackId=OTHER), server.episode()]}
     server.feed((TITLE, "guid-1", "/talk.mp3"))
     server.pages["/talk.mp3"] = Page(mp3(2))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with server:
+        yield server
 
 
 def fetch(feeds: Feeds, into: Path, *wanted: EpisodeRequest, **options: Any) -> list[Attempt]:
@@ -416,7 +331,7 @@ def test_a_name_that_changes_its_meaning_is_gone_to_where_it_was_checked(
 ) -> None:
     monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
     asked = resolving(monkeypatch, "127.0.0.1", "127.0.0.2")
-    url = f"http://cdn.test:{feeds.server_port}/talk.mp3"
+    url = f"http://cdn.test:{feeds.port}/talk.mp3"
     assert Web(tries=1).save(url, tmp_path / "a", 1 << 20).read_bytes() == mp3(2)
     assert asked == ["cdn.test"]
 
@@ -454,22 +369,22 @@ def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
     certificate, key = self_signed("cdn.test", tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    feeds.socket = context.wrap_socket(feeds.socket, server_side=True)
+    feeds._server.socket = context.wrap_socket(feeds._server.socket, server_side=True)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
     resolving(monkeypatch, "127.0.0.1")
     web = Web(tries=1)
-    assert web.save(f"https://cdn.test:{feeds.server_port}/talk.mp3", tmp_path / "a", 1 << 20).read_bytes() == mp3(2)
-    assert feeds.asked[-1][1]["Host"] == f"cdn.test:{feeds.server_port}"
+    assert web.save(f"https://cdn.test:{feeds.port}/talk.mp3", tmp_path / "a", 1 << 20).read_bytes() == mp3(2)
+    assert feeds.asked[-1][1]["Host"] == f"cdn.test:{feeds.port}"
     with pytest.raises(BadInput, match=r"not valid for 'other\.test'"):
-        web.save(f"https://other.test:{feeds.server_port}/talk.mp3", tmp_path / "b", 1 << 20)
+        web.save(f"https://other.test:{feeds.port}/talk.mp3", tmp_path / "b", 1 << 20)
 
 
 def test_a_redirect_into_a_private_network_is_not_followed(
     feeds: Feeds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
-    feeds.pages["/talk.mp3"] = Page(status=302, location=f"http://127.0.0.2:{feeds.server_port}/secret")
+    feeds.pages["/talk.mp3"] = Page(status=302, location=f"http://127.0.0.2:{feeds.port}/secret")
     with pytest.raises(AddressRefused, match="private network"):
         Web(tries=1).save(f"{feeds.url}/talk.mp3", tmp_path / "a", 1000)
     assert feeds.paths() == ["/talk.mp3"]

@@ -18,10 +18,9 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from podeval.datasets import catalogue  # noqa: E402
-from podeval.datasets.build import build, read_lock  # noqa: E402
+from podeval.datasets.build import build, read_lock, verify  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
-from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "dataset_builders" / "mtalk_bench"
@@ -201,15 +200,6 @@ def test_a_file_that_is_not_parquet_is_a_sentence(tmp_path: Path) -> None:
 def test_answers_among_the_questions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the column source must say question, not GPT-4o"):
         made(tmp_path, write(tmp_path / "theirs", [turn(), turn(source="GPT-4o")]))
-
-
-def test_without_a_commit_the_newest_is_written_into_the_build(tmp_path: Path, hub: Any) -> None:
-    path = write(tmp_path / "theirs", [turn()]) / "data" / "test-00000-of-00001.parquet"
-    files = {"data/test-00000-of-00001.parquet": path.read_bytes()}
-    hub.repos.publish("datasets", "FreedomIntelligence/MTalk-Bench", files, sha="f" * 40)
-    lock = read_lock(made(tmp_path, "mtalk"))
-    assert lock["source"]["revision"] == "FreedomIntelligence/MTalk-Bench@" + "f" * 40
-    assert not lock["source"]["pinned"]
 
 
 @pytest.mark.parametrize("streaming", [False, True])

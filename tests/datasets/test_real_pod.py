@@ -14,10 +14,9 @@ datasets = pytest.importorskip("datasets")
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES  # noqa: E402
 from podeval.benchmarks.real_pod_splits import SPLITS  # noqa: E402
 from podeval.datasets import catalogue  # noqa: E402
-from podeval.datasets.build import build, read_lock  # noqa: E402
+from podeval.datasets.build import build, read_lock, verify  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
-from podeval.datasets.verify import verify  # noqa: E402
 from podeval.errors import BadInput, ModelMissing  # noqa: E402
 from podeval.models import registry  # noqa: E402
 from podeval.models.interfaces import SpeakerTurn, Transcript, Word  # noqa: E402
@@ -285,20 +284,6 @@ def test_a_file_that_is_none_of_its_kind_is_a_sentence(tmp_path: Path) -> None:
     (source / "real_pod_topics.json").write_text("[1, 2]")
     with pytest.raises(BadInput, match="holds no items"):
         build("real_pod", tmp_path / "out", source=str(source), cache=tmp_path / "cache")
-
-
-@pytest.mark.long
-def test_what_is_pushed_is_loaded_from_the_hub(
-    whole: Path, tmp_path: Path, hub_client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_loopback")
-    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
-    push(whole, "podeval/real_pod")
-    commit = hub_client.repos.repos["datasets", "podeval/real_pod"].refs["main"]
-    for streaming in (False, True):
-        place = {"cache_dir": str(tmp_path / f"hf-{streaming}"), "streaming": streaming}
-        loaded = datasets.load_dataset("podeval/real_pod", "topics", split="test", revision=commit, **place)
-        assert len(list(loaded)) == 51
 
 
 WORDS = (Word("Good", 0.1, 0.4), Word("evening.", 0.4, 1.0), Word("Hello!", 1.3, 1.9), Word("And", 2.2, 2.4))

@@ -108,13 +108,6 @@ def test_terms_and_quotes_of_another_language_leave_the_language_as_it_is() -> N
     assert (identify_language(quoted).code, identify_language(quoted).noted) == ("en", {})
 
 
-def test_equal_texts_have_equal_answers_without_the_memory_of_the_last() -> None:
-    text = f"{ENGLISH} {PARAGRAPHS['fr'][1]}"
-    first = identify_language(text)
-    identify_language.cache_clear()
-    assert identify_language(text) == first
-
-
 @pytest.mark.parametrize(
     "text",
     [f"{ENGLISH} " * 2500, "1. 2. " * 170_000, "a. " * 330_000, "《" * 1_000_000, "我 a. " * 200_000, "「あ" * 500_000],

@@ -20,6 +20,7 @@ __all__ = [
     "find_item_maker",
     "get",
     "item",
+    "lfs_bench",
     "list_benchmarks",
     "real_pod",
     "real_pod_splits",

@@ -18,15 +18,9 @@ from pydantic import (
     model_validator,
 )
 
-from podeval.benchmarks.item import Episode as Episode
-from podeval.benchmarks.item import HardLine as HardLine
 from podeval.benchmarks.item import Item as Item
-from podeval.benchmarks.item import Language as Language
-from podeval.benchmarks.item import Name as Name
-from podeval.benchmarks.item import UserTurn as UserTurn
-from podeval.benchmarks.item import Version, read_scripts, read_voices
+from podeval.benchmarks.item import Language, Name, Version, read_scripts, read_voices
 from podeval.benchmarks.records import FactSheet, PinnedFile
-from podeval.benchmarks.records import compute_content_revision as compute_content_revision
 from podeval.errors import BadInput, PodevalError
 from podeval.models.card import Profile
 

@@ -21,8 +21,8 @@ from podeval.benchmarks.benchmark import (
     MetricUse,
     Split,
     Track,
-    UserTurn,
 )
+from podeval.benchmarks.item import UserTurn
 from podeval.benchmarks.records import PinnedFile
 
 _CRITERION = re.compile(r"\b(?:criteria_)?d_\d+:?[ \t]+(.+?)(?=[;\n]|\. 1 where|$)")

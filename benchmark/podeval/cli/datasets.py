@@ -148,7 +148,7 @@ def verify(
 
     Example: podeval data verify ./lfs_bench
     """
-    from podeval.datasets.verify import verify as wrong_with
+    from podeval.datasets.build import verify as wrong_with
 
     count = 0
     for count, line in enumerate(wrong_with(Path(name)), 1):  # noqa: B007 - counted

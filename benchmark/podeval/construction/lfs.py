@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from podeval.benchmarks.lfs_bench import CHALLENGES, SCENARIOS
 from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, CaseTurn, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
 from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
@@ -176,7 +177,6 @@ def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dic
         cases: the finished cases.
         topics: topics of the cases, as the judge named them; the most common are counted.
     """
-    challenges = [BY_NAME[case.scene].challenge for case in cases]
     lengths = {name: [case.length for case in cases if case.language == code] for code, name in LANGUAGES.items()}
     commonest = Counter(topic.strip().casefold() for topic in topics if topic.strip()).most_common(_TOPICS)
     return {
@@ -184,7 +184,7 @@ def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dic
         "counts": {
             "language": {name: len(each) for name, each in lengths.items()},
             "speakers": _count_values((case.part for case in cases), PARTS),
-            "challenge": _count_values(challenges, dict.fromkeys(s.challenge for s in BY_NAME.values())),
+            "challenge": _count_values((SCENARIOS[case.scene] for case in cases), CHALLENGES),
             "scenario": _count_values((case.scene for case in cases), BY_NAME),
         },
         "lengths": {

@@ -1,6 +1,6 @@
 """The cases of an LFS-Bench under construction: their scenarios, published schema, cleaning, and files.
 
-The 17 scenarios, the challenge each stands for, and how many may speak are the paper's and its published rows'; the
+The 17 scenarios and how many may speak are the paper's and its published rows'; the
 words of the templates are ours. The paper prints one of its templates (figure 5); the others follow the same plan.
 
 A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.construction.workshop import StagedRow, describe_validation_error
 from podeval.datasets.data_files import read_object_lines
 from podeval.errors import BadInput
-from podeval.text.tokens import tokenise
+from podeval.text.tokens import count_words_or_characters
 
 CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
 
@@ -38,7 +38,6 @@ class Scenario:
 
     Attributes:
         name: as in the published rows.
-        challenge: the challenge its cases pose to speech.
         author: the role of the language model.
         kind: the kind of text.
         hard: what makes the text a test of long speech.
@@ -46,7 +45,6 @@ class Scenario:
     """
 
     name: str
-    challenge: str
     author: str
     kind: str
     hard: str
@@ -57,41 +55,39 @@ _VOICES = "Voices must stay the same over the whole length, so the text runs on 
 _LOGIC = "Where stress falls decides what is understood: long sentences, terms, contrasts, an argument in steps."
 _FEELING = "The feeling changes on the way, by turns that the words alone make clear: calm, rise, height, rest."
 
-SCENARIOS = (
-    Scenario("audiobook", "acoustics", "a novelist", "a passage of a story to be read aloud", _VOICES, (1, 3, 4)),
-    Scenario("chat", "acoustics", "a writer with an ear for everyday talk", "a chat among friends", _VOICES, (2,)),
+_TEMPLATES = (
+    Scenario("audiobook", "a novelist", "a passage of a story to be read aloud", _VOICES, (1, 3, 4)),
+    Scenario("chat", "a writer with an ear for everyday talk", "a chat among friends", _VOICES, (2,)),
     Scenario(
         "customer_service",
-        "acoustics",
         "someone who trains call-centre staff",
         "a call between a customer and an agent who settles the matter",
         _VOICES,
         (2,),
     ),
-    Scenario("debate", "acoustics", "a debating coach", "a debate with claims and rebuttals", _VOICES, (1, 2)),
-    Scenario("interview", "acoustics", "an interviewer", "an interview that goes deeper step by step", _VOICES, (2,)),
-    Scenario("podcast", "acoustics", "a podcast producer", "a stretch of a podcast", _VOICES, (1, 2, 3, 4)),
-    Scenario("lesson", "semantics", "an experienced teacher", "a lesson as a teacher speaks it", _LOGIC, (1,)),
-    Scenario("news", "semantics", "a news editor", "a news report without invented facts on real people", _LOGIC, (1,)),
+    Scenario("debate", "a debating coach", "a debate with claims and rebuttals", _VOICES, (1, 2)),
+    Scenario("interview", "an interviewer", "an interview that goes deeper step by step", _VOICES, (2,)),
+    Scenario("podcast", "a podcast producer", "a stretch of a podcast", _VOICES, (1, 2, 3, 4)),
+    Scenario("lesson", "an experienced teacher", "a lesson as a teacher speaks it", _LOGIC, (1,)),
+    Scenario("news", "a news editor", "a news report without invented facts on real people", _LOGIC, (1,)),
     Scenario(
         "popular_science",
-        "semantics",
         "a science writer",
         "an explanation of science for everybody",
         _LOGIC,
         (1, 2),
     ),
-    Scenario("presentation", "semantics", "an expert in the field", "a talk before students", _LOGIC, (1,)),
-    Scenario("seminar", "semantics", "a professor", "a discussion in a seminar", _LOGIC, (2, 3, 4)),
-    Scenario("drama", "expressiveness", "a playwright", "a scene in which something is at stake", _FEELING, (2,)),
-    Scenario("hosting", "expressiveness", "a host of ceremonies", "the host's words at an event", _FEELING, (1, 2, 3)),
-    Scenario("live_streaming", "expressiveness", "a live streamer", "what a streamer says on air", _FEELING, (1,)),
-    Scenario("speech", "expressiveness", "a speech writer", "a speech that moves its audience", _FEELING, (1,)),
-    Scenario("sportscast", "expressiveness", "a sports reporter", "live commentary of a match", _FEELING, (2,)),
-    Scenario("talk_show", "expressiveness", "a comedian", "a routine of a comedy talk show", _FEELING, (1, 2)),
+    Scenario("presentation", "an expert in the field", "a talk before students", _LOGIC, (1,)),
+    Scenario("seminar", "a professor", "a discussion in a seminar", _LOGIC, (2, 3, 4)),
+    Scenario("drama", "a playwright", "a scene in which something is at stake", _FEELING, (2,)),
+    Scenario("hosting", "a host of ceremonies", "the host's words at an event", _FEELING, (1, 2, 3)),
+    Scenario("live_streaming", "a live streamer", "what a streamer says on air", _FEELING, (1,)),
+    Scenario("speech", "a speech writer", "a speech that moves its audience", _FEELING, (1,)),
+    Scenario("sportscast", "a sports reporter", "live commentary of a match", _FEELING, (2,)),
+    Scenario("talk_show", "a comedian", "a routine of a comedy talk show", _FEELING, (1, 2)),
 )
 
-BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+BY_NAME = {scenario.name: scenario for scenario in _TEMPLATES}
 
 
 class CaseTurn(BaseModel):
@@ -128,9 +124,7 @@ class Case(StagedRow):
     @property
     def length(self) -> int:
         """Number of words in English, of characters in Chinese, without punctuation."""
-        if self.language == "chinese":
-            return sum(character.isalnum() for character in self.text)
-        return sum(any(character.isalnum() for character in token) for token in tokenise(self.text, "en"))
+        return count_words_or_characters(self.text, CODES[self.language])
 
     @property
     def part(self) -> str:

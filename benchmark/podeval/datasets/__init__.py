@@ -18,5 +18,4 @@ __all__ = [
     "real_pod_scripts",
     "row_rules",
     "source_files",
-    "verify",
 ]

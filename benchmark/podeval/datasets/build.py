@@ -1,19 +1,23 @@
-"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all."""
+"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all.
+
+A dataset that was built is verified against its record, and its rows against their rules.
+"""
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import datasets
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.downloading import hash_file
-from podeval.datasets.row_rules import BrokenRules, RowProblem
+from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, write_json
@@ -102,7 +106,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
-        if config and name not in possible:
+        if name not in possible:
             sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
             raise BadInput(f"{name} is not made from {source} but from {sources}; name that with --source")
     return tuple(configs) or possible
@@ -116,10 +120,8 @@ def _write_configs(
     broken: list[RowProblem] = []
     for name in chosen:
         builder = kind(name, source=source, folder=fetched.folder)
-        config = kind.RECORD.config(name)
-        assert config
         written[name] = {}
-        for split in config.splits:
+        for split in kind.RECORD.config(name).splits:
             try:
                 written[name][split] = _write_split(builder, split, out / name)
                 progress(f"{name}/{split}: {written[name][split]['rows']} rows")
@@ -177,3 +179,66 @@ def read_lock(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise BadInput(f"{folder} contains no dataset made by `podeval data build` (no readable {LOCK})") from None
     return lock
+
+
+def verify(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with a built folder, line by line; nothing where it is right.
+
+    Raises:
+        BadInput: it was not made by `podeval data build`, or was made by a builder this version does not know.
+    """
+    lock = read_lock(folder)
+    kind = catalogue.get(str(lock.get("dataset")))
+    if not (folder / "README.md").is_file():
+        yield "README.md is missing: the card says what the files are, and `datasets` needs it"
+    whole = True
+    for config, splits in lock["configs"].items():
+        for split, facts in splits.items():
+            for name, digest in facts["files"].items():
+                sentence = _describe_damage(folder / config / name, digest)
+                if sentence:
+                    whole = False
+                    yield f"{config}/{split}: {sentence}"
+    if whole:
+        yield from _check_rows(folder, kind, lock)
+
+
+def _describe_damage(path: Path, digest: str) -> str | None:
+    if not path.is_file():
+        return f"{path.name} is missing; build the dataset again"
+    return None if hash_file(path) == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
+
+
+def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
+    """Load every split as its users do, and check its columns, its number of rows, and its rules."""
+    for config, splits in lock["configs"].items():
+        features = kind.features(config)
+        for split, facts in splits.items():
+            # Compare the columns, as `datasets` reads them.
+            loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
+            if loaded.features is not None and dict(loaded.features) != dict(features):
+                yield f"{config}/{split}: the columns are not those of the builder"
+                continue
+            # Check rules and number of rows, read as the builder wrote them.
+            count = 0
+
+            def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:
+                nonlocal count
+                for row in read_stored_rows(kind, config, [folder / config / name for name in files]):
+                    count += 1
+                    yield row
+
+            for problem in find_row_problems(config, split, rows(), kind.rules(config)):
+                yield str(problem)
+            if count != facts["rows"]:
+                yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
+
+
+def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
+    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
+    labels = {n: f for n, f in kind.features(config).items() if isinstance(f, datasets.ClassLabel)}
+    for file in files:
+        with pq.ParquetFile(file) as parquet:
+            for group in range(parquet.num_row_groups):
+                for row in parquet.read_row_group(group).to_pylist():
+                    yield row | {n: f.int2str(row[n]) for n, f in labels.items() if row[n] is not None}

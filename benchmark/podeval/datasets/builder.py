@@ -36,9 +36,6 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     RECORD: ClassVar[DatasetRecord]
 
     def __init__(self, config_name: str, *, source: str = SAMPLE, folder: Path | None = None, **kwargs: Any) -> None:
-        if self.RECORD.config(config_name) is None:
-            names = ", ".join(config.name for config in self.RECORD.configs)
-            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {names}")
         self.source = source
         self.folder = folder
         super().__init__(config_name=config_name, **kwargs)
@@ -71,19 +68,11 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     # What follows from it.
 
-    @classmethod
-    def builder_configs_of(cls) -> dict[str, datasets.BuilderConfig]:
-        """Return a builder config of the library `datasets` for each config of the record."""
-        return {
-            config.name: datasets.BuilderConfig(
-                name=config.name, version=datasets.Version(cls.RECORD.version), description=config.description
-            )
-            for config in cls.RECORD.configs
-        }
-
     def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:
-        config = self.builder_configs_of()[str(config_name)]
-        return config, f"{config.name}-{self.source}"
+        config = self.RECORD.config(str(config_name))
+        version = datasets.Version(self.RECORD.version)
+        known = datasets.BuilderConfig(name=config.name, version=version, description=config.description)
+        return known, f"{config.name}-{self.source}"
 
     def _info(self) -> datasets.DatasetInfo:
         record = self.RECORD
@@ -97,9 +86,8 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         )
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        config = self.RECORD.config(self.config.name)
-        assert config
-        return [datasets.SplitGenerator(name=split, gen_kwargs={"split": split}) for split in config.splits]
+        splits = self.RECORD.config(self.config.name).splits
+        return [datasets.SplitGenerator(name=split, gen_kwargs={"split": split}) for split in splits]
 
     def _generate_tables(self, split: str) -> Iterator[tuple[int, pa.Table]]:
         yield from enumerate(self.tables(split))

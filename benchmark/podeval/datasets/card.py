@@ -201,9 +201,7 @@ def _show_sample_row(kind: type[Builder], config: str) -> str:
 
     at_builder = catalogue.locate_folder(kind.RECORD.name) / source.location
     folder = find_package_folder(source.location) if ":" in source.location else at_builder
-    chosen = kind.RECORD.config(config)
-    assert chosen
-    row = next(iter(kind.rows(config, chosen.splits[0], source.name, folder)), None)
+    row = next(iter(kind.rows(config, kind.RECORD.config(config).splits[0], source.name, folder)), None)
     return json.dumps(_cut(row), ensure_ascii=False, indent=1) if row else ""
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from podeval.benchmarks.records import FactSheet
+from podeval.errors import BadInput
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
@@ -108,9 +109,17 @@ class DatasetRecord(FactSheet):
         """Return its title with its other name."""
         return f"{self.title} ({self.alias})" if self.alias else self.title
 
-    def config(self, name: str) -> Config | None:
-        """Return the config of that name, if there is one."""
-        return next((config for config in self.configs if config.name == name), None)
+    def config(self, name: str) -> Config:
+        """Return the config of that name.
+
+        Raises:
+            BadInput: there is none.
+        """
+        for config in self.configs:
+            if config.name == name:
+                return config
+        names = ", ".join(config.name for config in self.configs)
+        raise BadInput(f"{self.name} has no config {name!r}; it has {names}")
 
     def configs_of(self, source: str) -> tuple[str, ...]:
         """Return the names of the configs that can be made from a source."""

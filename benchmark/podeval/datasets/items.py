@@ -110,7 +110,7 @@ def _hash_sample(name: str) -> str:
 
 def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
     """Read the rows of a config as Python values: labels by their names, audio as bytes."""
-    from podeval.datasets.verify import read_stored_rows
+    from podeval.datasets.build import read_stored_rows
 
     if config not in lock["configs"]:
         raise BadInput(f"{folder} lacks the config {config}; build it without --config")

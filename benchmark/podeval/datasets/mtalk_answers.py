@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podeval.datasets.mtalk_turns import TYPES
 from podeval.errors import BadInput
 
 SECTIONS = {
@@ -21,8 +22,6 @@ SECTIONS = {
     "Ambient sound": "ambient",
 }
 """The dimension of each section of the file."""
-
-_SUFFIXES = {"semantic": "sem", "paralinguistic": "para", "ambient": "amb"}
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def _find_disagreements(question: str, dialogue: str, kind: str, number: int) ->
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
         if int(match[1]) != number:
             yield f"{dialogue}-{number}: its question is of turn {match[1]} by its path; its place in the file counts"
-        if match[2] in _SUFFIXES.values() and match[2] != _SUFFIXES[kind]:
+        if TYPES.get(match[2], kind) != kind:
             yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
 
 

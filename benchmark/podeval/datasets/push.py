@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from podeval import benchmarks
 from podeval.datasets import catalogue
-from podeval.datasets.build import read_lock
+from podeval.datasets.build import read_lock, verify
 from podeval.datasets.dataset_record import LOCK, SAMPLE
-from podeval.datasets.verify import verify
 from podeval.errors import BadInput
 from podeval.hub.eval_results import write_eval_yaml
 

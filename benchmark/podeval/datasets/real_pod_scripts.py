@@ -140,17 +140,12 @@ def make_split_rows(split: Split, folder: Path) -> Iterator[Row]:
             {"speaker": turn["speaker"], "text": turn["text"], "spontaneous": turn.get("spontaneous")}
             for turn in script["turns"]
         ]
+        whole = " ".join(turn["text"] for turn in turns)
         names = ("name", "role", "gender", "manner", "voice")
         yield common | {
             "minutes": item.get("properties", {}).get("minutes"),
             "speakers": [{name: one.get(name, "") for name in names} for one in script.get("speakers", ())],
             "turns": turns,
             "sources": list(script.get("sources", ())),
-            "length": count_length([turn["text"] for turn in turns], item["language"]),
+            "length": len(_HAN.findall(whole)) if item["language"] == "zh" else len(whole.split()),
         }
-
-
-def count_length(texts: Sequence[str], language: str) -> int:
-    """Count the words of an English text, or the characters of a Chinese one."""
-    whole = " ".join(texts)
-    return len(_HAN.findall(whole)) if language == "zh" else len(whole.split())

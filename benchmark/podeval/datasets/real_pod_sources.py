@@ -6,7 +6,7 @@ Here too is what the card says of who wrote the scripts, and what is known to be
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
         if not (folder / str(split.file)).is_file():
             continue
         items = {item.get("id"): item for item in read_objects(folder / str(split.file))}
-        scripts = list(items.values())
+        scripts: Iterable[Mapping[str, Any]] = items.values()
         if split.scripts:
             scripts = [script for _, script in read_object_lines(folder / split.scripts.file)]
         for script in scripts:

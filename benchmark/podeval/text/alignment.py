@@ -44,6 +44,7 @@ _ANCHOR_WORDS = 3
 _WORD = regex.compile(rf"[^\W_{HAN}{KANA}{UNSPACED}]+|(?:[{HAN}]|[{KANA}{UNSPACED}&&\w])\p{{M}}*", regex.V1)
 _LATIN_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-z\d])", re.ASCII)
+_say_number = lru_cache(maxsize=4_096)(say_number)
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SAID = {"en": " point ", "zh": "点"}
 """How the decimal point of a number is spoken."""
@@ -164,11 +165,6 @@ def split_words(text: str, language: str = "en") -> list[str]:
     if re.search(f"[{HAN}]", plain):
         plain = simplify(plain)
     return list((_WORD if MARKED.search(plain) else _LATIN_WORD).findall(plain))
-
-
-@lru_cache(maxsize=4_096)
-def _say_number(digits: str, language: str) -> str:
-    return say_number(digits, language)
 
 
 def split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[HeardWord]:

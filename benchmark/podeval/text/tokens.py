@@ -111,6 +111,13 @@ def tokenise(text: str, language: str = "en") -> list[str]:
     return _split_treebank_words(_load_punkt().tokenize(text.lower()))
 
 
+def count_words_or_characters(text: str, language: str) -> int:
+    """Count the words of English or the characters of Chinese, without punctuation."""
+    if language == "zh":
+        return sum(character.isalnum() for character in text)
+    return sum(any(character.isalnum() for character in token) for token in tokenise(text, "en"))
+
+
 @cache
 def stop_words(language: str = "en") -> frozenset[str]:
     """Return the words too common to inform: NLTK's classic 179 for English, podeval's own short list for Chinese.

@@ -14,7 +14,8 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark, Item, UserTurn
+from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.benchmarks.item import UserTurn
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.score import Result, Score
 from podeval.runs import measure
