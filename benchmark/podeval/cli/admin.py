@@ -1,21 +1,16 @@
 """`podeval admin`: what an operator does in a shell; every other decision is made on the page `/admin`."""
 
 import getpass
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, say
 
 if TYPE_CHECKING:
-    from podeval.operations.moderation import BoardModeration
     from podeval.store.database import Database
-    from podeval.submissions.moderation import SubmissionModeration
 
 admin = typer.Typer(
     help="Operator commands: takedowns, the log of decisions, a new secret. Everything else is decided on the page "
@@ -50,8 +45,10 @@ def trail(
 
     Example: podeval admin trail --newest 20
     """
-    with _board(database, runs) as board:
-        for row in board.trail(newest):
+    from podeval.operations.moderation import BoardModeration
+
+    with _open(database, runs) as opened:
+        for row in BoardModeration(opened).trail(newest):
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
                 names = ("action", "subject", "reason", "made_by")
@@ -70,8 +67,12 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
-    with _submissions(database, runs) as submissions:
-        done = submissions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
+    from podeval.board.build import build
+    from podeval.submissions.moderation import SubmissionModeration
+    from podeval.submissions.queue import Queue
+
+    with _open(database, runs) as opened:
+        done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
     print(f"{id}: {done.state}, its outputs are deleted")
 
 
@@ -86,24 +87,6 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
     with _open(database, runs) as opened:
         people = renew(opened, reason, by)
     print(f"the secret is replaced; {people} people who were known count as new voters from now on")
-
-
-@contextmanager
-def _board(database: str, runs: Path) -> Iterator["BoardModeration"]:
-    from podeval.operations.moderation import BoardModeration
-
-    with _open(database, runs) as opened:
-        yield BoardModeration(opened)
-
-
-@contextmanager
-def _submissions(database: str, runs: Path) -> Iterator["SubmissionModeration"]:
-    from podeval.board.build import build
-    from podeval.submissions.moderation import SubmissionModeration
-    from podeval.submissions.queue import Queue
-
-    with _open(database, runs) as opened:
-        yield SubmissionModeration(Queue(opened), runs, build)
 
 
 def _open(database: str, runs: Path) -> "Database":
