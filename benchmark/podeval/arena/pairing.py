@@ -72,10 +72,6 @@ class PairingPool:
         spent = Counter(met for met, item in judged if self.items.get(item, frozenset()).issuperset(met))
         return sorted(met for met, count in self.common.items() if count > spent[met])
 
-    def open_items(self, met: Pair, judged: Collection[tuple[Pair, str]]) -> list[str]:
-        """List the items on which one voter can still meet a pair."""
-        return [item for item, systems in self.items.items() if systems.issuperset(met) and (met, item) not in judged]
-
 
 def choose_next_meeting(
     field: PairingPool,
@@ -99,7 +95,9 @@ def choose_next_meeting(
     if not candidates:
         return None
     chosen = _closest(candidates, ratings, _by_pair(battles), chance)
-    items = field.open_items(chosen, judged)
+    items = [
+        item for item, systems in field.items.items() if systems.issuperset(chosen) and (chosen, item) not in judged
+    ]
     item = _least(items, {item: battles.get((chosen, item), 0) for item in items}, chance)
     a, b = chosen if chance.random() < 0.5 else chosen[::-1]
     return Meeting(a, b, item)

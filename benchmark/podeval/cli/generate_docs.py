@@ -36,7 +36,10 @@ def floors(checkout: Path) -> dict[str, int]:
 
 def imports(engine: Path) -> dict[str, set[str]]:
     """Find the modules of the engine that each of its modules imports: at its top, in functions, for types."""
-    paths = {_module_name(path, engine): path for path in engine.rglob("*.py")}
+    paths = {
+        ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in engine.rglob("*.py")
+    }
     return {
         name: {module for module in _imported(ast.parse(path.read_bytes()), set(paths)) if module != name}
         for name, path in sorted(paths.items())
@@ -53,20 +56,13 @@ def picture(checkout: Path) -> str:
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
     title = "The nine floors of the engine and the rooms on each"
-    return draw_layers(layers, sorted(_arrows(checkout, rooms)), title)
-
-
-def _arrows(checkout: Path, rooms: dict[str, int]) -> set[tuple[str, str]]:
-    return {
+    arrows = {
         (upper, lower)
         for module, others in imports(checkout / "benchmark" / "podeval").items()
         for upper, lower in ((room_of(module), room_of(other)) for other in others)
         if upper in rooms and lower in rooms and rooms[upper] - rooms[lower] == 1
     }
-
-
-def _module_name(path: Path, engine: Path) -> str:
-    return ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__")
+    return draw_layers(layers, sorted(arrows), title)
 
 
 def _imported(tree: ast.AST, modules: set[str]) -> set[str]:

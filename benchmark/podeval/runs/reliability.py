@@ -42,18 +42,12 @@ ALWAYS = ("wer.wer", "wer.cer")
 WINDOWED = ("sim.sim", "timbre_consistency.timbre_consistency", "timbre_similarity.timbre_similarity")
 _MEAN, _WORST, _SPREAD, _WINDOW = "_mean", "_worst", "_spread", "_worst_window"
 _SUFFIXES = {
-    _MEAN: "mean over the seeds of an item",
-    _WORST: "the worst of the seeds of an item",
-    _SPREAD: "standard deviation over the seeds of an item",
-    _WINDOW: "the worst window of an item",
+    _WINDOW: ("the worst window of an item", "最差窗口", "同一条目中最差的窗口"),
+    _WORST: ("the worst of the seeds of an item", "最差种子", "同一条目各随机种子中最差的一个"),
+    _SPREAD: ("standard deviation over the seeds of an item", "种子间波动", "同一条目各随机种子之间的标准差"),
+    _MEAN: ("mean over the seeds of an item", "各种子平均", "同一条目各随机种子的平均值"),
 }
-_TITLES_ZH = {_MEAN: "各种子平均", _WORST: "最差种子", _SPREAD: "种子间波动", _WINDOW: "最差窗口"}
-_SUFFIXES_ZH = {
-    _MEAN: "同一条目各随机种子的平均值",
-    _WORST: "同一条目各随机种子中最差的一个",
-    _SPREAD: "同一条目各随机种子之间的标准差",
-    _WINDOW: "同一条目中最差的窗口",
-}
+"""What a figure is, and its title and what it is in Chinese; the suffix that ends with another stands before it."""
 DIMENSION_ZH = ("可靠性", "随机种子")
 """Group and name of the dimension in Chinese."""
 
@@ -153,16 +147,16 @@ def declare(figure: str) -> Key | None:
         return Key(
             figure, "lower", "", (0, 1), title="Catastrophic", about=about, zh="灾难性输出占比", about_zh=about_zh
         )
-    for suffix in (_WINDOW, _WORST, _SPREAD, _MEAN):
+    for suffix, (what, title_zh, what_zh) in _SUFFIXES.items():
         for metric in catalogue.load_all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
                 if figure.removesuffix(suffix) == _short_name(f"{metric.name}.{key.name}"):
                     rest = key.name.removeprefix(metric.name).replace("_", " ")
                     name = key.title or f"{metric.title} {rest}"
                     title = " ".join(f"{name}{suffix.replace('_', ' ')}".split())
-                    about = f"{key.about}: {_SUFFIXES[suffix]}"
-                    zh = f"{key.zh or name.strip()}（{_TITLES_ZH[suffix]}）"
-                    about_zh = f"{key.about_zh}：{_SUFFIXES_ZH[suffix]}"
+                    about = f"{key.about}: {what}"
+                    zh = f"{key.zh or name.strip()}（{title_zh}）"
+                    about_zh = f"{key.about_zh}：{what_zh}"
                     named: dict[str, Any] = {"title": title, "about": about, "zh": zh, "about_zh": about_zh}
                     if suffix == _SPREAD:
                         return Key(figure, "lower", key.unit, (0, None), **named)
