@@ -230,7 +230,7 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
     Args:
         votes: the votes.
-        covariates: by its name, what A has more than B in each vote.
+        covariates: numbers by their name: what A has more than B in each vote.
     """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
