@@ -1,11 +1,10 @@
 from collections import Counter
 from itertools import combinations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.pairing import PairingPool, choose_next_meeting, pair, pick_dimension
+from podeval.arena.pairing import PairingPool, choose_next_meeting
 
 SYSTEMS = [f"s{number}" for number in range(8)]
 RATINGS = {system: 100.0 * number for number, system in enumerate(SYSTEMS)}
@@ -17,20 +16,14 @@ def field(systems: list[str] = SYSTEMS, items: int = 3) -> PairingPool:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**53), st.sampled_from(["closest", "mtalk"]))
-def test_a_voter_meets_each_pair_once_on_each_item_and_then_nothing(seed: int, rule: str) -> None:
+@given(st.integers(0, 2**53))
+def test_a_voter_meets_each_pair_once_on_each_item_and_then_nothing(seed: int) -> None:
     there, judged = field(SYSTEMS[:4], 2), set()
-    while (meeting := choose_next_meeting(there, RATINGS, {}, judged, seed=seed + len(judged), rule=rule)) is not None:
+    while (meeting := choose_next_meeting(there, RATINGS, {}, judged, seed=seed + len(judged))) is not None:
         assert meeting.a != meeting.b
         assert (meeting.pair, meeting.item) not in judged
         judged.add((meeting.pair, meeting.item))
     assert len(judged) == 6 * 2
-
-
-def test_the_seed_decides_everything() -> None:
-    one, two = (choose_next_meeting(field(), RATINGS, SETTLED, set(), seed=11) for _ in range(2))
-    assert one == two
-    assert len({choose_next_meeting(field(), RATINGS, SETTLED, set(), seed=seed) for seed in range(30)}) > 10
 
 
 def test_the_closest_third_meets_and_of_it_the_least_compared() -> None:
@@ -44,14 +37,6 @@ def test_the_closest_third_meets_and_of_it_the_least_compared() -> None:
         for a, b in (choose_next_meeting(field(), RATINGS, far, set(), seed=s).pair for s in range(80))
     }
     assert gaps == {100.0, 200.0}
-
-
-def test_mtalk_takes_one_of_the_three_closest_pairs() -> None:
-    ratings = {"s0": 0.0, "s1": 10.0, "s2": 30.0, "s3": 70.0, "s4": 150.0}
-    there = field(list(ratings))
-    met = Counter(choose_next_meeting(there, ratings, {}, set(), seed=seed, rule="mtalk").pair for seed in range(300))
-    assert set(met) == {("s0", "s1"), ("s1", "s2"), ("s0", "s2")}
-    assert min(met.values()) > 60
 
 
 def test_a_system_without_a_rating_meets_strong_and_weak_and_is_in_half_of_the_battles() -> None:
@@ -85,17 +70,7 @@ def test_sides_are_even() -> None:
     assert 0 < first < 400
 
 
-def test_a_pair_has_one_name() -> None:
-    assert pair("b", "a") == pair("a", "b") == ("a", "b")
-
-
-def test_dimensions_are_equally_likely() -> None:
-    seen = Counter(pick_dimension(["semantic", "ambient", "paralinguistic"], seed=seed) for seed in range(300))
-    assert min(seen.values()) > 70
-
-
-@pytest.mark.parametrize("rule", ["closest", "mtalk"])
-def test_a_hundred_systems_are_paired_at_once(rule: str) -> None:
+def test_a_hundred_systems_are_paired_at_once() -> None:
     import time
 
     systems = [f"s{number:03}" for number in range(100)]
@@ -103,5 +78,5 @@ def test_a_hundred_systems_are_paired_at_once(rule: str) -> None:
     ratings = {system: float(number) for number, system in enumerate(systems)}
     began = time.process_time()
     for seed in range(5):
-        assert choose_next_meeting(there, ratings, {}, set(), seed=seed, rule=rule)
+        assert choose_next_meeting(there, ratings, {}, set(), seed=seed)
     assert (time.process_time() - began) / 5 < 0.2

@@ -1,6 +1,5 @@
 """Excerpts and whole recordings: what is heard, what a vote needs, and that their votes are never rated together."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,12 +7,9 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import ArenaRefused
-from podeval.arena.import_votes import take_in
 from podeval.arena.ranking import Rankings
 from podeval.arena.ratings import rate_by_heard
-from podeval.arena.vote_records import read_record, read_vote_records, to_line
 from podeval.arena.voter_stats import Personals
-from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Vote
 
 Make = Callable[..., Any]
@@ -128,35 +124,6 @@ def test_a_slight_preference_weighs_less_where_strength_is_counted_and_as_much_w
     more, less = rated("slight", ("cleo", "dan"))
     assert plain < more
     assert 1000 < less < more - 50
-
-
-@ON_SQLITE
-@pytest.mark.parametrize("change", [{"preference": "huge"}, {"preference": "slight", "outcome": "tie"}])
-def test_a_preference_that_is_none_is_refused(small_arena: Make, change: dict[str, str]) -> None:
-    small = small_arena()
-    ballot = small.ballot(small.serve("alice"), **{"outcome": "a", **change})
-    small.clock.on(60)
-    with pytest.raises(ArenaRefused, match="is not a preference"):
-        small.arena.vote("alice", ballot)
-
-
-@ON_SQLITE
-def test_what_was_heard_outlives_a_log(small_arena: Make, tmp_path: Any) -> None:
-    small = small_arena(seconds=100.0, gold_share=0.0)
-    small.vote("alice", played_a=[(0.0, 15.0)], preference="slight")
-    whole = small.serve("alice", protocol="whole")
-    small.clock.on(60)
-    small.vote("alice", battle=whole)
-    with small.database.reading() as session:
-        lines = [json.loads(to_line(record)) for record in read_vote_records(session)]
-    assert [line["schema"] for line in lines] == [2, 2]
-    with Database(tmp_path / "copy.db") as copy:
-        copy.write(lambda session: take_in(session, [read_record(line, "here") for line in lines]))
-        with copy.reading() as session:
-            rows = session.execute(select(Vote, Battle).join(Battle, Vote.battle == Battle.id)).all()
-    assert [battle.protocol for _, battle in rows] == ["excerpts", "whole"]
-    assert [vote.heard_seconds_a for vote, _ in rows] == pytest.approx([15.0, 100.0])
-    assert [vote.preference for vote, _ in rows] == ["slight", ""]
 
 
 @ON_SQLITE

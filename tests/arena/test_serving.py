@@ -140,14 +140,6 @@ def test_the_seed_decides_and_is_recorded(small_arena: Make, tmp_path: Path) -> 
 
 
 @ON_SQLITE
-def test_sides_are_even(small_arena: Make) -> None:
-    """Of 120 coins, fewer than 40 or more than 80 are one side in 1 of 4,000 tries; the seeds are given."""
-    small = small_arena(systems=8, items=6, gold_share=0.0)
-    shown = [small.sides(small.serve(f"voter{number % 20}", seed=number)) for number in range(120)]
-    assert 40 <= sum(a < b for a, b in shown) <= 80
-
-
-@ON_SQLITE
 def test_dimensions_come_evenly_and_can_be_asked_for(small_arena: Make) -> None:
     small = small_arena(systems=5, items=4, gold_share=0.0)
     seen = Counter(small.serve(f"voter{number}", seed=number).dimension for number in range(60))
@@ -155,29 +147,6 @@ def test_dimensions_come_evenly_and_can_be_asked_for(small_arena: Make) -> None:
     assert {small.serve("alice", dimension="ambient").dimension for _ in range(5)} == {"ambient"}
     with pytest.raises(ArenaRefused):
         small.serve("alice", dimension="colour")
-
-
-@ON_SQLITE
-def test_pairs_are_compared_about_equally_often(small_arena: Make) -> None:
-    small = small_arena(systems=5, items=4, gold_share=0.0)
-    for number in range(80):
-        small.serve(f"voter{number}", seed=number, dimension="semantic")
-    counts = Counter((row.low, row.high) for row in battles(small))
-    assert len(counts) == 10
-    assert max(counts.values()) - min(counts.values()) <= 2
-
-
-@pytest.mark.long
-@ON_SQLITE
-def test_a_new_system_is_met_soon_and_not_only(small_arena: Make) -> None:
-    small = small_arena(systems=4, items=6, gold_share=0.0, most_an_hour=1000)
-    for number in range(90):
-        small.vote(f"voter{number}", battle=small.serve(f"voter{number}", dimension="semantic"))
-    small.fill(5, 6, 20.0)
-    small.arena.sweep()
-    later = [small.sides(small.serve(f"late{number}", seed=number, dimension="semantic")) for number in range(40)]
-    with_new = sum("s4" in sides for sides in later)
-    assert 12 <= with_new <= 28
 
 
 @ON_SQLITE

@@ -235,26 +235,6 @@ def test_what_is_named_json_and_is_none_is_not_scored_as_words(podeval: Podeval,
     assert podeval("measure", "distinct_n", tmp_path / "lines.json").code == 0
 
 
-def test_no_arguments_show_what_there_is(podeval: Podeval) -> None:
-    said = podeval()
-    assert said.code == 2
-    for command in ("measure", "demo", "run", "serve", "report", "doctor", "metrics", "models"):
-        assert command in said.out + said.err
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("", "measure", "run", "demo", "serve", "report", "doctor"),
-        *("metrics", "metrics list", "metrics show", "metrics install", "models", "models list", "models install"),
-    ],
-)
-def test_the_help_of_every_command_has_an_example_that_it_would_take(podeval: Podeval, command: str) -> None:
-    said = podeval(*command.split(), "--help")
-    assert said.code == 0
-    assert f"Example: podeval {command}".strip() in said.out
-
-
 MALFORMED = """\
 schema_version: 1
 system:

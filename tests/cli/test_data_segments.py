@@ -337,8 +337,3 @@ def test_a_real_conversation_is_cut_where_the_speakers_change(podeval: Podeval, 
     for clip in clips:
         seconds = clip["time_range"]["end"] - clip["time_range"]["start"]
         assert soundfile.info(tmp_path / "c" / clip["audio_file"]).duration == pytest.approx(seconds, abs=1e-3)
-
-
-def test_help_has_examples(podeval: Podeval) -> None:
-    assert "Example: podeval data segments" in podeval("data", "segments", "--help").out
-    assert "Example: podeval data segments" in podeval("data", "--help").out

@@ -34,13 +34,6 @@ def recordings(tmp_path: Path, speech_like: Any) -> Path:
     return folder
 
 
-def test_one_file_is_a_table(podeval: Podeval, recordings: Path) -> None:
-    said = podeval("score", recordings / "one.wav", "--metrics", "loudness")
-    assert said.code == 0
-    assert "loudness.integrated" in said.out
-    assert "LUFS ↔" in said.out
-
-
 def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
     said = podeval("score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt")
     assert said.code == 0
@@ -104,13 +97,6 @@ def test_a_script_by_itself_is_scored_by_the_metrics_of_words(podeval: Podeval, 
     said = podeval("score", tmp_path / "script.txt", "--metrics", "mattr")
     assert said.code == 0
     assert "mattr" in said.out
-
-
-def test_an_error_of_a_file_is_no_unscored_metric(podeval: Podeval) -> None:
-    said = podeval("measure", "loudness", "nowhere.wav")
-    assert said.code == 2
-    assert "unscored" not in said.out + said.err
-    assert "nowhere.wav: error: 'nowhere.wav' does not exist: check the path" in said.out
 
 
 def test_measuring_several_files_has_units_arrows_and_means(podeval: Podeval, recordings: Path) -> None:

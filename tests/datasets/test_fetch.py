@@ -221,6 +221,33 @@ def test_what_is_lost_is_named_and_nothing_half_is_left(
     assert read_attempts(tmp_path) == {"Arts_19": made}
 
 
+ITEM = b"<item><title>Talk</title><guid>g1</guid><enclosure url='https://x.test/a.mp3'/></item>"
+RSS = b"<rss version='2.0'><channel>%s</channel></rss>"
+MALFORMED = {
+    "an entity of HTML": RSS % ITEM.replace(b"Talk", b"Talk&nbsp;one"),
+    "a bare ampersand": RSS % ITEM.replace(b"Talk", b"Ann & Ben"),
+    "a blank line before the declaration": b"\n<?xml version='1.0'?>" + RSS % ITEM,
+    "Latin-1 that is called UTF-8": b"<?xml version='1.0' encoding='utf-8'?>" + RSS % ITEM.replace(b"Talk", b"Caf\xe9"),
+    "a control character": RSS % ITEM.replace(b"Talk", b"Ta\x0blk"),
+    "a cut end": (RSS % (ITEM + ITEM))[:-60],
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED.values(), ids=MALFORMED)
+def test_common_faults_of_feeds_are_repaired(content: bytes) -> None:
+    first = parse_feed(content)[0]
+    assert (first.url, first.guid) == ("https://x.test/a.mp3", "g1")
+
+
+def test_what_is_repaired_opens_no_file_and_no_entity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "feed").write_bytes(RSS % ITEM)
+    monkeypatch.chdir(tmp_path)
+    entity = b"\n<?xml version='1.0'?><!DOCTYPE b [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>" + RSS % ITEM
+    for content in (b"feed", str(tmp_path / "feed").encode(), b"https://x.test/feed", entity):
+        with pytest.raises(BadFeed, match="not well-formed"):
+            parse_feed(content)
+
+
 def test_a_feed_nested_too_deep_is_refused() -> None:
     with pytest.raises(BadFeed, match="more than 64 elements inside each other"):
         parse_feed(b"<rss>" + b"<a>" * 10_000)

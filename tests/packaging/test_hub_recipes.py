@@ -39,4 +39,4 @@ def test_the_skill_has_the_head_that_programs_look_for() -> None:
     fields = yaml.safe_load(head)
     assert fields["name"] == "podeval"
     assert 50 < len(fields["description"]) < 1024
-    assert "| `podeval measure` |" in body
+    assert "podeval measure loudness" in body

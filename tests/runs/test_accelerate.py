@@ -18,6 +18,7 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.runs.multi_gpu import ProcessGroup, Shares, group, speak_share
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunFolder
+from tests.runs.test_ray import records
 
 PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
 Launch = Callable[..., "subprocess.Popen[str]"]
@@ -53,22 +54,6 @@ def launch(command: Command, tmp_path: Path) -> Iterator[Launch]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def records(runs: Path) -> dict[str, Any]:
-    """All that a run left, without the time it was made at."""
-    folder = runs / "tiny/demo/singer"
-    found: dict[str, Any] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"):
-        name = str(path.relative_to(folder))
-        content = path.read_bytes()
-        if name.endswith(".jsonl"):
-            found[name] = sorted(content.splitlines())
-        elif name.endswith("summary.json"):
-            found[name] = {key: value for key, value in json.loads(content).items() if key not in ("created",)}
-        else:
-            found[name] = content
-    return found
 
 
 def spoken(folder: Path) -> dict[str, list[str]]:

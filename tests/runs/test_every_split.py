@@ -166,15 +166,6 @@ def test_the_first_item_can_be_had_of_files_a_function_and_a_server(
     run_all_ways(task, task.items[:1], tmp_path, server.url)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("name", "split", "track"), TRACKS, ids=IDS)
-def test_every_item_can_be_had_of_files_a_function_and_a_server(
-    name: str, split: str, track: str, place: Any, server: Any, tmp_path: Path
-) -> None:
-    task = place(name, split, track)
-    run_all_ways(task, task.items, tmp_path, server.url)
-
-
 def test_no_split_is_left_out() -> None:
     assert {(name, split) for name, split, _ in TRACKS} == {
         (name, split.name) for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits

@@ -30,7 +30,7 @@ def test_an_episode_of_ten_minutes_is_spoken_and_has_its_errors_by_minute(tmp_pa
     item = next(item for item in REAL_POD.items("long") if (item.properties["minutes"], item.voices) == ("10", 2))
     spoken = speak_item(system, item, seed=0)
     folder = RunFolder(tmp_path, "real_pod", "long", "hibari_piper")
-    folder.write_output(spoken.output, spoken.samples, spoken.rate)
+    folder.write_output(*spoken)
     output = folder.output(item.id)
     assert output
     assert output.duration

@@ -5,7 +5,6 @@ import itertools
 import json
 import multiprocessing
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -101,31 +100,6 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
         assert counted("spoken") - before <= 4, "only what was being written may be spoken again"
         assert not list((tmp_path / folder).rglob("*.partial"))
     assert spoken == 3
-
-
-@pytest.mark.long
-def test_killed_again_and_again_at_random_moments_a_run_ends_like_an_undisturbed_one(
-    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = run("whole")
-    monkeypatch.setenv("TINY_SLOW", "0.05")
-    dice = random.Random(4)
-    kills = 0
-    while kills < 8:
-        process = multiprocessing.get_context("fork").Process(target=run, args=("killed",))
-        process.start()
-        process.join(dice.uniform(0.01, 0.12))
-        process.kill()
-        process.join()
-        kills += process.exitcode == -signal.SIGKILL
-        if process.exitcode == 0:
-            break
-    assert kills >= 6
-    monkeypatch.delenv("TINY_SLOW")
-    assert numbers(run("killed")) == numbers(whole)
-    results = [(line["item"], line["protocol"]) for line in lines(tmp_path / "killed")]
-    assert len(results) == len(set(results)) == 6
-    assert counted("spoken") <= 3 + 3 + kills
 
 
 def test_a_half_written_last_line_does_not_count_and_is_cut_off(

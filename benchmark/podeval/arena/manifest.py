@@ -162,7 +162,9 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
             # An output that was judged is never replaced by other audio.
             output = session.get(ArenaOutput, values["id"])
             new["outputs"] += output is None
-            if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):
+            shown = select(Battle.id).where((Battle.output_a == values["id"]) | (Battle.output_b == values["id"]))
+            is_other = output is not None and output.sha256 not in ("", values["sha256"])
+            if output is not None and is_other and session.scalar(shown.limit(1)) is not None:
                 left_out.append(
                     f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
                     "a new version of a system is a system of its own, give it another id"
@@ -205,11 +207,6 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
         "turns": [list(turn) for turn in entry.turns],
         "active": entry.active,
     }
-
-
-def _was_judged(session: Session, output: str) -> bool:
-    battles = select(Battle.id).where((Battle.output_a == output) | (Battle.output_b == output))
-    return session.scalar(battles.limit(1)) is not None
 
 
 def _put(session: Session, row: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:

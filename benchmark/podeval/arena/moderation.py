@@ -7,6 +7,7 @@ transaction that carries it out.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import func, select
@@ -121,10 +122,8 @@ class ArenaModeration:
         if votes is not None and not 1 <= votes <= 10_000_000:
             raise BadInput(f"{votes} is not a valid target number of votes")
 
-        def change(session: Session) -> None:
-            operator_settings.keep_setting(session, operator_settings.VOTES_GOAL, votes, by, self._clock())
-
-        self._carry_out("votes goal", str(votes or "none"), reason, by, change)
+        keep = partial(operator_settings.keep_setting, name=operator_settings.VOTES_GOAL, value=votes, by=by)
+        self._carry_out("votes goal", str(votes or "none"), reason, by, partial(keep, now=self._clock()))
 
     def _carry_out(self, action: str, subject: str, reason: str, by: str, change: Callable[[Session], Found]) -> Found:
         """Carry out a decision and note it on the trail, both or neither; the next battle knows it."""

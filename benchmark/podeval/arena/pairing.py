@@ -1,9 +1,9 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the least compared first. A system with few battles counts as close
+Among the pairs with the closest ratings, the least compared comes first. A system with few battles counts as close
 to every other, because its rating is still unknown; new systems take part in at most half of the battles, so that they
-are placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides
-are random. Everything follows from one seed, which is recorded with the battle.
+are placed soon and listeners still hear the others. Sides are random. Everything follows from one seed, which is
+recorded with the battle.
 """
 
 import random
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeVar
 
-RULES = ("closest", "mtalk")
+RULE = "closest"
+"""The name of the rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
 """Share of the possible pairs that count as the closest; never fewer than `CLOSEST_PAIRS`."""
@@ -39,7 +40,6 @@ class Meeting:
     a: str
     b: str
     item: str
-    rule: str
 
     @property
     def pair(self) -> Pair:
@@ -72,10 +72,6 @@ class PairingPool:
         spent = Counter(met for met, item in judged if self.items.get(item, frozenset()).issuperset(met))
         return sorted(met for met, count in self.common.items() if count > spent[met])
 
-    def open_items(self, met: Pair, judged: Collection[tuple[Pair, str]]) -> list[str]:
-        """List the items on which one voter can still meet a pair."""
-        return [item for item, systems in self.items.items() if systems.issuperset(met) and (met, item) not in judged]
-
 
 def choose_next_meeting(
     field: PairingPool,
@@ -84,7 +80,6 @@ def choose_next_meeting(
     judged: Collection[tuple[Pair, str]],
     *,
     seed: int,
-    rule: str = "closest",
 ) -> Meeting | None:
     """Choose the next comparison for one voter; return None where the voter has judged everything.
 
@@ -94,22 +89,18 @@ def choose_next_meeting(
         battles: how often each pair met on each item, over all voters.
         judged: what this voter met before, which is never shown again.
         seed: seed of all random choices.
-        rule: `closest` or `mtalk`.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     candidates = field.open_pairs(judged)
     if not candidates:
         return None
-    if rule == "mtalk":
-        chosen = chance.choice(
-            _nearest(candidates, _gaps(candidates, ratings, ()), CLOSEST_PAIRS, chance)[:CLOSEST_PAIRS]
-        )
-    else:
-        chosen = _closest(candidates, ratings, _by_pair(battles), chance)
-    items = field.open_items(chosen, judged)
+    chosen = _closest(candidates, ratings, _by_pair(battles), chance)
+    items = [
+        item for item, systems in field.items.items() if systems.issuperset(chosen) and (chosen, item) not in judged
+    ]
     item = _least(items, {item: battles.get((chosen, item), 0) for item in items}, chance)
     a, b = chosen if chance.random() < 0.5 else chosen[::-1]
-    return Meeting(a, b, item, rule)
+    return Meeting(a, b, item)
 
 
 def pick_dimension(available: Sequence[str], *, seed: int) -> str:

@@ -189,8 +189,6 @@ class Rankings:
             voter: a pseudonym.
             vote: the vote's id.
         """
-        if not self._arena.settings.reveal:
-            return None
         with self._arena.database.reading(one_state=False) as session:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
             if judged is None or not may_tell(session, *judged[:2], self._arena.settings):

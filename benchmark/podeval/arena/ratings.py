@@ -230,24 +230,20 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
 
     Args:
         votes: the votes.
-        covariates: by its name, what A has more than B in each vote.
+        covariates: numbers by their name: what A has more than B in each vote.
     """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-def build_rating_table(
-    session: Session, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
-) -> pd.DataFrame:
-    """Return votes in the order in which they were recorded, with `COLUMNS`.
+def build_rating_table(session: Session, *, dimension: str | None = None) -> pd.DataFrame:
+    """Return the counted votes in the order in which they were recorded, with `COLUMNS`.
 
     Skipped and repeated battles are left out.
 
     Args:
         session: session of the database.
-        protocol: include only this protocol.
         dimension: include only this dimension.
-        excluded: include votes that do not count in the public rating.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
@@ -259,15 +255,11 @@ def build_rating_table(
         .join(Battle, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
-        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+        .where(Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
         .order_by(Vote.number)
     )  # fmt: skip
-    if protocol is not None:
-        query = query.where(Battle.protocol == protocol)
     if dimension is not None:
         query = query.where(Battle.dimension == dimension)
-    if not excluded:
-        query = query.where(Vote.standing == "counted")
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))

@@ -102,7 +102,10 @@ class AudioTokens:
         row = self._read_row(battle)
         if self._clock() > row.expires_at + PLAYED_AFTER:
             raise ArenaRefused(EXPIRED, write_sentence("battle-over"))
-        return self._find_turn(row.item, int(side)) if extent == "turn" else _find_side(row, side, extent)
+        if extent != "turn":
+            return _find_side(row, side, extent)
+        with self._database.reading() as session:
+            return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
 
     def forget(self) -> None:
         """Forget cached sounds, because something was changed."""
@@ -116,10 +119,6 @@ class AudioTokens:
         if row is None:
             raise ArenaRefused(UNKNOWN, write_sentence("battle-unknown"))
         return row
-
-    def _find_turn(self, item: str, number: int) -> Audio:
-        with self._database.reading() as session:
-            return Audio(str(session.get_one(ArenaItem, item).turns[number]["audio"]), 0.0, None)
 
 
 def _find_side(row: Row[Any], side: str, extent: str) -> Audio:

@@ -348,12 +348,10 @@ class Arena:
         with self.database.reading() as session:
             return vote_review.report_status(session, self.settings)
 
-    def battles(
-        self, *, protocol: str | None = None, dimension: str | None = None, excluded: bool = False
-    ) -> pd.DataFrame:
+    def battles(self, *, dimension: str | None = None) -> pd.DataFrame:
         """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
         with self.database.reading() as session:
-            return build_rating_table(session, protocol=protocol, dimension=dimension, excluded=excluded)
+            return build_rating_table(session, dimension=dimension)
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
         return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)

@@ -1,24 +1,15 @@
-"""The settings of an arena that an operator can change."""
+"""The settings of an arena."""
 
-import math
 from dataclasses import dataclass, field
 
 from podeval.arena.excerpt_choice import EXCERPTS
-from podeval.arena.pairing import RULES
 from podeval.arena.vote_integrity import IntegrityLimits
-from podeval.errors import BadInput
 
 
 @dataclass(frozen=True)
 class ArenaSettings:
-    """The settings of battles and votes.
+    """The settings of battles and votes."""
 
-    Raises:
-        BadInput: a value is out of range.
-    """
-
-    pairing: str = "closest"
-    """The rule of `arena.pairing`."""
     excerpt_seconds: float = 30.0
     """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
     vote_within: float = 3600.0
@@ -41,28 +32,7 @@ class ArenaSettings:
     loudness: float | None = -18.0
     """LUFS to which both excerpts are brought (-18: speech, AES TD1008), or less where one would clip; None plays all
     as it is, which an arena of loudness itself needs."""
-    reveal: bool = True
-    """Tell the systems' names in the acknowledgement."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
-
-    def __post_init__(self) -> None:
-        if self.pairing not in RULES:
-            raise BadInput(f"there is no pairing rule {self.pairing}; choose from {', '.join(RULES)}")
-        for name in ("heard_share", "gold_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be between 0 and 1")
-        for name in (
-            "excerpt_seconds",
-            "vote_within",
-            "heard_seconds",
-            "fastest_playback",
-            "most_open",
-            "most_an_hour",
-        ):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be more than 0")
-        if self.loudness is not None and not -60 <= self.loudness <= 0:
-            raise BadInput(f"loudness is {self.loudness} LUFS; it must be between -60 and 0, or None")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
         """Return how many seconds of a side have to be heard.

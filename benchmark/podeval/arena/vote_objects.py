@@ -54,14 +54,14 @@ class VoteObjects:
         person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
         if person is not None:
             key = base64.b64encode(person.key).decode()
-            self._once(
-                folder / "person.json", {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
-            )
+            content = {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
+            self._once(folder / "person.json", content)
         self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
         """Write persons' decisions on these votes beside them; those of the rules are made again by a sweep."""
-        voters = dict(session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes)))).tuples().all())
+        rows = session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes))))
+        voters = {vote: voter for vote, voter in rows}
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in read_standing_records(session, session.scalars(decided)):
             if record.by == "a person":
@@ -89,22 +89,20 @@ class VoteObjects:
         erased = (kept | erasures).values()
         for erasure in erased:
             self.erase(erasure.voter, erasure.at)
-        people = list(self._people())
+        # A folder of a voter, and what is kept of the person.
+        files = {file.parent.name: _whole(file) for file in sorted(self.folder.glob("voters/*/person.json"))}
         votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
         standings = list(self._read("voters/*/standing-*.json", StandingRecord))
 
         def work(session: Session) -> TakenIn:
-            for pseudonym, person in people:
+            for pseudonym, person in files.items():
                 # Somebody may have been forgotten while the bucket was read.
-                if session.get(Pseudonym, person["identity"]) is None and session.get(Erasure, pseudonym) is None:
-                    session.add(
-                        Pseudonym(
-                            identity=person["identity"],
-                            key=base64.b64decode(person["key"]),
-                            pseudonym=pseudonym,
-                            made_at=datetime.fromisoformat(person["made_at"]),
-                        )
-                    )
+                if person is None or session.get(Erasure, pseudonym) is not None:
+                    continue
+                identity, key = person["identity"], base64.b64decode(person["key"])
+                if session.get(Pseudonym, identity) is None:
+                    made_at = datetime.fromisoformat(person["made_at"])
+                    session.add(Pseudonym(identity=identity, key=key, pseudonym=pseudonym, made_at=made_at))
             session.flush()
             return take_in(session, [*erased, *votes, *standings])
 
@@ -116,11 +114,6 @@ class VoteObjects:
                 record = read_record(data, str(file))
                 if isinstance(record, kind):
                     yield record
-
-    def _people(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for file in sorted(self.folder.glob("voters/*/person.json")):
-            if (data := _whole(file)) is not None:
-                yield file.parent.name, data
 
     def _of(self, pseudonym: str) -> Path:
         if not pseudonym.isalnum():

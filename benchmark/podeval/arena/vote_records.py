@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -212,9 +213,9 @@ def describe_decider(name: str) -> str:
 
 def to_line(record: Record) -> str:
     """Return a record as one line of JSON, times with microseconds."""
-    return json.dumps(
-        record.model_dump(by_alias=True, mode="python"), ensure_ascii=False, default=_iso, allow_nan=False
-    )
+    content = record.model_dump(by_alias=True, mode="python")
+    microseconds = partial(datetime.isoformat, timespec="microseconds")
+    return json.dumps(content, ensure_ascii=False, default=microseconds, allow_nan=False)
 
 
 def make_vote(record: VoteRecord) -> Vote:
@@ -310,12 +311,6 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         # Rules of integrity look at times and at what was heard, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
-
-
-def _iso(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="microseconds")
-    raise TypeError(f"{type(value).__name__} is not written to a record")
 
 
 _SESSION_COLUMNS = (

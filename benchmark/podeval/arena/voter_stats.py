@@ -122,9 +122,7 @@ class Personals:
         return Personal(judged, skipped, compared, agreed, share.low, share.high, board)
 
     def _rank(self, rows: Iterable[Any]) -> tuple[PersonalRow, ...]:
-        """Rank the systems by the rows of one voter; nothing where the arena does not tell whom they heard."""
-        if not self._arena.settings.reveal:
-            return ()
+        """Rank the systems by the rows of one voter."""
         results = [
             (row.system, row.high if row.system == row.low else row.low, row.outcome, row.votes)
             for row in rows

@@ -196,8 +196,8 @@ def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettin
         battle: its battle.
         settings: settings of the arena.
     """
-    if not settings.reveal or vote.outcome != "skip":
-        return settings.reveal
+    if vote.outcome != "skip":
+        return True
     lengths = [end - begin for begin, end in read_spans(battle)]
     for seconds, length in zip((vote.heard_seconds_a, vote.heard_seconds_b), lengths, strict=True):
         if seconds + _HAIR < settings.asked_seconds(length, battle.protocol):
@@ -274,7 +274,7 @@ LONGEST = 2_000
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
-def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:
+def clean_comment(text: str) -> tuple[str, bool]:
     """Return a comment without control characters, and whether it was cut at the longest allowed length.
 
     Markup stays as the characters that were typed; pages show a comment as plain text.
@@ -283,4 +283,4 @@ def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
     kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs", "Co", "Cn"))
     kept = kept.strip()
-    return kept[:longest], len(kept) > longest
+    return kept[:LONGEST], len(kept) > LONGEST

@@ -1,14 +1,13 @@
 """`podeval admin`: what an operator does in a shell; every other decision is made on the page `/admin`."""
 
 import getpass
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, say
 
 if TYPE_CHECKING:
     from podeval.store.database import Database
@@ -73,8 +72,7 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
     from podeval.submissions.queue import Queue
 
     with _open(database, runs) as opened:
-        submissions = SubmissionModeration(Queue(opened), runs, build)
-        done = submissions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
+        done = SubmissionModeration(Queue(opened), runs, build).take_down(id, reason, by, say)
     print(f"{id}: {done.state}, its outputs are deleted")
 
 

@@ -1,6 +1,5 @@
 """`podeval arena`: what an operator of an arena needs, where votes are kept, and what is forgotten."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,7 +11,7 @@ import typer
 
 from podeval.cli.completion import complete_benchmark, complete_split
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def add(
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items, " if from_runs else ""
         print(f"{size}{new} in {opened.name}")
     for sentence in done.left_out:
-        print(f"left out: {sentence}", file=sys.stderr)
+        say(f"left out: {sentence}")
     if done.left_out:
         raise typer.Exit(1)
 
@@ -108,9 +107,7 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     with _open(database, runs) as opened:
         wrong, name = find_damage(opened.database), opened.database.name
         if wrong is not None:
-            print(
-                f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr
-            )
+            say(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log")
             raise typer.Exit(1)
         now = opened.status()
     if as_json:
@@ -174,15 +171,13 @@ def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str
     Raises:
         BadInput: some outputs lack it.
     """
-    differences = {}
+    differences: dict[str, list[float]] = {}
     for name in dict.fromkeys(covariates):
-        column = {"length": "seconds", "loudness": "loudness"}[name.value]
+        column = "seconds" if name == "length" else name
         difference = table[f"{column}_a"] - table[f"{column}_b"]
         if missing := int(difference.isna().sum()):
-            raise BadInput(
-                f"{missing} votes are on outputs without a {name.value}; rate without --covariate {name.value}"
-            )
-        differences[name.value] = [float(value) for value in difference]
+            raise BadInput(f"{missing} votes are on outputs without a {name}; rate without --covariate {name}")
+        differences[name] = [float(value) for value in difference]
     return differences
 
 
@@ -334,10 +329,9 @@ def mirror(
         done = log.push()
     print(f"{repo}: {done.records} records in {len(done.files)} new files")
     if done.others.votes:
-        print(
+        say(
             f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
-            "one did before it was restored; deployments that are not one arena need repos of their own",
-            file=sys.stderr,
+            "one did before it was restored; deployments that are not one arena need repos of their own"
         )
 
 
@@ -355,7 +349,7 @@ def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[A
 def _exit_at_alarm(alarms: list[str]) -> None:
     """Print alarms, and exit with code 1 where there are any."""
     for alarm in alarms:
-        print(f"ALARM: {alarm}", file=sys.stderr)
+        say(f"ALARM: {alarm}")
     if alarms:
         raise typer.Exit(1)
 

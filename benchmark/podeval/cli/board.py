@@ -10,7 +10,7 @@ import typer
 
 from podeval.cli.bucket_runs import ReadRuns, fetch_runs
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
-from podeval.cli.output import AsJson
+from podeval.cli.output import AsJson, say
 from podeval.errors import BadInput
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
@@ -84,28 +84,18 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
     from podeval.board.build import build
     from podeval.hub_sources import locate_hub_source
+    from podeval.runs.run_folder import run_folders
 
     require_board(host, port)
-    _say_empty(runs)
+    # A new board begins with nothing; so does one whose folder is misspelt.
+    if not run_folders(runs):
+        what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
+        say(f"{what}, so the board is empty; choose another folder with --runs")
     build(runs)
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
     app["serve"](runs, host, port, database or None)
-
-
-def _say_empty(runs: Path) -> None:
-    """A new board begins with nothing; so does one whose folder is misspelt."""
-    from podeval.runs.run_folder import run_folders
-
-    if not runs.is_dir():
-        print(f"{runs} is a new folder, so the board is empty; choose another with --runs", file=sys.stderr, flush=True)
-    elif not run_folders(runs):
-        print(
-            f"There are no runs in {runs}, so the board is empty; choose another folder with --runs",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def require_board(host: str, port: int) -> None:
@@ -116,11 +106,6 @@ def require_board(host: str, port: int) -> None:
     """
     if importlib.util.find_spec("gradio") is None:
         raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")
-    _require_free(host, port)
-
-
-def _require_free(host: str, port: int) -> None:
-    """Refuse an address at once, before anything heavy is loaded."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:

@@ -1,7 +1,6 @@
 """`podeval judge …`: what a judge writes and a person approves, battles by a judge, scores from listeners' reasons."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from podeval.cli.output import emit
+from podeval.cli.output import emit, say
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def dialogues(
         path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     for sentence in read.missing:
-        print(f"podeval: {sentence}", file=sys.stderr)
+        say(f"podeval: {sentence}")
 
 
 @judge.command()
@@ -99,16 +98,15 @@ def rubrics(
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.rubric_writing import WRITE, ReviewFile, save_review, write_criteria
+    from podeval.metrics.rubric_writing import WRITE, write_criteria
 
     _require_absent(to)
     unique = {one.id: one for one in _dialogues(files)}.values()
     cuts = [(one, turn) for one in unique for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
     asks = JudgeUse(prompts=lambda _: (WRITE,))
     outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
-    if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
-        save_review(ReviewFile(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
-    _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], outcomes, to)
+    names = [f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts]
+    _save_written("rubrics", names, outcomes, judge_id, WRITE.id, to)
 
 
 @judge.command()
@@ -119,17 +117,15 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     """
     from podeval.metrics.checklists import DERIVE
     from podeval.metrics.judge_use import JudgeUse
-    from podeval.metrics.rubric_writing import ReviewFile, save_review, write_checklist
+    from podeval.metrics.rubric_writing import write_checklist
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
 
     _require_absent(to)
-    requests = [(_review_name(path), PodcastRequest.parse(read_text(path))) for path in files]
+    requests = [(path.stem, PodcastRequest.parse(read_text(path))) for path in files]
     asks = JudgeUse(prompts=lambda _: (DERIVE,))
     outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, name, records)
-    if written := [item for item in outcomes if not isinstance(item, PodevalError)]:
-        save_review(ReviewFile(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
-    _end([request for request, _ in requests], outcomes, to)
+    _save_written("checklists", [name for name, _ in requests], outcomes, judge_id, DERIVE.id, to)
 
 
 @judge.command()
@@ -151,7 +147,7 @@ def apply(
     for path in files:
         text = read_text(path)
         data = _read(path, text)
-        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _review_name(path)
+        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else path.stem
         accepted = decided.accepted(name)
         if not accepted:
             raise BadInput(f"{review} accepts nothing for {name} ({path})")
@@ -217,7 +213,7 @@ def battles(
     protocol |= {"transcripts": transcripts} if modality == "transcript" else {}
     for (a, b), outcome in zip(pairs, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
-            print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)
+            say(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}")
         else:
             emit({**outcome.to_json(), "seed": seed, **protocol})
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
@@ -247,7 +243,7 @@ def reasons(
     outcomes, judge_id = _ask(conversations, asks, name, records)
     for question, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
-            print(f"podeval: {question}: {outcome}", file=sys.stderr)
+            say(f"podeval: {question}: {outcome}")
             continue
         for system, one in outcome.items():
             line = {"system": system, "question": question, "judged": one.score, "summary": one.summary}
@@ -269,7 +265,7 @@ def install(
     config = find_judge(name)
     if config.backend != "transformers":
         raise BadInput(f"{name} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
-    print(fetch(config.model, str(config.revision), lambda line: print(line, file=sys.stderr)))
+    print(fetch(config.model, str(config.revision), say))
 
 
 def _ask(
@@ -307,21 +303,23 @@ def _read(path: Path, text: str) -> dict[str, Any]:
     return dict(data)
 
 
-def _review_name(path: Path) -> str:
-    """What a request is called in a review file."""
-    return path.stem
-
-
 def _require_absent(path: Path) -> None:
     if path.exists():
         raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
 
 
-def _end(names: list[str], outcomes: Sequence[Any], to: Path) -> None:
-    """Say what was not written, and where to go on."""
-    failed = [(name, error) for name, error in zip(names, outcomes, strict=True) if isinstance(error, PodevalError)]
-    for name, error in failed:
-        print(f"podeval: {name}: {error}", file=sys.stderr)
-    if len(failed) < len(names):
-        print(f"{to}: decide on every entry, then `podeval judge apply {to} … --to FOLDER`", file=sys.stderr)
-    raise typer.Exit(int(bool(failed)))
+def _save_written(
+    kind: Literal["rubrics", "checklists"], names: list[str], outcomes: Sequence[Any], judge: str, prompt: str, to: Path
+) -> None:
+    """Save what was written, and say what was not and where to go on."""
+    from podeval.metrics.rubric_writing import ReviewFile, save_review
+
+    written = [item for item in outcomes if not isinstance(item, PodevalError)]
+    if written:
+        save_review(ReviewFile(kind=kind, judge=judge, prompt=prompt, items=written), to)
+    for name, outcome in zip(names, outcomes, strict=True):
+        if isinstance(outcome, PodevalError):
+            say(f"podeval: {name}: {outcome}")
+    if written:
+        say(f"{to}: decide on every entry, then `podeval judge apply {to} … --to FOLDER`")
+    raise typer.Exit(int(len(written) < len(outcomes)))

@@ -41,9 +41,11 @@ def check(
         if as_yaml:
             print(yaml.safe_dump(each.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
             continue
+        estimate = round(each.estimate(each.each))
+        minutes = f"about {estimate} minutes" if estimate > 1 else "about a minute"
         print(
             f"{each.id}: {each.kind}, {len(each.systems)} systems, {len(each.items)} items; "
-            f"{each.listeners} listeners with {each.each} items each, {_minutes(each.estimate(each.each))}"
+            f"{each.listeners} listeners with {each.each} items each, {minutes}"
         )
 
 
@@ -291,10 +293,6 @@ def _put(content: bytes, out: Path | None) -> None:
 def _lines(marks: "list[Mark]") -> None:
     for mark in marks:
         emit(vars(mark))
-
-
-def _minutes(minutes: float) -> str:
-    return f"about {minutes:.0f} minutes" if round(minutes) > 1 else "about a minute"
 
 
 def _designs(path: Path, webmushra: bool) -> "list[Design]":

@@ -1,6 +1,7 @@
 """Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
-Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`), read by defusedxml.
+Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`). A feed is read by
+defusedxml, and one that is not well-formed by feedparser.
 """
 
 import io
@@ -29,7 +30,7 @@ Read = Callable[[str, int], bytes]
 _LINK = re.compile(
     r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
 )
-_LOOKUP_BYTES, _FEED_BYTES = 16 << 20, 128 << 20
+_LOOKUP_BYTES, _FEED_BYTES, _REPAIRED_BYTES = 16 << 20, 128 << 20, 16 << 20
 _DEEPEST = 64
 """Largest number of elements of a feed inside each other."""
 
@@ -165,17 +166,21 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
 
 
 def parse_feed(content: bytes) -> list[Enclosure]:
-    """Parse the items of an RSS feed.
+    """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
 
     Raises:
-        BadFeed: it is not well-formed RSS, is nested too deep, or uses the constructs that XML bombs are made of.
+        BadFeed: it is not RSS, is nested too deep, or uses the constructs that XML bombs are made of.
     """
     from defusedxml import DefusedXmlException
 
     try:
         return list(_parse_items(content))
     except ParseError as error:
-        raise BadFeed(f"the feed is not well-formed XML ({error})") from None
+        # Items without audio may be what is left of a page that is no feed.
+        items = _repair(content)
+        if not any(item.url for item in items):
+            raise BadFeed(f"the feed is not well-formed XML ({error})") from None
+        return items
     except DefusedXmlException as error:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
 
@@ -198,6 +203,22 @@ def _parse_items(content: bytes) -> Iterator[Enclosure]:
             element.clear()
     if root != "rss":
         raise BadFeed(f"the feed is not RSS but <{root}>")
+
+
+def _repair(content: bytes) -> list[Enclosure]:
+    """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
+    import feedparser
+
+    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content:
+        return []
+    # A stream: text that looks like an address or a file's name would be opened.
+    feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
+    items = []
+    for entry in feed.entries:
+        urls = [str(one.get("href") or "").strip() for one in entry.get("enclosures", ())]
+        names = (str(entry.get(name) or "").strip() for name in ("title", "id", "published"))
+        items.append(Enclosure(urls[0] if urls else "", "feed", *names))
+    return items
 
 
 def _fold_title(title: str) -> str:

@@ -14,7 +14,9 @@ The address is made of the design alone, never of what a request says, so that n
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from podeval.benchmarks.records import FactSheet
 
 PANELS = {"prolific": "https://app.prolific.com/submissions/complete?cc={code}"}
 """Address of each panel to which its listeners return."""
@@ -25,10 +27,9 @@ Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Host = Annotated[str, Field(pattern=r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$", max_length=253)]
 
 
-class Completion(BaseModel):
+class Completion(FactSheet):
     """The end of a test: codes, and the panel to which the listener returns after some seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     code: Code | None = None
     screened_out: Code | None = None
     panel: Literal["prolific"] | None = None

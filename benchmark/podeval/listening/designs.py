@@ -28,8 +28,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
+from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
 from podeval.listening.completion import Completion
@@ -55,11 +56,7 @@ _RATIONALE_SECONDS = 30.0
 _WORDS_A_SECOND = 4.0
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Stimulus(_Part):
+class Stimulus(FactSheet):
     """A stimulus to be heard or read; `speakers` and `music` are the known answers for attention checks."""
 
     audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
@@ -82,7 +79,7 @@ class Stimulus(_Part):
         return self.seconds or 0.0
 
 
-class DesignItem(_Part):
+class DesignItem(FactSheet):
     """One category or question, with the stimulus of every system for it."""
 
     id: Name
@@ -96,7 +93,7 @@ class DesignItem(_Part):
     criteria: tuple[Words, ...] = ()
 
 
-class OwnQuestion(_Part):
+class OwnQuestion(FactSheet):
     """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words where it has none.
 
     `reason` asks why a mark was given; the reason may be left out.
@@ -121,7 +118,7 @@ class OwnQuestion(_Part):
         return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
 
 
-class ScreeningRule(_Part):
+class ScreeningRule(FactSheet):
     """The rule for which listeners' marks count; see `podeval.stats.mushra_scores`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
@@ -131,7 +128,7 @@ class ScreeningRule(_Part):
     pam: bool = False
 
 
-class Design(_Part):
+class Design(FactSheet):
     """The design of a listening test."""
 
     kind: Kind

@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
+from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
@@ -43,14 +43,13 @@ _PITCH, _BAND = 600.0, 0.06
 Samples = NDArray[np.float64]
 
 
-class HeadphoneCheck(BaseModel):
+class HeadphoneCheck(FactSheet):
     """The check of a design, and what becomes of listeners who fail it.
 
     `exclude`: they go on, and their marks do not count. `flag`: they count and are named in the results. `end`: the
     test ends for them at once, with the code for those who are screened out.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["antiphase", "huggins"] = "antiphase"
     failed: Literal["exclude", "flag", "end"] = "exclude"
 

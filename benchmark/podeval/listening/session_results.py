@@ -1,7 +1,6 @@
 """The data of a listening test: finished, counted sessions as marks and answers, and the progress of the test."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,13 +34,12 @@ TIDY_COLUMNS = (
 
 @dataclass(frozen=True)
 class Overview:
-    """The progress of a test: sessions by state, and the ratings of each stimulus of each item in finished sessions."""
+    """The progress of a test: sessions by state."""
 
     design: Design
     finished: int
     unfinished: int
     excluded: int
-    covered: Mapping[tuple[str, str], int]
     closed: bool
 
 
@@ -88,15 +86,8 @@ def read_overview(database: Database, test: str) -> Overview:
         rows = session.execute(
             select(ListeningSession.standing, ListeningSession.finished_at).where(ListeningSession.test == test)
         ).all()
-        rated = session.execute(
-            select(ListeningRating.item, ListeningRating.stimulus, func.count(ListeningRating.session.distinct()))
-            .join(ListeningSession)
-            .where(*_select_counted(test), ListeningRating.item != "")
-            .group_by(ListeningRating.item, ListeningRating.stimulus)
-        ).all()
     states = Counter("unfinished" if end is None else standing for standing, end in rows)
-    covered = {(item, stimulus): count for item, stimulus, count in rated}
-    return Overview(design, states["counted"], states["unfinished"], states["excluded"], covered, closed)
+    return Overview(design, states["counted"], states["unfinished"], states["excluded"], closed)
 
 
 def read_sessions(database: Database, test: str) -> list[Came]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
+from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import write_whole
 
@@ -30,10 +31,8 @@ EVIDENT: Mapping[str, str] = {
 Provenance = Literal["run by us", "outputs supplied", "reported"]
 
 
-class BoardRow(BaseModel):
+class BoardRow(FactSheet):
     """One number of the board: one key of one metric of one system, over all items or one slice of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
     split: str  # "" for a figure of the whole benchmark, as papers report them
@@ -65,10 +64,8 @@ class BoardRow(BaseModel):
     clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank; without one, the interval
 
 
-class ItemRow(BaseModel):
+class ItemRow(FactSheet):
     """One result on one item, with what a system page needs to show it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
     split: str  # "" for a figure of the whole benchmark, as papers report them
@@ -83,10 +80,8 @@ class ItemRow(BaseModel):
     output: str  # path of the item's output JSON, relative to the runs folder; "" where there is none
 
 
-class SystemRow(BaseModel):
+class SystemRow(FactSheet):
     """What a submission document says of a system; empty or None for what it does not state."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     system: str
     description: str

@@ -146,12 +146,11 @@ class HfJobs:
         """
         from huggingface_hub.errors import HfHubHTTPError
 
-        def start_once() -> "JobInfo":
-            # Looked for at every try: the answer to the last one may have been lost.
-            return self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
-
         try:
-            return call_with_retries(start_once)
+            # Looked for at every try: the answer to the last one may have been lost.
+            return call_with_retries(
+                lambda: self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
+            )
         except HfHubHTTPError as error:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 

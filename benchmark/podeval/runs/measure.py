@@ -190,7 +190,12 @@ def measure(
         bench: the judges.
     """
     plan = folder.plan()
-    protocols = _read_protocols(benchmark, plan, profile, bench)
+    make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
+
+    def protocols(*outputs: Output) -> dict[str, Protocol]:
+        """The protocols of one output, or of all of a run together."""
+        return make(*list_conditions(plan, outputs).items())
+
     protocols()  # What cannot be measured is refused before anything is made.
     uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
@@ -239,14 +244,6 @@ def measure(
         keep(task.item, current, {n: part for n, part in parts.items() if part and of_item[n].id != current[n].id})
         for composite in composite_scores.list_composites(benchmark, plan.track):
             keep(task.item, current, {composite.name: composite_scores.compose(composite, parts)})
-
-
-def _read_protocols(
-    benchmark: Benchmark, plan: RunPlan, profile: str, bench: JudgeConfig
-) -> Callable[..., dict[str, Protocol]]:
-    """Return a function that gives the protocols of outputs: of one, or of all of a run together."""
-    make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
-    return lambda *outputs: make(*list_conditions(plan, outputs).items())
 
 
 def measure_item(task: Task) -> dict[str, Result]:

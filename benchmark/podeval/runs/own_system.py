@@ -7,7 +7,7 @@ call again goes on where the last one stopped.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.score import Cause
 from podeval.runs.item_inputs import ask_of
-from podeval.runs.run import Quiet, RunProgress, RunRequest, measure_run, read_items
+from podeval.runs.run import QUIET, RunProgress, RunRequest, measure_run, read_items
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused
 from podeval.systems.speech import (
@@ -61,7 +61,7 @@ class OwnSystem:
     say: Callable[[str], None] = field(default=lambda sentence: None)
 
 
-def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress | None = None) -> RunSummary:
+def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = QUIET) -> RunSummary:
     """Make what is missing, measure what is missing, aggregate.
 
     Raises:
@@ -69,7 +69,6 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
             holds nothing of the benchmark, a file changed since it was measured, or a server takes no request.
         DiskFull: nothing more can be written; what is finished is kept.
     """
-    progress = progress or Quiet()
     if not 0 <= request.seed < 2**31:
         raise BadInput(f"the seed {request.seed} is out of range; give a whole number from 0 to {2**31 - 1}")
     items = read_items(request).items
@@ -84,12 +83,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return _make_missing(system, request, folder, items, step)
 
-    return measure_run(_plan(system, request), request, progress, make)
-
-
-def _plan(system: OwnSystem, request: RunRequest) -> RunPlan:
-    provenance: Literal["run by us", "outputs supplied"] = "outputs supplied" if system.supplied else "run by us"
-    return RunPlan(
+    plan = RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
         dataset="",
@@ -99,8 +93,9 @@ def _plan(system: OwnSystem, request: RunRequest) -> RunPlan:
         system_kind="model",
         generation=system.maker.generation,
         seed=request.seed,
-        provenance=provenance,
+        provenance="outputs supplied" if system.supplied else "run by us",
     )
+    return measure_run(plan, request, progress, make)
 
 
 def _make_missing(

@@ -213,7 +213,8 @@ class Ray(AbstractContextManager["Ray"]):
 
     def _replace_worker(self, worker: _Worker, job: _Job, loss: Exception) -> None:
         """Have somebody else do a job whose process, or whose result, is gone."""
-        if self._node_went(worker, loss):
+        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        if getattr(loss, "preempted", False) or worker.info is None or worker.info.node not in alive:
             job.losses += 1
         else:
             job.deaths += 1
@@ -223,10 +224,6 @@ class Ray(AbstractContextManager["Ray"]):
             self._queue.appendleft(job)
         self._end(worker)
         self._hire()
-
-    def _node_went(self, worker: _Worker, loss: Exception) -> bool:
-        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
-        return bool(getattr(loss, "preempted", False)) or worker.info is None or worker.info.node not in alive
 
     def _hire(self) -> None:
         """Ask for a process; Ray starts it where and when there is room."""

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.benchmarks.records import FactSheet
 from podeval.files import write_json
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
@@ -51,10 +52,8 @@ _SUFFIXES = {
 Pair = tuple[str, int]
 
 
-class SeedFigures(BaseModel):
+class SeedFigures(FactSheet):
     """One column of one item over its seeds: mean, worst, standard deviation (None of one seed), and how many seeds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mean: float
     worst: float
@@ -62,10 +61,8 @@ class SeedFigures(BaseModel):
     seeds: int
 
 
-class Reliability(BaseModel):
+class Reliability(FactSheet):
     """The figures of one system over its seeds, under one profile."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
     seeds: tuple[int, ...]

