@@ -21,9 +21,9 @@ import pydantic
 
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import read_container_and_seconds
-from podeval.datasets.feeds import BadFeed, parse_feed, parse_results
+from podeval.datasets.feeds import BadFeed, ask_apple, parse_feed
 from podeval.errors import BadAudio, BadInput, PodevalError
-from podeval.hub.repo_info import RepoFacts, collect_keys, read_card
+from podeval.hub.repo_info import RepoFacts, read_card
 from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.listening.designs import read_design
 from podeval.models.chat import ChatAnswer
@@ -32,6 +32,7 @@ from podeval.submissions.gate import check_repo
 from podeval.submissions.rules import GateLimits
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
+from podeval.systems.adapters.snapshot import collect_keys
 from podeval.systems.submission_reading import MAX_BYTES, parse
 from podeval.text.asked_length import is_length_strict, read_requested_length
 from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
@@ -175,7 +176,7 @@ def feed(data: bytes) -> None:
     with contextlib.suppress(BadFeed):
         list(parse_feed(data))
     with contextlib.suppress(BadFeed):
-        parse_results(data, "x")
+        ask_apple("lookup", {}, "x", lambda address, most: data)
 
 
 def left_behind(data: bytes) -> None:
