@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True
 
 
 def test_a_space_that_lost_its_disk_has_its_votes_back(small_arena: Make, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("SPACE_ID", "podeval/board")
+    monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
     bucket = VoteObjects(tmp_path / "bucket")
     small = small_arena(systems=6, objects=bucket)
     alice = small.arena.voter("hf:alice")

@@ -304,7 +304,7 @@ def test_no_vote_where_it_would_be_lost(small_arena: Make, monkeypatch: pytest.M
     small = small_arena()
     battle = small.serve("alice")
     small.clock.on(60)
-    monkeypatch.setenv("SPACE_ID", "podeval/board")
+    monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
     if small.database.is_sqlite:
         assert refusal(small, "alice", small.ballot(battle)) == "closed"
         with pytest.raises(ArenaRefused, match="DATABASE_URL"):

@@ -19,7 +19,7 @@ from podeval.hub.eval_results import (
     write_eval_yaml,
 )
 
-BOARD = "https://huggingface.co/spaces/podeval/board"
+BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
 FIGURES = (
     HubFigure(
         "real_pod", "podeval/real_pod", "demo_speech", "wer.wer", 0.031, "2026-11-22", "embedded; Whisper", "a" * 40

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
-ADDRESS = "https://huggingface.co/spaces/podeval/board/blob/main/"
+ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard/blob/main/"
 _LINK = re.compile(r"\]\(((?:\.\./)*[^)#\s:]+)(#[^)\s]*)?\)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 

@@ -53,7 +53,7 @@ def test_a_reader_of_the_site_asks_no_other_host(site: Path) -> None:
 def test_links_out_of_the_docs_lead_to_files_of_the_repository(site: Path) -> None:
     for page in site.rglob("*.html"):
         for target in re.findall(
-            r'href="https://huggingface.co/spaces/podeval/board/blob/main/([^"#]+)', page.read_text("utf-8")
+            r'href="https://huggingface.co/spaces/podeval/leaderboard/blob/main/([^"#]+)', page.read_text("utf-8")
         ):
             assert (REPOSITORY / target).exists(), f"{page.name}: {target}"
 

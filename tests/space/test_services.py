@@ -15,7 +15,7 @@ pytestmark = pytest.mark.space
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of a Space that has neither a database server nor a secret of its own."""
-    monkeypatch.setenv("SPACE_ID", "podeval/board")
+    monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
     for name in ("DATABASE_URL", "PODEVAL_BUCKET", VARIABLE, FILE_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "bucket"

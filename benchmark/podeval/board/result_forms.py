@@ -29,7 +29,7 @@ from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
 
-BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/board"
+BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
 CONFIGS = {
     "results": "one number of the board: a key of a metric of a system, over all items or a slice, with its interval, "

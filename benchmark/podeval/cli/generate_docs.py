@@ -76,7 +76,7 @@ def _imported(tree: ast.AST, modules: set[str]) -> set[str]:
     return names
 
 
-SITE = "https://huggingface.co/spaces/podeval/board/blob/main/docs/"
+SITE = "https://huggingface.co/spaces/podeval/leaderboard/blob/main/docs/"
 _PAGE = re.compile(r"\[([^\[\]\n]{1,200})\]\(([\w/-]{1,200}\.md)\)(?:: ([^\n]+))?")
 
 

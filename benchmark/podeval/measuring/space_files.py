@@ -27,7 +27,7 @@ from podeval.models import registry
 from podeval.models.card import PROFILES
 from podeval.version import __version__
 
-BOARD_SPACE = "podeval/board"
+BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
 """Where the Space of the board itself answers, outside the Hub's frame, which passes no paths on."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"

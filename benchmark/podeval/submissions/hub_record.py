@@ -48,7 +48,7 @@ _MOST = 200
 """Most files of one commit."""
 
 FORMS = ("eval_results", "model_index")
-ADDRESS = "https://huggingface.co/spaces/podeval/board"
+ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 """Default address of the board, unless `PODEVAL_BOARD_URL` names another."""
 _APART = timedelta(minutes=10)
 """Time between two attempts at a proposal, for which one worker holds it."""
