@@ -171,12 +171,12 @@ def answer(data: bytes) -> None:
 
 def feed(data: bytes) -> None:
     """A podcast's feed, and Apple's answer to a lookup."""
-    from podeval.datasets.feeds import BadFeed, parse_feed, parse_results
+    from podeval.datasets.feeds import BadFeed, ask_apple, parse_feed
 
     with contextlib.suppress(BadFeed):
         list(parse_feed(data))
     with contextlib.suppress(BadFeed):
-        parse_results(data, "x")
+        ask_apple("lookup", {}, "x", lambda url, most: data)
 
 
 def left_behind(data: bytes) -> None:
