@@ -115,10 +115,10 @@ ELSEWHERE = {
     "refuse_endless": "`tokenise` and `normalise` ask it",
     "refuse_endless_chinese": "`tokenise` asks it",
     "require_words": "a list of tokens",
+    "count_words_or_characters": "`tokenise`, and a pass over its characters",
     "locate_speaker_turns": "`words_of`, and an alignment by rapidfuzz",
     "console": "a stream",
     "find_enclosures": "`EpisodeLink.parse`, and the network",
-    "search_episodes": "the network",
     "delimit": "joins three texts",
     "shorten": "splits a text, and takes 120 characters of it",
 }

@@ -10,7 +10,6 @@ __all__ = [
     "language",
     "lexical_diversity",
     "longest",
-    "markup",
     "message_catalogue",
     "missing_value",
     "normalise",
