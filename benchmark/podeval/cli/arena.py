@@ -171,7 +171,7 @@ def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str
     Raises:
         BadInput: some outputs lack it.
     """
-    differences = {}
+    differences: dict[str, list[float]] = {}
     for name in dict.fromkeys(covariates):
         column = "seconds" if name == "length" else name
         difference = table[f"{column}_a"] - table[f"{column}_b"]
