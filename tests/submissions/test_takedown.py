@@ -327,12 +327,16 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
     a_listening_test(queue, run, board / "played.flac")
     build(board)
     backups.mkdir()
-    for name in ("deleted.tar", "backup.tar.gz"):
+    for name in ("deleted.tar", "unfinished.tar", "backup.tar.gz"):
         assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
     (backups / "deleted.tar").unlink()
+    (backups / "unfinished.tar").rename(backups / ".unfinished.tar.0a.partial")
     take_down(queue, id, "ada", board, "stolen", NOW)
-    beside = backups / "backup.tar.gz.taken-down.jsonl"
-    assert sorted(backups.iterdir()) == [backups / "backup.tar.gz", beside]
+    beside, *others = sorted(backups.glob("*.taken-down.jsonl"))
+    assert [path.name for path in (beside, *others)] == [
+        "backup.tar.gz.taken-down.jsonl",
+        "unfinished.tar.taken-down.jsonl",
+    ]
     queue.database.close()
     if new_machine:
         shutil.rmtree(board)
