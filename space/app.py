@@ -16,7 +16,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import gradio_app
 from auth import sign_in
 from fastapi import FastAPI
-from job_worker import JobWorker
+from job_worker import Evaluation
 from services import NOWHERE, open_services
 from site_app import build_site
 from website import Site
@@ -33,19 +33,19 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     how = sign_in(host)
     site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
     app = gradio_app.mount(build_site(site), site)
-    if site.services.evaluation and (worker := site.services.evaluation.worker):
-        _run_beside(app, worker)
+    if site.services.evaluation:
+        _run_beside(app, site.services.evaluation)
     return app
 
 
-def _run_beside(app: FastAPI, worker: JobWorker) -> None:
-    """Let a worker work for as long as the site is served."""
+def _run_beside(app: FastAPI, evaluation: Evaluation) -> None:
+    """Let the site's worker, if it has one, work for as long as the site is served."""
     serving = app.router.lifespan_context
 
     @asynccontextmanager
     async def life(served: FastAPI) -> AsyncIterator[Any]:
         async with serving(served) as state:
-            with worker.running():
+            with evaluation.running():
                 yield state
 
     app.router.lifespan_context = life

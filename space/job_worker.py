@@ -42,47 +42,43 @@ JOB_PAUSE = 15.0
 """Seconds between two looks at a job."""
 
 
-class JobWorker:
-    """Works on the queue of a site.
+class Evaluation:
+    """Who works on a site's submissions; a worker of its own, if the settings ask for one.
 
     Args:
         desk: the desk that takes submissions; their queue is worked on.
         runs: the folder that the board reads.
-        environment: its settings, `PODEVAL_JOBS_…` as of `podeval worker`.
-
-    Raises:
-        BadInput: a setting is missing or cannot be used.
+        environment: the site's settings, `PODEVAL_JOBS_…` as of `podeval worker`.
     """
 
     def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
-        self._runs = runs
-        self.jobs = _jobs(environment)
-        self.ledger = Ledger(desk.queue.database, _budget(environment))
-        # Models run in their containers; what is decoded here is read by podeval's own code.
-        making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
-        work = Path(environment.get("PODEVAL_WORK") or "work")
-        self.worker = Worker(
-            desk.queue,
-            work,
-            runs,
-            build,
-            making,
-            log=_LOG.info,
-            look_over=desk.look_over_all,
-            hub=OnTheHub(self.jobs, self.ledger, pause=JOB_PAUSE, log=_LOG.info),
-            proposals=Proposals(desk.queue, runs),
-            alone=True,
-        )
-        self._record = _record(desk, environment)
+        self._queue, self._runs = desk.queue, runs
+        self._setting = environment.get(EXECUTOR, "")
+        self._record: HubRecord | None = None
+        self.hub: OnTheHub | None = None
+        self.worker: Worker | None = None
+        self.problem = ""
+        if self._setting == HERE and not desk.closed:
+            try:
+                ledger = Ledger(desk.queue.database, _budget(environment))
+                self.hub = OnTheHub(_jobs(environment), ledger, pause=JOB_PAUSE, log=_LOG.info)
+                self._record = _record(desk, environment)
+                self.worker = _make_worker(desk, runs, self.hub, Path(environment.get("PODEVAL_WORK") or "work"))
+            except BadInput as error:
+                self.problem = str(error)
+                _LOG.error("nothing is evaluated here: %s", error)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Work while the block runs.
+        """Let the worker, if there is one, work while the block runs.
 
         The thread that works is left behind then: its claim lapses, and the next process goes on.
         """
+        if self.worker is None:
+            yield
+            return
         stopping = threading.Event()
-        works = self.worker.list_chores() | schedule_housekeeping(self.worker.queue.database, self._runs, _LOG.info)
+        works = self.worker.list_chores() | schedule_housekeeping(self._queue.database, self._runs, _LOG.info)
         if self._record is not None:
             works["mirror"] = (MIRROR_SECONDS, partial(_mirror, self._record, self._runs))
         working = threading.Thread(target=self.worker.watch, args=(PAUSE, stopping.is_set), daemon=True)
@@ -93,43 +89,37 @@ class JobWorker:
             finally:
                 stopping.set()
 
-
-class Evaluation:
-    """Who works on a site's submissions.
-
-    Args:
-        desk: the desk that takes submissions.
-        runs: the folder that the board reads.
-        environment: the site's settings.
-    """
-
-    def __init__(self, desk: SubmissionService, runs: Path, environment: Mapping[str, str] = os.environ) -> None:
-        self._queue = desk.queue
-        self._setting = environment.get(EXECUTOR, "")
-        self.worker: JobWorker | None = None
-        self.problem = ""
-        if self._setting == HERE and not desk.closed:
-            try:
-                self.worker = JobWorker(desk, runs, environment)
-            except BadInput as error:
-                self.problem = str(error)
-                _LOG.error("nothing is evaluated here: %s", error)
-
     def sentence(self, texts: Mapping[str, Any]) -> str:
         """Say it in one sentence; where nobody works, what is missing.
 
         Args:
             texts: the texts of submissions, in the reader's language.
         """
-        if self.worker is not None:
-            spent, flavour = self.worker.ledger.committed(), self.worker.jobs.flavour
-            gone, budget = f"{spent:.2f}", f"{self.worker.ledger.budget:.2f}"
-            return str(texts["works_here"]).format(flavour=flavour, spent=gone, budget=budget)
+        if self.hub is not None:
+            gone, budget = f"{self.hub.ledger.committed():.2f}", f"{self.hub.ledger.budget:.2f}"
+            return str(texts["works_here"]).format(flavour=self.hub.jobs.flavour, spent=gone, budget=budget)
         if self.problem:
             return str(texts["works_not"]).format(why=self.problem)
         if self._setting == ELSEWHERE or self._queue.leases():
             return str(texts["works_elsewhere"])
         return str(texts["works_nobody"])
+
+
+def _make_worker(desk: SubmissionService, runs: Path, hub: OnTheHub, work: Path) -> Worker:
+    # Models run in their containers; what is decoded here is read by podeval's own code.
+    making = GenerationSettings(trusted=sandbox.explain_missing_isolation() is not None)
+    return Worker(
+        desk.queue,
+        work,
+        runs,
+        build,
+        making,
+        log=_LOG.info,
+        look_over=desk.look_over_all,
+        hub=hub,
+        proposals=Proposals(desk.queue, runs),
+        alone=True,
+    )
 
 
 def _jobs(environment: Mapping[str, str]) -> HfJobs:

@@ -201,7 +201,7 @@ class SubmitTab:
     def _jobs(self) -> HfJobs | None:
         """The machines of the Hub on which models are run here, if they are."""
         evaluation = self._site.services.evaluation
-        return evaluation.worker.jobs if evaluation is not None and evaluation.worker is not None else None
+        return evaluation.hub.jobs if evaluation is not None and evaluation.hub is not None else None
 
     def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
         """What the gate says; nothing is queued."""

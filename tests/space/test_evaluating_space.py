@@ -87,6 +87,6 @@ def test_a_site_leaves_claiming_to_a_worker_that_is_at_work_elsewhere(
         assert worker is not None
         claim = queue.claim("elsewhere:1")
         assert claim is not None
-        assert worker.worker.once() is None
+        assert worker.once() is None
         assert sorted(queue.get(id).state for id in waiting) == ["queued", "running"]
-        assert set(worker.worker.list_chores()) == {"sweep", "gate", "catch up", "leftovers"}
+        assert set(worker.list_chores()) == {"sweep", "gate", "catch up", "leftovers"}

@@ -1,6 +1,7 @@
 """Repos on the loopback Hub that pass the gate, to be spoilt one way at a time."""
 
 import json
+import os
 import shutil
 import struct
 from collections.abc import Callable, Iterator
@@ -159,3 +160,14 @@ def ordeal() -> Any:
     from tests.submissions import ordeal
 
     return ordeal
+
+
+@pytest.fixture
+def server_database(request: pytest.FixtureRequest) -> str:
+    """The address of a new, empty database on a PostgreSQL server."""
+    import psycopg
+
+    address, name = request.getfixturevalue("postgresql"), f"test_{os.urandom(6).hex()}"
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+    return f"{address}/{name}"

@@ -1,6 +1,5 @@
 """`podeval worker --watch --dispatch`, as an operator calls it, on a real PostgreSQL."""
 
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -31,23 +30,12 @@ main()
 
 
 @pytest.fixture
-def database(request: pytest.FixtureRequest) -> str:
-    import psycopg
-
-    address = request.getfixturevalue("postgresql")
-    name = f"test_{os.urandom(6).hex()}"
-    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-    return f"{address}/{name}"
-
-
-@pytest.fixture
-def start(database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[[], Any]]:
+def start(server_database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[[], Any]]:
     """Start a worker as its own process."""
     running: list[Any] = []
 
     def begin() -> Any:
-        program = COMMAND.format(place=str(tmp_path), database=database)
+        program = COMMAND.format(place=str(tmp_path), database=server_database)
         log = tmp_path / f"worker-{len(running)}.log"
         running.append(warm_python.start(program, log, environment={"TALLY_HOLD": str(tmp_path / "hold")}))
         return running[-1]
@@ -59,9 +47,9 @@ def start(database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[
 
 
 def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_killed(
-    tiny: ModuleType, database: str, start: Callable[[], Any], tmp_path: Path
+    tiny: ModuleType, server_database: str, start: Callable[[], Any], tmp_path: Path
 ) -> None:
-    with Database(database) as opened:
+    with Database(server_database) as opened:
         queue = Queue(opened, Policy(pause_seconds=0.0))
         first = enqueue(tiny, queue, "embedded")
         worker = start()

@@ -1,6 +1,5 @@
 """What keeps a claim alive, while the database of PostgreSQL is away for a moment or for good."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,9 +24,9 @@ class Server:
     """A database of a server's that can be shut: its connections end, and no new one is let in."""
 
     def __init__(self, address: str) -> None:
-        self._server, self._name = f"{address}/postgres", f"test_{os.urandom(6).hex()}"
-        self._do(f"CREATE DATABASE {self._name}")
-        self.address = f"{address}/{self._name}"
+        self.address = address
+        server, _, self._name = address.rpartition("/")
+        self._server = f"{server}/postgres"
 
     def shut(self) -> None:
         self._do(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS false")
@@ -44,8 +43,8 @@ class Server:
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest) -> Server:
-    return Server(request.getfixturevalue("postgresql"))
+def server(server_database: str) -> Server:
+    return Server(server_database)
 
 
 @pytest.fixture

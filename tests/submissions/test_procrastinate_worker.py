@@ -1,6 +1,5 @@
 """Workers woken by procrastinate, on a real PostgreSQL."""
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,14 +18,8 @@ pytest.importorskip("procrastinate")
 
 
 @pytest.fixture
-def queue(request: pytest.FixtureRequest) -> Iterator[Queue]:
-    import psycopg
-
-    address = request.getfixturevalue("postgresql")
-    name = f"test_{os.urandom(6).hex()}"
-    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-    with Database(f"{address}/{name}") as database:
+def queue(server_database: str) -> Iterator[Queue]:
+    with Database(server_database) as database:
         yield Queue(database, Policy())
 
 

@@ -316,8 +316,9 @@ def test_a_listening_test_shows_and_plays_nothing_of_it_and_keeps_its_answers(
         assert session.scalars(select(ListeningAnswer.reason)).all() == [""]
 
 
+@pytest.mark.parametrize("new_machine", [False, True])
 def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
-    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_machine: bool
 ) -> None:
     board, backups = tmp_path / "board", tmp_path / "backups"
     id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
@@ -326,9 +327,21 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
     a_listening_test(queue, run, board / "played.flac")
     build(board)
     backups.mkdir()
-    assert command(monkeypatch, "backup", backups / "backup.tar.gz", "--runs", board) == 0
+    for name in ("deleted.tar", "unfinished.tar", "backup.tar.gz"):
+        assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
+    (backups / "deleted.tar").unlink()
+    (backups / "unfinished.tar").rename(backups / ".unfinished.tar.0a.partial")
     take_down(queue, id, "ada", board, "stolen", NOW)
+    beside, *others = sorted(backups.glob("*.taken-down.jsonl"))
+    assert [path.name for path in (beside, *others)] == [
+        "backup.tar.gz.taken-down.jsonl",
+        "unfinished.tar.taken-down.jsonl",
+    ]
     queue.database.close()
+    if new_machine:
+        shutil.rmtree(board)
+    else:
+        beside.unlink()
 
     assert command(monkeypatch, "restore", backups / "backup.tar.gz", "--runs", board, "--force") == 0
     kept = [path for path in where_it_is(tmp_path) if not path.startswith("backups/")]
@@ -343,34 +356,14 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
             again.receive(tiny.document("singer"), owner="mallory")
 
 
-def test_a_backup_restored_on_a_new_machine_leaves_out_what_was_taken_down_since(
-    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_damaged_file_beside_a_backup_stops_the_restore(
+    empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board, backups, new = tmp_path / "board", tmp_path / "backups", tmp_path / "new"
-    id = published(tiny, queue, tmp_path)
-    plant(RunFolder(board, "ten", "demo", "singer"))
-    build(board)
-    backups.mkdir()
-    for name in ("deleted.tar", "backup.tar"):
-        assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
-    (backups / "deleted.tar").unlink()
-    take_down(queue, id, "ada", board, "stolen", NOW)
-    assert {path.name for path in backups.iterdir()} == {"backup.tar", "backup.tar.taken-down.jsonl"}
-    queue.database.close()
-    shutil.rmtree(board)
-
-    assert command(monkeypatch, "restore", backups / "backup.tar", "--runs", new) == 0
-    assert where_it_is(new) == []
-    assert not list(new.rglob("*singer*/**/*.flac"))
-    with Database(new / "podeval.db") as database:
-        again = Queue(database)
-        assert again.get(id).state == "withdrawn"
-        assert len(read_taken_down_marks(database)) == 10
-        with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
-            again.receive(tiny.document("singer"), owner="mallory")
-    (backups / "backup.tar.taken-down.jsonl").write_text('{"submission": "s"}\n')
-    assert command(monkeypatch, "restore", backups / "backup.tar", "--runs", tmp_path / "newer") == 2
-    assert not (tmp_path / "newer/podeval.db").exists()
+    backup, new = tmp_path / "backup.tar", tmp_path / "new"
+    assert command(monkeypatch, "backup", backup, "--runs", tmp_path / "runs", "--database", empty_store) == 0
+    backup.with_name("backup.tar.taken-down.jsonl").write_text('{"submission": "s"}\n')
+    assert command(monkeypatch, "restore", backup, "--runs", new) == 2
+    assert not (new / "podeval.db").exists()
 
 
 @pytest.mark.long

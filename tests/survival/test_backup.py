@@ -25,25 +25,13 @@ from podeval.metrics.score import Score
 from podeval.operations import backup as backups
 from podeval.operations.backup_database import list_tables
 from podeval.operations.restore import restore
-from podeval.runs.run_folder import Output, RunFolder, RunPlan
+from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database, find_damage
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, Vote
+from tests.survival.test_retention import a_run
 
 Make = Callable[..., Any]
-PLAN = RunPlan(
-    benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system="echo", system_title="Echo",
-    system_kind="model", generation={}, seed=0,
-)  # fmt: skip
-
-
-def a_run(runs: Path, items: int = 3) -> RunFolder:
-    folder = RunFolder(runs, "real_pod", "tiny", "echo")
-    folder.begin(PLAN)
-    samples = np.sin(np.arange(2_000) / 20).astype(np.float32)[:, np.newaxis] / 2
-    for number in range(items):
-        folder.write_output(Output(item=f"i{number}", duration=0.1), samples, 16_000)
-    return folder
 
 
 def votes(place: str | Path) -> set[str]:
@@ -88,7 +76,7 @@ def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     for number in range(6):
         small.vote(small.arena.voter(f"hf:person{number % 3}"), comment="a reason — 理由")
     runs, restored = tmp_path / "runs", tmp_path / "elsewhere"
-    a_run(runs)
+    a_run(runs, "echo", "")
     (runs / "podeval.db").write_bytes(b"of another site, not to be taken along")
     secret = b"s" * 32
     Path(f"{database_place}.secret").write_bytes(secret)
@@ -202,7 +190,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
 
     small_arena()
     runs = tmp_path / "runs"
-    folder = a_run(runs, 0)
+    folder = a_run(runs, "echo", "", 0)
     protocol = make_protocol(catalogue.get("loudness"), {}, ("recording",), {}, dataset="d@1", generation={})
     written, stop = [0], threading.Event()
     quiet = np.zeros((800, 1), dtype=np.float32)
@@ -240,7 +228,7 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
 ) -> None:
     small = small_arena(systems=2, items=1)
     runs, outside = tmp_path / "runs", tmp_path / "recordings" / "of s1.wav"
-    inside = a_run(runs).outputs / "i0.flac"
+    inside = a_run(runs, "echo", "").outputs / "i0.flac"
     outside.parent.mkdir()
     outside.write_bytes(b"RIFF of another folder")
     with small.database.writing() as session:
@@ -270,7 +258,7 @@ def test_a_backup_without_recordings_says_so_and_holds_the_rest(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     small_arena()
-    a_run(tmp_path / "runs")
+    a_run(tmp_path / "runs", "echo", "")
     made = backups.make_backup(tmp_path / "small.tar.gz", database_place, tmp_path / "runs", with_audio=False)
     assert not made.audio
     with tarfile.open(tmp_path / "small.tar.gz") as archive:
@@ -291,7 +279,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     small_arena().vote("alice")
-    a_run(tmp_path / "runs")
+    a_run(tmp_path / "runs", "echo", "")
     whole, unpacked = tmp_path / "backup.tar", tmp_path / "unpacked"
     backups.make_backup(whole, database_place, tmp_path / "runs")
 
@@ -349,7 +337,7 @@ def test_a_backup_that_names_anything_outside_is_refused(
     small_arena: Make, database_place: str, tmp_path: Path, hostile: dict[str, Any], says: str
 ) -> None:
     small_arena()
-    a_run(tmp_path / "runs")
+    a_run(tmp_path / "runs", "echo", "")
     backups.make_backup(tmp_path / "backup.tar", database_place, tmp_path / "runs")
     member = tarfile.TarInfo()
     for key, value in hostile.items():
@@ -454,7 +442,7 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     alice = small.arena.voter("hf:alice")
     small.vote(alice, id="of-alice-1")
     small.vote("bob", id="of-bob-0001")
-    a_run(runs)
+    a_run(runs, "echo", "")
     backups.make_backup(tmp_path / "backup.tar", database_place, runs)
     small.vote("carol", id="of-carol-01")
     small.arena.erase("hf:alice")
@@ -538,7 +526,7 @@ def test_wrong_places_are_sentences(tmp_path: Path) -> None:
 
 def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    a_run(runs)
+    a_run(runs, "echo", "")
     shutil.copy(empty_store, runs / "podeval.db")
 
     def podeval(*arguments: str, code: int = 0) -> str:

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput, StoreUnusable
-from podeval.runs.run_folder import Output, RunFolder, RunPlan
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
+from tests.survival.test_retention import a_run
 
 Make = Callable[..., Any]
 VOTES = 20
@@ -132,12 +132,6 @@ def test_a_site_that_starts_takes_in_what_the_bucket_has_and_says_so(
     services.database.close()
 
 
-PLAN = RunPlan(
-    benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system="echo", system_title="Echo",
-    system_kind="model", generation={}, seed=0,
-)  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("name", "garbage", "call"),
     [
@@ -156,9 +150,7 @@ PLAN = RunPlan(
 def test_a_file_of_a_run_that_holds_garbage_is_told_by_name(
     tmp_path: Path, name: str, garbage: bytes, call: Callable[[RunFolder], Any]
 ) -> None:
-    folder = RunFolder(tmp_path, "real_pod", "tiny", "echo")
-    folder.begin(PLAN)
-    folder.write_output(Output(item="i0", duration=0.1), np.zeros((800, 1), np.float32), 8_000)
+    folder = a_run(tmp_path, "echo", "", 1)
     path = folder.path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(garbage)

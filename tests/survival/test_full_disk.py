@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
-from podeval.store.database import Database, find_damage
-from podeval.store.tables import Vote
+from podeval.store.database import Database
+from tests.survival.test_backup import votes
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -71,13 +70,6 @@ def small_disk(tmp_path: Path) -> Iterator[Small]:
     made = Small(tmp_path / "small")
     yield made
     made.end()
-
-
-def votes(place: Path) -> set[str]:
-    with Database(place) as database:
-        assert find_damage(database) is None
-        with database.reading() as session:
-            return set(session.scalars(select(Vote.id)))
 
 
 @pytest.mark.parametrize("leave", [0, 30_000, 90_000])

@@ -4,19 +4,15 @@ Workers are killed in tests/submissions/test_worker.py (and 50 times in studies/
 their writes in tests/runs/test_resume.py, voting programs in tests/store/test_durability.py.
 """
 
-import contextlib
 import json
-import os
 import random
-import shutil
 import signal
-import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,70 +149,20 @@ def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_t
     assert not [said for said in voters.refused if "judged" in said]
 
 
-class Server:
-    """A PostgreSQL that can be killed and started again on the same folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._programs = postgresql_server.programs()
-        if self._programs is None:
-            pytest.skip("no PostgreSQL here (apt-get install postgresql)")
-        self._wait, self.folder, self.port = postgresql_server._wait, folder, free_port()
-        self.who: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            import pwd
-
-            account = pwd.getpwnam(postgresql_server.OWNER)
-            os.chown(folder, account.pw_uid, account.pw_gid)
-            self.who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        make = [self._programs / "initdb", "-D", folder / "data", "-U", "podeval", "--auth=trust", "-E", "UTF8"]
-        subprocess.run([*make, "--locale=C", "--no-sync"], check=True, capture_output=True, cwd=folder, **self.who)
-
-    @property
-    def address(self) -> str:
-        return f"postgresql://podeval@127.0.0.1:{self.port}/postgres"
-
-    def start(self) -> None:
-        serve = [self._programs / "postgres", "-D", self.folder / "data", "-h", "127.0.0.1", "-p", str(self.port)]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*map(str, serve), "-k", ""],
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                start_new_session=True,
-                **self.who,
-            )
-        self._wait(self.process, self.port, self.folder / "log")
-
-    def kill(self) -> None:
-        """All its processes at once, by their ids; none has time to write anything down."""
-        main = self.process.pid
-        listed = Path(f"/proc/{main}/task/{main}/children").read_text().split()
-        for process in (main, *map(int, listed)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        self.process.wait()
-
-
 @pytest.fixture
-def server() -> Any:
-    import tempfile
-
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="podeval-killed-", dir=memory))
-    made = Server(folder)
-    yield made
-    if made.process.poll() is None:
-        made.kill()
-    shutil.rmtree(folder, ignore_errors=True)
+def server() -> Iterator[postgresql_server.Server]:
+    if (binaries := postgresql_server.programs()) is None:
+        pytest.skip("no PostgreSQL here (apt-get install postgresql)")
+    with postgresql_server.started(binaries) as started:
+        yield started
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
-    small_arena: Make, server: Server
+    small_arena: Make, server: postgresql_server.Server
 ) -> None:
-    server.start()
-    small = small_arena(server.address, systems=12, items=8, gold_share=0.0, most_an_hour=10_000, heard_share=0.0)
+    place = f"{server.address}/postgres"
+    small = small_arena(place, systems=12, items=8, gold_share=0.0, most_an_hour=10_000, heard_share=0.0)
     chance, acknowledged, told, stop = random.Random(5), {}, [], threading.Event()
 
     def vote(number: int) -> None:
@@ -267,7 +213,7 @@ def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_co
         for thread in threads:
             thread.join()
     assert not failed, failed
-    with Database(server.address) as database, database.reading() as session:
+    with Database(place) as database, database.reading() as session:
         there = {vote.id: vote.battle for vote in session.scalars(select(Vote))}
         battles = set(session.scalars(select(Battle.id)))
     assert acknowledged.keys() <= there.keys()

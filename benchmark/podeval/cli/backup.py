@@ -76,6 +76,8 @@ def restore(
     """
     from podeval.board.build import build
     from podeval.operations.restore import restore as put_back
+    from podeval.store.database import Database as Opened
+    from podeval.store.secret import explain_loss, read_secret
     from podeval.submissions.takedown import repeat_takedowns
 
     target = resolve_database(database, runs)
@@ -90,7 +92,9 @@ def restore(
         say(f"left out, as it was taken down: what {', '.join(done.settled)} said")
     for path in done.kept:
         say(f"what was there is kept in {path}")
-    if lost := _why_lost(target):
+    with Opened(target) as opened, opened.reading() as session:
+        lost = explain_loss(session, opened, read_secret(opened.url))
+    if lost:
         say(f"The site does not start yet: {lost}")
     elif done.secret is None:
         say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
@@ -140,15 +144,6 @@ def retention(
     for name, reason in done.kept.items():
         print(f"{name} keeps recordings: {reason}")
     print(f"{'then ' if dry_run and done.removed else ''}{done.describe()}")
-
-
-def _why_lost(database: str) -> str:
-    """Why the secret that is there is not the one of the people in a restored database; empty where it is."""
-    from podeval.store.database import Database as Opened
-    from podeval.store.secret import explain_loss, read_secret
-
-    with Opened(database) as opened, opened.reading() as session:
-        return explain_loss(session, opened, read_secret(opened.url))
 
 
 def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:

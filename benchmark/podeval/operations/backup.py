@@ -1,8 +1,8 @@
 """Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
 
-The site and the workers go on meanwhile. The database is copied first, in one consistent state; then the runs, derived
-files before the files they derive from, so that nothing in the backup refers to what is not in it. A restored backup is
-a state that existed; later votes come back from the public log and the bucket, where there are any.
+The site and the workers go on meanwhile. The database is copied first, in one state; then the runs, derived files
+before those they derive from, so that nothing in the backup refers to what is not in it. A restored backup is a state
+that existed; later votes come back from the public log and the bucket.
 
 A backup is a tar file with a manifest of lengths and SHA-256 sums. What is read from one is believed in nothing that
 leads out of a folder: names, links, devices and sizes are checked before anything is unpacked.
@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import io
 import json
+import logging
 import os
 import re
 import secrets
@@ -50,6 +51,7 @@ ENDINGS = (".tar", ".tar.gz", ".tgz")
 NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
 """Databases and secrets that lie with the runs: what is to be backed up of them is backed up by itself."""
 
+_LOG = logging.getLogger("podeval.operations")
 _BLOCK = 1 << 20
 _LARGEST_MANIFEST = 1 << 28
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
@@ -65,7 +67,6 @@ class Backup:
     rows: dict[str, int]
     runs: int
     uploads: int
-    """Uploads of recordings, submitted or not."""
     files: int
     bytes: int
     secret: bool
@@ -183,7 +184,7 @@ class BackupReader:
 
         Raises:
             BadInput: a file has changed; the message names it.
-            DiskFull: there is no room; nothing that was there has changed.
+            DiskFull: there is no room; nothing was changed.
         """
         folder.mkdir(parents=True, exist_ok=True)
         full = f"the disk is full while {folder} is filled; nothing was changed: free some space and restore again"
@@ -237,14 +238,12 @@ def make_backup(
         target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
         database: a SQLite file or a database address; may be in use.
         runs: the folder of runs, if there is one.
-        with_secret: include the secret that pseudonyms are made with: with it and the database, one can tell which
-            pseudonym is whose. Without it, keep it elsewhere.
-        with_audio: include recordings; without them, restored runs can be read and not measured again, and what
-            people uploaded is not there.
+        with_secret: include the secret, by which and the database one can tell which pseudonym is whose.
+        with_audio: include recordings and what people uploaded; without them, runs cannot be measured again.
 
     Raises:
-        BadInput: there is no such database or folder, the target exists, or its name does not end as a backup's does.
-            Or the database is PostgreSQL's, and `pg_dump` is not there or older than the server.
+        BadInput: there is no such database or folder, the target exists or has another ending, or `pg_dump` is missing
+            or too old.
         StoreUnusable: the database is damaged or does not answer.
         DiskFull: the disk is full; no backup was made.
     """
@@ -257,6 +256,8 @@ def make_backup(
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
     with _write_backup(target) as writer, tempfile.TemporaryDirectory(dir=target.absolute().parent) as folder:
+        if runs is not None:
+            _note_path(target, runs)
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         copy = Path(folder) / name
         if name == DATABASE:
@@ -280,30 +281,30 @@ def make_backup(
         if with_audio:
             _add_sounds(writer, manifest, sounds, runs)
         writer.finish(manifest)
-    if runs is not None:
-        append_line(runs / BACKUPS, {"path": str(target.resolve())})
     with BackupReader(target) as reader:
         return reader.contents
 
 
-def verify(backup_path: Path) -> Backup:
+def _note_path(target: Path, runs: Path) -> None:
+    """Note a backup among the runs, also while it is made, so that a later takedown is noted beside it."""
+    try:
+        append_line(runs / BACKUPS, {"path": str(target.resolve())})
+    except BadInput as error:
+        _LOG.warning("no later takedown will be noted beside %s: %s", target, error)
+
+
+def verify(path: Path) -> Backup:
     """Compare every file of a backup with its manifest and check its database; return its contents.
 
     Raises:
-        BadInput: it is not a backup, or differs from what was backed up; the message names the file. Or it holds a dump
-            of PostgreSQL, and `pg_restore` is not there.
+        BadInput: it is not a backup, or a file of it differs; or `pg_restore` is missing.
         StoreUnusable: its database is damaged.
     """
-    with (
-        BackupReader(backup_path) as reader,
-        tempfile.TemporaryDirectory(dir=backup_path.absolute().parent) as folder,
-    ):
+    with BackupReader(path) as reader, tempfile.TemporaryDirectory(dir=path.absolute().parent) as folder:
         reader.unpack(Path(folder), only=(DATABASE, DUMP))
         (copy,) = Path(folder).iterdir()
         if count_rows(copy) != reader.contents.rows:
-            raise BadInput(
-                f"the database in {backup_path} does not have the rows that its manifest lists; use another one"
-            )
+            raise BadInput(f"the database in {path} does not have the rows that its manifest lists; use another one")
         return reader.contents
 
 

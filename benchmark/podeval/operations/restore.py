@@ -90,7 +90,6 @@ def restore(
             unpacked.mkdir(mode=0o700, parents=True)
             reader.unpack(unpacked)
             (unpacked / RUNS).mkdir(exist_ok=True)
-            (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             if (unpacked / RUNS / UPLOADS).is_dir():
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
             erasures = _read_replaced(database, force)

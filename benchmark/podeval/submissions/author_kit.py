@@ -58,6 +58,7 @@ def draft_document(
     facts = repo_info.collect_facts(repo, revision, api=api)
     name = repo.partition("/")[2]
     tag = str(facts.card.get("pipeline_tag", ""))
+    count = sum(file.parameters for file in facts.weights.values() if file is not None)
     return {
         "schema_version": 1,
         "system": {
@@ -68,7 +69,7 @@ def draft_document(
             "licence": str(facts.card.get("license") or "unknown"),
             "open": True,
             "languages": _list_languages(facts),
-            **({"size_parameters": count} if (count := _count_parameters(facts)) else {}),
+            **({"size_parameters": count} if count else {}),
         },
         "benchmarks": [{"name": benchmark, "tracks": list(tracks)}],
         "source": {
@@ -105,10 +106,6 @@ def _list_languages(facts: RepoFacts) -> list[str]:
     stated = facts.card.get("language") or []
     codes = [stated] if isinstance(stated, str) else stated if isinstance(stated, list) else []
     return [code for code in map(str, codes[:100]) if re.fullmatch(LANGUAGE, code)] or ["en"]
-
-
-def _count_parameters(facts: RepoFacts) -> int:
-    return sum(file.parameters for file in facts.weights.values() if file is not None)
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)

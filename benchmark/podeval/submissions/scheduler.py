@@ -9,6 +9,7 @@ it; the next `announce` makes a lost job again. The queue alone decides which wo
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import inspect
@@ -46,7 +47,8 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
-        scheduler.add_job(_keep_going(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
+        tried = partial(_try_work, name, work, log)
+        scheduler.add_job(tried, "interval", seconds=seconds, id=name, misfire_grace_time=None)
     scheduler.start()
     try:
         yield
@@ -54,15 +56,12 @@ def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str
         scheduler.shutdown(wait=True)
 
 
-def _keep_going(name: str, work: Work, log: Callable[[str], None]) -> Work:
-    def try_work() -> None:
-        try:
-            work()
-        except Exception as error:
-            message = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
-            log(f"{name}: {message}")
-
-    return try_work
+def _try_work(name: str, work: Work, log: Callable[[str], None]) -> None:
+    try:
+        work()
+    except Exception as error:
+        message = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+        log(f"{name}: {message}")
 
 
 CHANNEL = "podeval"
@@ -93,7 +92,9 @@ class Dispatch:
         url = queue.database.url.set(drivername="postgresql")
         self._conninfo = url.render_as_string(hide_password=False)
         self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
-        self._make_tables()
+        if not inspect(queue.database.engine).has_table("procrastinate_jobs"):
+            with self._sender.open():
+                self._sender.schema_manager.apply_schema()
 
     def announce(self) -> int:
         """Wake a worker for every waiting submission that is not announced; return how many."""
@@ -137,8 +138,3 @@ class Dispatch:
             listen_notify=False,
             fetch_job_polling_interval=LOOK_SECONDS,
         )
-
-    def _make_tables(self) -> None:
-        if not inspect(self._queue.database.engine).has_table("procrastinate_jobs"):
-            with self._sender.open():
-                self._sender.schema_manager.apply_schema()

@@ -354,7 +354,8 @@ def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
     line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
     for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
         try:
-            if path.is_file():
+            # A backup that is being made has another name until it is complete.
+            if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
                 append_line(_locate_beside(path), line)
         except (PodevalError, OSError) as error:
             tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")

@@ -120,7 +120,8 @@ def explain_missing_filter() -> str | None:
     machine = platform.machine()
     if machine in ARCHITECTURES:
         return None
-    return f"the system calls of {machine or 'this processor'} are not among those it can filter ({_names()})"
+    known = ", ".join(ARCHITECTURES)
+    return f"the system calls of {machine or 'this processor'} are not among those it can filter ({known})"
 
 
 def build_filter(machine: str | None = None) -> bytes:
@@ -194,7 +195,3 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
     """Encode one instruction; the jumps say how many of the next ones are skipped if the test holds, and if not."""
     return struct.pack("=HBBI", opcode, then, otherwise, value)
-
-
-def _names() -> str:
-    return ", ".join(ARCHITECTURES)
