@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import re
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ from request_guard import GRADIO_FILE, SecurityHeaders, find_origin
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tabs_frame import dress
@@ -40,8 +39,6 @@ from tabs_frame import dress
 if TYPE_CHECKING:
     from gradio_app import LanguageApps
     from website import Site
-
-_LOG = logging.getLogger("podeval.site")
 
 _NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
@@ -89,23 +86,6 @@ class GradioGate:
             await _refuse(403, sentence)(scope, receive, send)
             return
         await self._answer(language, part, scope, receive, send)
-
-    async def warm_up(self) -> None:
-        """Put the front page of each language together once, as for a reader whom nobody sees.
-
-        Gradio's components, its templates and ours, and the board's first view are kept from then on. What fails here
-        fails for the first reader too, whom the site answers with a sentence: it does not keep the site from starting.
-        """
-        for language in PREFIXES:
-            scope = {
-                **{"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""},
-                **{"path": "/", "raw_path": b"/", "query_string": b"", "server": ("localhost", 80), "session": {}},
-                "headers": [(b"host", b"localhost"), (b"accept-language", language.encode())],
-            }
-            try:
-                await _collect(self, scope, _replay_body(b"", _hang_up))
-            except Exception:
-                _LOG.exception("the front page could not be put together at the start")
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
@@ -158,13 +138,13 @@ class GradioGate:
             await _refuse(415, "send JSON, as application/json")(scope, receive, send)
             return
         try:
-            body = json.loads(await _read_body(receive))
+            body = json.loads(await Request(scope, receive).body())
             body = check_files(body, lambda path: self._issued.may_name(holders, path))
             written = json.dumps(body).encode()
         except ForeignFile:
             await _refuse(403, "this names a file that was not uploaded here by you")(scope, receive, send)
             return
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, ClientDisconnect):
             await _refuse(400, "send JSON")(scope, receive, send)
             return
         kept = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"content-type")]
@@ -246,19 +226,6 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
     return status, body
 
 
-async def _read_body(receive: Receive) -> bytes:
-    """The body of a request, which the site's gate has bounded."""
-    body: bytes = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ValueError("the request ended early")
-        part: bytes = message.get("body", b"")
-        body += part
-        if not message.get("more_body", False):
-            return body
-
-
 def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Receives a body that is there already, and then what follows it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -267,11 +234,6 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return receive_again
-
-
-async def _hang_up() -> Message:
-    """Receives that the sender is gone."""
-    return {"type": "http.disconnect"}
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:

@@ -26,6 +26,7 @@ from gradio_addresses import TABS
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict
 from rate_limit import RateLimit
 from request_guard import find_origin
 from services import Services
@@ -75,6 +76,12 @@ UNREADABLE = CodedSentence(
     "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",
 )
+
+
+class FromPage(BaseModel):
+    """What a page or program sends: nothing but what is declared."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class TooMany(PodevalError):

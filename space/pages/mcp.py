@@ -19,9 +19,10 @@ from limits import parse
 from pydantic import Field
 from rate_limit import RateLimit
 from starlette.types import Receive, Scope, Send
+from submission_form import check_document
 from website import Site, TooMany
 
-from pages.submit import check_document, get_submitter
+from pages.submit import get_submitter
 from podeval import __version__
 from podeval.arena.ranking import Rankings
 from podeval.board.queries import Answer, Questions

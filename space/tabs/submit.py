@@ -9,8 +9,18 @@ from typing import Any
 import gradio as gr
 from auth import NotSignedIn
 from error_messages import translate
-from pages.submit import check_document, get_submitter, give_verdict, list_refused_rules, read
-from submission_form import FormField, build_document, get_value, list_fields, list_kinds
+from pages.submit import get_submitter
+from submission_form import (
+    FormField,
+    build_document,
+    check_document,
+    get_value,
+    give_verdict,
+    list_fields,
+    list_kinds,
+    list_refused_rules,
+    read_document,
+)
 from tab_parts import answer_part, make_fetched_part
 from website import Site, get_web_request
 
@@ -222,8 +232,8 @@ class SubmitTab:
             beside = self._folder_beside(document)
             if beside is not None:
                 # What is not taken as it stands is not removed either: it can be corrected and sent again.
-                self._desk.check(read(document), who, document_folder=beside)
-            row = self._desk.submit(read(document), who, document_folder=beside)
+                self._desk.check(read_document(document), who, document_folder=beside)
+            row = self._desk.submit(read_document(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
             return self._answer(request, refusals=list_refused_rules(error)), gr.skip()
         except (PodevalError, NotSignedIn) as error:
