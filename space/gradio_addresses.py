@@ -26,6 +26,8 @@ PREFIXES = {"en": "", "zh": "/zh"}
 """Where the app of a language stands."""
 TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
 """Tabs in their order; each is also an address, and the first is at the root too."""
+TABS_ID = "tabs"
+"""The element id of the tabs in Gradio's configuration."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_ARCHIVE = 2**30
 """Bytes of a zip of recordings, which only people send whose submissions are taken."""

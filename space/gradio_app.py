@@ -1,6 +1,6 @@
 """The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-What is mounted stands behind a gate (`gradio_routes`), in the header of all pages (`tabs_frame`). Measuring for
+What is mounted stands behind a gate (`gradio_routes`), in the header of all pages. Measuring for
 visitors costs the machine that also serves the board and takes votes, so that it is bounded: one measurement at a time,
 few waiting, short recordings, uploads deleted within the hour.
 """
@@ -19,14 +19,13 @@ import gradio as gr
 import httpx
 from auth import read_public_address
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, IssuedFiles, may_measure
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, TABS_ID, IssuedFiles, may_measure
 from gradio_routes import GradioGate
 from program_api import ProgramApi
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_fetched_part, make_part
 from tabs import score, submit
-from tabs_frame import TABS_ID
 from website import Site
 
 _LOG = logging.getLogger("podeval.site")

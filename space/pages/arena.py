@@ -186,10 +186,14 @@ def _battle(view: BattleView) -> dict[str, Any]:
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
-    kinds = {"control": "control"}
     drawn = [
         IntervalRow(
-            shorten(about.title, 36), row.rating, row.low, row.high, _ranks(row), kinds.get(about.kind, "ranked")
+            shorten(about.title, 36),
+            row.rating,
+            row.low,
+            row.high,
+            _ranks(row),
+            "control" if about.kind == "control" else "ranked",
         )
         for about, row in entries
     ]
