@@ -63,7 +63,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
     with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
             make_part("board-part", "board.js")
-            make_part("board-compare", "compare_part.js")
+            make_part("board-compare", "compare.js")
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             make_part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):

@@ -49,7 +49,7 @@ def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
         role: `alert` where it interrupts who listens to the page.
         options: the options of `gr.HTML`.
     """
-    return make_part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
+    return make_part(name, "fragment.js", f'<div role="{role}" aria-live="polite"></div>', **options)
 
 
 def make_fetched_part(name: str, address: str, tab: str = "") -> gr.HTML:

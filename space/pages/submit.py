@@ -84,7 +84,7 @@ class SubmissionRoutes:
         texts, evaluation = self.site.texts[self.site.language(request)], self.site.services.evaluation
         worker = evaluation.sentence(texts["submit"]) if evaluation else ""
         return self.site.render(
-            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, say=self._say(request)
+            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, more=None, say=self._say(request)
         )
 
     def own(self, request: Request) -> HTMLResponse:
@@ -96,9 +96,8 @@ class SubmissionRoutes:
             row.id: {"spent": sum_cost(self.ledger.of(row.id))["spent"], "last": describe_last(self.log.lines(row.id))}
             for row in rows
         }
-        return self.site.render(
-            request, "own_submissions.html", rows=self._listed(rows), more=more, say=self._say(request)
-        )
+        parts = {"own": self._listed(rows)}
+        return self.site.render(request, "queue.html", parts=parts, worker=None, more=more, say=self._say(request))
 
     def _say(self, request: Request) -> Callable[[str], str]:
         """What says a kept reason in the reader's language."""
