@@ -2,10 +2,7 @@
 import { load } from "./fragment.js";
 
 const PLACES = ["board", "profile"]; // fields whose change leaves no column chosen: those before were of other figures
-let asked = null;
-let failed = null;
-let current = "";
-let view, problem, loading;
+let asked, failed, current, view, problem, loading;
 const wide = matchMedia("(min-width: 56rem)");
 const part = () => (wide.matches ? "wide view" : "view");
 
