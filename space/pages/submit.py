@@ -91,7 +91,9 @@ class SubmissionRoutes:
         """Show the submissions of who asks, with their cost and the last line of their log."""
         self.site.limit(request, RATE)
         person = self.site.person(request)
-        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person else []
+        # Whose name is one of ours submits nothing, and is told so by the form.
+        submits = person is not None and (person.identity == "local" or person.name.casefold() not in _OURS)
+        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         more = {
             row.id: {"spent": sum_cost(self.ledger.of(row.id))["spent"], "last": describe_last(self.log.lines(row.id))}
             for row in rows
