@@ -50,6 +50,7 @@ def describe_view(
     if len(first) < len(order):
         status += " · " + words["first_of"].format(FIRST)
     rows = render_rows(settled, first, folder.samples(view.board, view.profile), words)
+    place = " · ".join([write_board_name(settled.title), *([words.slice(view.slice)] if view.slice else [])])
     reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
     return SimpleNamespace(
         view=view,
@@ -57,7 +58,7 @@ def describe_view(
         reset=write_address(reset),
         instead=_missed_sentences(settled, wish, words),
         status=status,
-        where=words["where"].format(_describe_place(settled, words), words["profiles"].get(view.profile, view.profile)),
+        where=words["where"].format(place, words["profiles"].get(view.profile, view.profile)),
         offered=_offered(settled, words),
         boards=_boards(settled, words),
         tabs=_tabs(settled, words),
@@ -94,12 +95,6 @@ def _missed_sentences(settled: ResolvedView, wish: BoardView, words: Words) -> l
         words["instead"].format(what=words[titles.get(name, name)], asked=value[:80], shown=now[name])
         for name, value in settled.missed_wishes(wish).items()
     ]
-
-
-def _describe_place(settled: ResolvedView, words: Words) -> str:
-    return " · ".join(
-        [write_board_name(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])]
-    )
 
 
 def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:

@@ -39,8 +39,8 @@ class Words:
     def slice(self, name: str) -> str:
         """`Scenario: news` of `scenario=news`, or all items."""
         breakdown, _, group = name.partition("=")
-        shown = self["breakdowns"].get(breakdown, breakdown.replace("_", " "))
-        return f"{shown}: {self['groups'].get(group, group.replace('_', ' '))}" if name else str(self["all_items"])
+        title = self["breakdowns"].get(breakdown, breakdown.replace("_", " "))
+        return f"{title}: {self['groups'].get(group, group.replace('_', ' '))}" if name else str(self["all_items"])
 
     def fact(self, fact: str, value: str) -> str:
         """One value of a fact."""

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from cachetools import TTLCache
+
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
@@ -24,6 +26,8 @@ PREFIXES = {"en": "", "zh": "/zh"}
 """Where the app of a language stands."""
 TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
 """Tabs in their order; each is also an address, and the first is at the root too."""
+TABS_ID = "tabs"
+"""The element id of the tabs in Gradio's configuration."""
 LARGEST_UPLOAD = 20 * 2**20
 LARGEST_ARCHIVE = 2**30
 """Bytes of a zip of recordings, which only people send whose submissions are taken."""
@@ -104,24 +108,18 @@ class IssuedFiles:
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._expiry: dict[tuple[str, str], float] = {}
+        self._issued: TTLCache[tuple[str, str], bool] = TTLCache(MOST_ISSUED, seconds, timer=clock)
         self._lock = threading.Lock()
 
     def issue(self, holder: str, path: str) -> None:
         """Remember that a visitor may name a path."""
         with self._lock:
-            self._expiry.pop((holder, path), None)
-            self._expiry[holder, path] = self._clock() + self._seconds
-            while len(self._expiry) > MOST_ISSUED:
-                del self._expiry[next(iter(self._expiry))]
+            self._issued[holder, path] = True
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
         """Whether a path was issued to one of these, and not too long ago."""
-        now = self._clock()
         with self._lock:
-            return any(self._expiry.get((holder, path), 0.0) > now for holder in holders)
+            return any((holder, path) in self._issued for holder in holders)
 
 
 def make_holder() -> str:

@@ -1,6 +1,6 @@
 """The Gradio app of the Space: one `gr.Blocks` a language, mounted at the root, with a tab for everything one can do.
 
-What is mounted stands behind a gate (`gradio_routes`), in the header of all pages (`tabs_frame`). Measuring for
+What is mounted stands behind a gate (`gradio_routes`), in the header of all pages. Measuring for
 visitors costs the machine that also serves the board and takes votes, so that it is bounded: one measurement at a time,
 few waiting, short recordings, uploads deleted within the hour.
 """
@@ -8,6 +8,7 @@ few waiting, short recordings, uploads deleted within the hour.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -15,17 +16,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import gradio as gr
+import httpx
 from auth import read_public_address
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, IssuedFiles, may_measure
+from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, TABS_ID, IssuedFiles, may_measure
 from gradio_routes import GradioGate
 from program_api import ProgramApi
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
 from tab_parts import make_fetched_part, make_part
 from tabs import score, submit
-from tabs_frame import TABS_ID
 from website import Site
+
+_LOG = logging.getLogger("podeval.site")
 
 KEEP_SECONDS = 3600
 WAITING = 8
@@ -60,7 +63,7 @@ def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> N
     with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
             make_part("board-part", "board.js")
-            make_part("board-compare", "compare_part.js")
+            make_part("board-compare", "compare.js")
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
             make_part("arena-part", "arena.js")
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
@@ -152,6 +155,9 @@ def mount(app: FastAPI, site: Site) -> FastAPI:
 def warm_up(app: FastAPI) -> None:
     """Have the front page of each language put together before the site listens, so that no reader waits for that.
 
+    Gradio's components, its templates and ours, and the board's first view are kept from then on. What fails here
+    fails for the first reader too, whom the site answers with a sentence: it does not keep the site from starting.
+
     Args:
         app: the site.
     """
@@ -159,11 +165,20 @@ def warm_up(app: FastAPI) -> None:
 
     @asynccontextmanager
     async def live(served: FastAPI) -> AsyncIterator[Any]:
-        async with serving(served) as state:
-            await app.state.gate.warm_up()
+        async with serving(served) as state, _open_client(app) as client:
+            for language in PREFIXES:
+                try:
+                    await client.get("/", headers={"accept-language": language})
+                except Exception:
+                    _LOG.exception("the front page could not be put together at the start")
             yield state
 
     app.router.lifespan_context = live
+
+
+def _open_client(app: FastAPI) -> httpx.AsyncClient:
+    """Opens a reader whom nobody sees."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
 
 
 def make_theme() -> gr.themes.Base:

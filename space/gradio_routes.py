@@ -12,36 +12,37 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import re
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradio_addresses import (
     API,
     COOKIE,
+    LARGEST_ARCHIVE,
+    LARGEST_UPLOAD,
     PREFIXES,
     TABS,
+    TABS_ID,
     ForeignFile,
     IssuedFiles,
     check_files,
     is_for_events,
     make_holder,
 )
-from request_guard import GRADIO_FILE, SecurityHeaders, find_origin
+from markupsafe import Markup
+from pages.board import compress, render_view
+from request_guard import GRADIO_FILE, GRADIO_PAGE, SecurityHeaders, find_origin, write_header_value
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from tabs_frame import dress
+from tabs.score import PARTS_ID
+from website import Site, find_recordings_sender
 
-if TYPE_CHECKING:
-    from gradio_app import LanguageApps
-    from website import Site
-
-_LOG = logging.getLogger("podeval.site")
+from podeval.metrics.description import VISITOR_INPUTS
 
 _NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
@@ -58,17 +59,21 @@ _PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}}
 """Addresses of tabs."""
 
 
+PAGE_RATE = "300/minute"
+_CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
+
+
 class GradioGate:
     """Stands before the Gradio apps, so that nothing reaches one by another way.
 
     Args:
-        apps: Gradio's own, by language.
+        apps: Gradio's own, as `LanguageApps` of `gradio_app`.
         issued: the files that visitors may name.
         site: the site in whose header the page of a tab is put.
         secure: whether the site is reached by HTTPS, perhaps within a page of the Hub.
     """
 
-    def __init__(self, apps: LanguageApps, issued: IssuedFiles, site: Site, secure: bool = False) -> None:
+    def __init__(self, apps: Any, issued: IssuedFiles, site: Site, secure: bool = False) -> None:
         self.apps, self._issued, self._site, self._secure = apps, issued, site, secure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,23 +95,6 @@ class GradioGate:
             return
         await self._answer(language, part, scope, receive, send)
 
-    async def warm_up(self) -> None:
-        """Put the front page of each language together once, as for a reader whom nobody sees.
-
-        Gradio's components, its templates and ours, and the board's first view are kept from then on. What fails here
-        fails for the first reader too, whom the site answers with a sentence: it does not keep the site from starting.
-        """
-        for language in PREFIXES:
-            scope = {
-                **{"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "root_path": ""},
-                **{"path": "/", "raw_path": b"/", "query_string": b"", "server": ("localhost", 80), "session": {}},
-                "headers": [(b"host", b"localhost"), (b"accept-language", language.encode())],
-            }
-            try:
-                await _collect(self, scope, _replay_body(b"", _hang_up))
-            except Exception:
-                _LOG.exception("the front page could not be put together at the start")
-
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
         app = await self.apps.start(language)
@@ -120,8 +108,6 @@ class GradioGate:
                 await _refuse(403, "this file is not for readers")(scope, receive, send)
                 return
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
-        elif part == f"{API}/upload_progress":
-            await app(scope, receive, _finishing(send))
         elif part == f"{API}/upload":
             answer_with = send if cookie else self._add_cookie(send)
             await app(scope, receive, _issuing(answer_with, self._issued, holders[0]))
@@ -158,13 +144,13 @@ class GradioGate:
             await _refuse(415, "send JSON, as application/json")(scope, receive, send)
             return
         try:
-            body = json.loads(await _read_body(receive))
+            body = json.loads(await Request(scope, receive).body())
             body = check_files(body, lambda path: self._issued.may_name(holders, path))
             written = json.dumps(body).encode()
         except ForeignFile:
             await _refuse(403, "this names a file that was not uploaded here by you")(scope, receive, send)
             return
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, ClientDisconnect):
             await _refuse(400, "send JSON")(scope, receive, send)
             return
         kept = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"content-type")]
@@ -182,26 +168,6 @@ class GradioGate:
             await send(message)
 
         return send_with_cookie
-
-
-def _finishing(send: Send) -> Send:
-    """Sends on how far an upload is; of one that never began, as it was refused, that it is done.
-
-    Gradio answers 404 to its own page then, which every browser logs as an error.
-    """
-    unknown = False
-
-    async def send_progress(message: Message) -> None:
-        nonlocal unknown
-        if message["type"] == "http.response.start" and message["status"] == 404:
-            unknown = True
-            headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
-            message = {"type": "http.response.start", "status": 200, "headers": headers}
-        elif message["type"] == "http.response.body" and unknown:
-            message = {"type": "http.response.body", "body": b'data: {"msg": "done"}\n\n'}
-        await send(message)
-
-    return send_progress
 
 
 def _issuing(send: Send, issued: IssuedFiles, holder: str) -> Send:
@@ -246,19 +212,6 @@ async def _collect(app: ASGIApp, scope: Scope, receive: Receive) -> tuple[int, b
     return status, body
 
 
-async def _read_body(receive: Receive) -> bytes:
-    """The body of a request, which the site's gate has bounded."""
-    body: bytes = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ValueError("the request ended early")
-        part: bytes = message.get("body", b"")
-        body += part
-        if not message.get("more_body", False):
-            return body
-
-
 def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Receives a body that is there already, and then what follows it."""
     messages: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -269,10 +222,70 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-async def _hang_up() -> Message:
-    """Receives that the sender is gone."""
-    return {"type": "http.disconnect"}
-
-
 def _refuse(status: int, sentence: str) -> JSONResponse:
     return JSONResponse({"error": sentence}, status)
+
+
+def dress(site: Site, request: Request, page: str, tab: str) -> Response:
+    """The page as it is sent.
+
+    Args:
+        site: the site of the header.
+        request: the request of a reader.
+        page: as Gradio wrote it.
+        tab: the tab in front.
+
+    Raises:
+        StoreUnusable: the database does not say what is frozen.
+        RuntimeError: this release of Gradio writes its page in another way.
+    """
+    site.limit(request, PAGE_RATE, "tabs")
+    head, header = site.frame(request)
+    language = site.language(request)
+    largest = LARGEST_ARCHIVE if find_recordings_sender(site, request) else LARGEST_UPLOAD
+    texts = site.texts[language]
+    too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
+    page = _select(page, tab, request.query_params.get("metric", ""), largest, too_large)
+    page = _replace(page, 'lang="en"', f'lang="{language}"')
+    page = _replace(page, "</head>", f"{head}</head>")
+    start = page.index(">", page.index("<body")) + 1
+    early = _render_early(site, request) if tab == TABS[0] else ""
+    answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
+    answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
+    # The Score tab records, where its reader lets it.
+    answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
+    answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
+    site.keep_language(request, answer)
+    return compress(request, answer)
+
+
+def _render_early(site: Site, request: Request) -> str:
+    """The board as its first reader sees it until Gradio is there, which takes seconds; a script removes it."""
+    view, whole = render_view(site, request)
+    return site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
+
+
+def _select(page: str, tab: str, metric: str, largest: int, too_large: dict[str, str]) -> str:
+    """The page whose tabs begin with one, whose Score tab begins with a metric where it offers it, and whose reader may
+    upload so many bytes, with what is said by tab of a file that has more.
+    """
+    start = page.index(_CONFIG) + len(_CONFIG)
+    end = page.index(_CONFIG_END, start)
+    config: dict[str, Any] = json.loads(page[start:end])
+    components = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
+    components[TABS_ID]["selected"] = tab
+    config["max_file_size"], config["too_large"] = largest, too_large
+    for part in VISITOR_INPUTS:
+        offered = components.get(f"score-{part}-metrics", {"choices": []})
+        if metric in [name for _, name in offered["choices"]]:
+            offered["value"] = [metric]
+            components[PARTS_ID]["selected"] = part
+    # As Gradio writes it: nothing in it ends the script.
+    written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return page[:start] + written + page[end:]
+
+
+def _replace(page: str, part: str, by: str) -> str:
+    if part not in page:
+        raise RuntimeError(f"this release of gradio writes its page without {part!r}, where podeval puts its header")
+    return page.replace(part, by, 1)

@@ -117,7 +117,7 @@ class ProgramApi:
             metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
         """
         if recording_file is None:
-            return _score_script(text, metrics or _offered("script"))
+            return _score_script(text, metrics or [metric.name for metric in list_offered("script")])
         path = get_uploaded_path(recording_file)
         names = _check_names(metrics or list(QUICK), "recording")
         with open_decoded(path) as copy:
@@ -214,17 +214,13 @@ def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
     return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
 
 
-def _offered(part: str) -> list[str]:
-    return [metric.name for metric in list_offered(part)]
-
-
 def _check_names(names: list[str], part: str) -> list[str]:
     """The metrics that a program names.
 
     Raises:
         BadInput: one of them is not measured here.
     """
-    offered = _offered(part)
+    offered = [metric.name for metric in list_offered(part)]
     if wrong := [name for name in names if name not in offered]:
         raise BadInput(write_sentence("metric-not-measured", metric=f"{wrong[0][:60]!r}", choices=", ".join(offered)))
     return names

@@ -9,24 +9,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
+from cachetools import TTLCache
 from job_worker import Evaluation
 
 from podeval.arena import Arena, ArenaSettings
-from podeval.arena.moderation import ArenaModeration
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
-from podeval.board.build import build
 from podeval.errors import BadInput, CodedSentence, StoreUnusable
 from podeval.listening import Listening
-from podeval.operations.moderation import BoardModeration
 from podeval.store import operator_settings
 from podeval.store.database import Database, find_damage
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
-from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.uploads import Uploads
@@ -43,8 +39,7 @@ class ScoreReports:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._reports: dict[str, tuple[bytes, float]] = {}
+        self._reports: TTLCache[str, bytes] = TTLCache(MOST_REPORTS, REPORT_SECONDS, timer=clock)
         self._lock = threading.Lock()
 
     def keep(self, report: bytes) -> str:
@@ -53,22 +48,14 @@ class ScoreReports:
             return ""
         name = secrets.token_urlsafe(24)
         with self._lock:
-            self._reports[name] = (report, self._clock() + REPORT_SECONDS)
-            while len(self._reports) > MOST_REPORTS:
-                del self._reports[next(iter(self._reports))]
+            self._reports[name] = report
         return name
 
     def read(self, name: str) -> bytes | None:
         """Return a report; None where there is none of this name any more."""
         with self._lock:
-            report, expiry = self._reports.get(name, (b"", 0.0))
-            if expiry > self._clock():
-                return report
-            self._reports.pop(name, None)
-            return None
+            return self._reports.get(name)
 
-
-Clock = Callable[[], datetime]
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -87,37 +74,6 @@ ONLY_VOTES = CodedSentence(
 
 
 @dataclass(frozen=True)
-class Decisions:
-    """What operators can decide, by what it is about; a listener's session is decided on by `Listening.count_session`.
-
-    Attributes:
-        board: what is frozen; and the trail of all decisions.
-        arena: votes, dimensions, systems and the goal.
-        submissions: in the queue and on the board.
-    """
-
-    board: BoardModeration
-    arena: ArenaModeration
-    submissions: SubmissionModeration
-
-    @classmethod
-    def assemble(
-        cls,
-        arena: Arena,
-        queue: Queue,
-        runs: Path,
-        rebuild: Callable[[Path], None],
-        clock: Clock = lambda: datetime.now(UTC),
-    ) -> Decisions:
-        """Put together what can be decided about an arena and the submissions of the same database."""
-        return cls(
-            BoardModeration(arena.database, arena.changed, clock),
-            ArenaModeration(arena, clock),
-            SubmissionModeration(queue, runs, rebuild, arena.changed, clock),
-        )
-
-
-@dataclass(frozen=True)
 class Services:
     """Everything the pages call.
 
@@ -131,7 +87,6 @@ class Services:
         evaluation: who works on submissions.
         score_reports: of what visitors measured.
         desk: takes submissions in; its queue is theirs.
-        decisions: what operators can decide.
     """
 
     runs: Path
@@ -140,7 +95,6 @@ class Services:
     listening: Listening
     closed: str | None = None
     desk: SubmissionService | None = None
-    decisions: Decisions | None = None
     only_votes: str | None = None
     evaluation: Evaluation | None = None
     score_reports: ScoreReports = field(default_factory=ScoreReports)
@@ -205,5 +159,4 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
     desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)
-    decisions = Decisions.assemble(arena, desk.queue, runs, build)
-    return Services(runs, opened, arena, listening, shut, desk, decisions, only_votes, Evaluation(desk, runs))
+    return Services(runs, opened, arena, listening, shut, desk, only_votes, Evaluation(desk, runs))

@@ -39,7 +39,7 @@ def build_site(site: Site) -> FastAPI:
         description="What the board shows, for programs. Reading needs no account.",
     )
     answer_errors(app, site)
-    add_guard(app, local=site.how.mode == "local", site=site)
+    add_guard(app, site)
     on_space = bool(os.environ.get("SPACE_ID"))
     app.add_middleware(
         SessionMiddleware,  # type: ignore[arg-type]  # takes any app; its annotation names one argument alone
@@ -79,9 +79,10 @@ def _pages(site: Site) -> list[Any]:
     return [module.build_router(site) for module in modules]
 
 
-def add_guard(app: FastAPI, *, local: bool = False, site: Site | None = None) -> None:
+def add_guard(app: FastAPI, site: Site) -> None:
     """What holds for every request; see `Guard`."""
-    senders = {"senders": partial(find_recordings_sender, site)} if site is not None else {}
+    local = site.how.mode == "local"
+    senders = partial(find_recordings_sender, site)
     app.add_middleware(
-        Guard, accepting=_OWN, local=local, measures=may_measure(local), hosts=read_own_hosts(), **senders
+        Guard, accepting=_OWN, local=local, measures=may_measure(local), hosts=read_own_hosts(), senders=senders
     )

@@ -29,8 +29,8 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
     Raises:
         ValueError: there is something in it that Gradio would evaluate.
     """
-    if found := [mark for mark in _FORBIDDEN if mark in content]:
-        raise ValueError(f"a component's template may not hold {found[0]!r}, which Gradio would evaluate")
+    if marks := [mark for mark in _FORBIDDEN if mark in content]:
+        raise ValueError(f"a component's template may not hold {marks[0]!r}, which Gradio would evaluate")
     return gr.HTML(
         html_template=f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>',
         js_on_load=_LOAD if script else None,
@@ -49,7 +49,7 @@ def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
         role: `alert` where it interrupts who listens to the page.
         options: the options of `gr.HTML`.
     """
-    return make_part(name, "shown.js", f'<div role="{role}" aria-live="polite"></div>', **options)
+    return make_part(name, "fragment.js", f'<div role="{role}" aria-live="polite"></div>', **options)
 
 
 def make_fetched_part(name: str, address: str, tab: str = "") -> gr.HTML:

@@ -26,6 +26,7 @@ from gradio_addresses import TABS
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict
 from rate_limit import RateLimit
 from request_guard import find_origin
 from services import Services
@@ -74,6 +75,12 @@ UNREADABLE = CodedSentence(
     "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
     code="nothing-shown",
 )
+
+
+class FromPage(BaseModel):
+    """What a page or program sends: nothing but what is declared."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class TooMany(PodevalError):
@@ -184,7 +191,7 @@ class Site:
 
     def _content(self, request: Request, template: str, **values: Any) -> str:
         language, person = self.language(request), self.person(request)
-        closed = self.services.closed
+        closed, site_texts = self.services.closed, self.texts[language]["site"]
         context = {
             "t": self.texts[language],
             "person": person,
@@ -194,10 +201,10 @@ class Site:
             "nav": NAV + (OPERATORS_NAV if person and person.admin else ()),
             "here": request.url.path,
             "base": read_public_address() or str(request.base_url).rstrip("/"),
-            "in_language": {code: _query(request, lang=code) for code in LANGUAGES},
+            "in_language": {code: urlencode({**request.query_params, "lang": code}) for code in LANGUAGES},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,
-            "sign_in": self._sign_in(language),
+            "sign_in": site_texts["sign_in_at"].format(self.how.host) if self.how.host else site_texts["sign_in"],
             "unfinished": person is None and request.query_params.get(SIGNED_IN) == "no",
             "version": __version__,
         }
@@ -223,11 +230,6 @@ class Site:
         """Remember the language that an address asks for."""
         if request.query_params.get("lang") in LANGUAGES:
             answer.set_cookie("lang", self.language(request), max_age=31_536_000, samesite="lax", httponly=True)
-
-    def _sign_in(self, language: str) -> str:
-        """What the button says that leads to the provider."""
-        texts = self.texts[language]["site"]
-        return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
         """The page of a refusal, in the reader's language as far as it is known there.
@@ -266,11 +268,6 @@ class Site:
         route = what or getattr(request.scope.get("route"), "path", request.url.path)
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
-
-
-def _query(request: Request, **changed: str) -> str:
-    """The query string of a request with some of it changed."""
-    return urlencode({**request.query_params, **changed})
 
 
 def to_script_data(value: Any) -> str:

@@ -10,11 +10,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
-from services import Decisions
-from website import Site
+from pydantic import Field
+from website import FromPage, Site
 
+from podeval.arena.moderation import ArenaModeration
+from podeval.board.build import build
+from podeval.operations.moderation import BoardModeration
 from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
+from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.public_view import describe_publicly
 from podeval.submissions.queue import Queue
 from podeval.submissions.states import OPEN
@@ -35,8 +38,7 @@ _MAY = {
 Reason = Annotated[str, Field(min_length=1, max_length=LONGEST_REASON)]
 
 
-class _Sent(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Sent(FromPage):
     reason: Reason
 
 
@@ -99,9 +101,11 @@ class Goal(_Sent):
 class AdminRoutes:
     """The decisions of operators, each with its reason."""
 
-    def __init__(self, site: Site, decisions: Decisions, queue: Queue) -> None:
+    def __init__(self, site: Site, queue: Queue) -> None:
+        arena = site.services.arena
         self.site, self.queue, self.listening = site, queue, site.services.listening
-        self.board, self.arena, self.submissions = decisions.board, decisions.arena, decisions.submissions
+        self.board, self.arena = BoardModeration(arena.database, arena.changed), ArenaModeration(arena)
+        self.submissions = SubmissionModeration(queue, site.services.runs, build, arena.changed)
 
     def _by(self, request: Request) -> str:
         person = self.site.require_operator(request)
@@ -172,9 +176,9 @@ class AdminRoutes:
 def build_router(site: Site) -> APIRouter:
     """The routes of operators."""
     routes = APIRouter(include_in_schema=False)
-    if site.services.decisions is None or site.services.desk is None:
+    if site.services.desk is None:
         return routes
-    pages = AdminRoutes(site, site.services.decisions, site.services.desk.queue)
+    pages = AdminRoutes(site, site.services.desk.queue)
     routes.get("/admin")(pages.page)
     decisions: dict[str, Callable[..., JSONResponse]] = {
         "votes": pages.vote,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
 from website import Site
 
@@ -82,6 +83,7 @@ class WriteProbe:
             self._failed = False
 
 
+METHODS = ("get", "post")
 RATE = "120/minute"
 MOST_ROWS = 5_000
 MOST_NAMED = 20
@@ -189,6 +191,14 @@ class ApiRoutes:
             }
         )
 
+    def documentation(self, request: Request) -> HTMLResponse:
+        """Show every path of the OpenAPI document, what it gives and what it can be asked."""
+        self.site.limit(request, RATE)
+        # What is made for programs stands before what pages ask too.
+        operations = sorted(list_operations(request.app.openapi()), key=lambda one: not one["path"].startswith("/api/"))
+        read, sent = ([one for one in operations if one["method"] == method] for method in METHODS)
+        return self.site.render(request, "interface.html", groups=(("read", read), ("taken", sent)))
+
     def counts(self, request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""
         self.site.limit(request, RATE)
@@ -215,6 +225,7 @@ def build_router(site: Site) -> APIRouter:
     routes.get("/api/v1/votes")(pages.votes)
     routes.get("/health")(pages.health)
     routes.get("/metrics", include_in_schema=False)(pages.counts)
+    routes.get("/api/docs", include_in_schema=False)(pages.documentation)
     return routes
 
 
@@ -270,3 +281,57 @@ def _json_rows(rows: pd.DataFrame) -> list[dict[str, Any]]:
             if isinstance(row.get(name), str):
                 row[key] = read(row.pop(name))
     return records
+
+
+def list_operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Everything that an OpenAPI document documents, in its order."""
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if operation := methods.get(method):
+                about = " ".join(operation.get("description", operation.get("summary", "")).split())
+                yield {
+                    "id": "-".join([method, *re.sub("[{}]", "", path.strip("/")).split("/")]),
+                    "method": method,
+                    "path": path,
+                    "about": about,
+                    "parameters": [*_query_parameters(operation), *_body_parameters(operation, document)],
+                }
+
+
+def _query_parameters(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for parameter in operation.get("parameters", []):
+        about = parameter.get("description", "")
+        yield _parameter(
+            parameter["name"], parameter["in"], {**parameter["schema"], "description": about}, parameter["required"]
+        )
+
+
+def _body_parameters(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    for name, field in schema.get("properties", {}).items():
+        yield _parameter(name, "body", field, name in schema.get("required", ()))
+
+
+def _parameter(name: str, location: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    """What a path can be asked, or what is sent to it: its kind in words of JSON Schema, and what else is known."""
+    kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
+    notes = [schema.get("description", "")]
+    if "minimum" in schema:
+        notes.append(
+            f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}"
+        )
+    if schema.get("default") not in (None, ""):
+        notes.append(f"= {schema['default']}")
+    about = "; ".join(filter(None, notes))
+    return {"name": name, "location": location, "kind": " | ".join(kinds), "required": required, "about": about}
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "$ref" in schema:
+        return "object"
+    return f"[{_kind(schema['items'])}]" if "items" in schema else str(schema.get("type", "any"))

@@ -10,10 +10,10 @@ import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 from rate_limit import ThreadPool
 from request_guard import find_origin
-from website import PartRoute, Site, to_script_data, write_system_address
+from website import FromPage, PartRoute, Site, to_script_data, write_system_address
 
 from podeval.arena import Ballot, BattleView
 from podeval.arena.ranking import Rankings
@@ -31,25 +31,23 @@ AT_ONCE = 6
 """Threads of all who vote. They wait for the database most of the time, so that more would not be sooner done."""
 
 
-class Wish(BaseModel):
+class Wish(FromPage):
     """What a voter wants to judge; any dimension by default, of excerpts where there are any."""
 
-    model_config = ConfigDict(extra="forbid")
     protocol: str | None = None
     dimension: str | None = None
 
 
-class BallotSent(BaseModel):
+class BallotSent(FromPage):
     """A ballot as a page or program sends it; `podeval.arena.Ballot` says what is in it."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     token: str
     outcome: str
     preference: str = ""
     comment: str = ""
-    played_a: list[tuple[float, float]] = []
-    played_b: list[tuple[float, float]] = []
+    played_a: list[tuple[float, float]] = Field([])
+    played_b: list[tuple[float, float]] = Field([])
     seconds_a: float = 0.0
     seconds_b: float = 0.0
 
@@ -188,10 +186,14 @@ def _battle(view: BattleView) -> dict[str, Any]:
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
-    kinds = {"control": "control"}
     drawn = [
         IntervalRow(
-            shorten(about.title, 36), row.rating, row.low, row.high, _ranks(row), kinds.get(about.kind, "ranked")
+            shorten(about.title, 36),
+            row.rating,
+            row.low,
+            row.high,
+            _ranks(row),
+            "control" if about.kind == "control" else "ranked",
         )
         for about, row in entries
     ]

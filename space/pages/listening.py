@@ -12,9 +12,9 @@ import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from request_guard import find_origin
-from website import Site, to_script_data
+from website import FromPage, Site, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.listening import SessionProgress, session_results
@@ -28,21 +28,19 @@ FAST, SOUND = "600/minute", "3000/minute"
 Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$")]
 
 
-class Invitation(BaseModel):
+class Invitation(FromPage):
     """Who comes, as the link says; nobody named means who signed in."""
 
-    model_config = ConfigDict(extra="forbid")
     prolific: Participant | None = None
     pid: Participant | None = None
     consent: bool = False
 
 
-class PageSent(BaseModel):
+class PageSent(FromPage):
     """A page as a listener answered it; `podeval.listening.listener_pages.validate_answer` says what is in it."""
 
-    model_config = ConfigDict(extra="forbid")
     answer: dict[str, Any]
-    heard: dict[str, float] = {}
+    heard: dict[str, float] = Field({})
     seconds: float | None = None
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, Field
-from website import Site
+from pydantic import Field
+from website import FromPage, Site
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
@@ -20,10 +20,9 @@ from podeval.text.table_files import make_csv_safe
 from podeval.texts import write_sentence
 
 
-class ListenerStanding(BaseModel):
+class ListenerStanding(FromPage):
     """Whether a listener counts, and why."""
 
-    model_config = ConfigDict(extra="forbid")
     listener: str
     counted: bool
     reason: Annotated[str, Field(min_length=1, max_length=500)]

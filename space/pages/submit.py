@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 from auth import Person, read_public_address
 from error_messages import translate_reason
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, ConfigDict
-from website import PartRoute, Site
+from pydantic import BaseModel
+from submission_form import check_document, list_refused_rules, read_document
+from website import FromPage, PartRoute, Site
 
-from podeval import arena, benchmarks
+from podeval import arena
 from podeval.arena import refusal
 from podeval.benchmarks.benchmark import Item
 from podeval.board.build import build
-from podeval.errors import BadInput, CodedSentence
+from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.hf_jobs import HfJobs
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import service
 from podeval.submissions.author_kit import list_spoken, write_notebook, write_scripts
-from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
-from podeval.submissions.gate import judge_model
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.hub_record import Proposals
-from podeval.submissions.job_budget import Ledger, estimate
+from podeval.submissions.job_budget import Ledger
 from podeval.submissions.public_view import (
     SubmissionLog,
     describe_hub_work,
@@ -39,11 +36,11 @@ from podeval.submissions.public_view import (
     sum_cost,
 )
 from podeval.submissions.queue import Queue
-from podeval.submissions.rules import RULES, SubmissionRefused
+from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED, OPEN
-from podeval.systems.submission import Submission, build_json_schema
-from podeval.systems.submission_reading import BadDocument, parse_form
+from podeval.systems.submission import build_json_schema
+from podeval.systems.submission_reading import BadDocument
 from podeval.texts import write_sentence
 
 RATE = "60/minute"
@@ -55,10 +52,9 @@ _OURS = ("operator", "gate", "queue", "worker")
 """Names under which this installation itself writes into the history."""
 
 
-class Sent(BaseModel):
+class Sent(FromPage):
     """A submission document as a page or program sends it; `podeval.systems.submission` says what is in it."""
 
-    model_config = ConfigDict(extra="forbid")
     document: dict[str, Any]
 
 
@@ -88,21 +84,22 @@ class SubmissionRoutes:
         texts, evaluation = self.site.texts[self.site.language(request)], self.site.services.evaluation
         worker = evaluation.sentence(texts["submit"]) if evaluation else ""
         return self.site.render(
-            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, say=self._say(request)
+            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, more=None, say=self._say(request)
         )
 
     def own(self, request: Request) -> HTMLResponse:
         """Show the submissions of who asks, with their cost and the last line of their log."""
         self.site.limit(request, RATE)
         person = self.site.person(request)
-        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person else []
+        # Whose name is one of ours submits nothing, and is told so by the form.
+        submits = person is not None and (person.identity == "local" or person.name.casefold() not in _OURS)
+        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
         more = {
             row.id: {"spent": sum_cost(self.ledger.of(row.id))["spent"], "last": describe_last(self.log.lines(row.id))}
             for row in rows
         }
-        return self.site.render(
-            request, "own_submissions.html", rows=self._listed(rows), more=more, say=self._say(request)
-        )
+        parts = {"own": self._listed(rows)}
+        return self.site.render(request, "queue.html", parts=parts, worker=None, more=more, say=self._say(request))
 
     def _say(self, request: Request) -> Callable[[str], str]:
         """What says a kept reason in the reader's language."""
@@ -142,7 +139,7 @@ class SubmissionRoutes:
         self.site.limit(request, "20/hour")
         who = get_submitter(self.site.require_person(request))
         try:
-            row = self.desk.submit(read(sent.document), who)
+            row = self.desk.submit(read_document(sent.document), who)
         except (BadDocument, SubmissionRefused) as error:
             reasons = list_refused_rules(error)
             status = _STATUS.get(reasons[0]["rule"], 422)
@@ -297,28 +294,6 @@ def list_queue_parts(queue: Queue) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def check_document(
-    desk: SubmissionService, plain: dict[str, Any], who: Submitter, beside: Path | None = None
-) -> dict[str, Any]:
-    """What the gate says of a document, nothing queued: `passed`, every refusal, and what would run where it passes.
-
-    Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in.
-        who: wants to submit it.
-        beside: folder of what was uploaded, where the document names some of it.
-
-    Raises:
-        HubUnavailable: the Hub does not answer.
-    """
-    try:
-        document = read(plain)
-        pinned = desk.check(document, who, document_folder=beside)
-    except (BadDocument, SubmissionRefused) as error:
-        return {"passed": False, "refusals": list_refused_rules(error)}
-    return {"passed": True, "refusals": [], "preview": make_preview(desk, document, pinned.to_json())}
-
-
 def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEntry, tuple[Item, ...]]:
     """The run of scripts that are read aloud.
 
@@ -329,88 +304,3 @@ def _spoken(desk: SubmissionService, benchmark: str, split: str) -> tuple[RunEnt
         if (entry.benchmark, entry.split) == (benchmark, split):
             return entry, items
     raise arena.ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-scripts"))
-
-
-def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | None) -> dict[str, Any]:
-    """Whether the model of a document can be run, for its submitter: as what, how much of it, when and for how much.
-
-    Args:
-        desk: the desk that takes submissions.
-        plain: the document as it is filled in so far.
-        jobs: machines of the Hub on which models are run here, if they are.
-
-    Raises:
-        HubUnavailable: the Hub does not answer.
-    """
-    try:
-        document = read(plain)
-        runs_as, reasons = judge_model(document, desk.gate)
-    except BadDocument as error:
-        return {"runs_as": "", "reasons": list_refused_rules(error), "dollars": None, "runs": [], "kits": []}
-    preparation: dict[str, Any] = {"runs_as": runs_as, "dollars": None, "runs": [], "seconds": None}
-    preparation["most_seconds"] = None
-    preparation["reasons"] = [asdict(each) for each in reasons]
-    preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
-    if runs_as:
-        preparation |= make_preview(desk, document, {"parameters": 0})
-        if jobs is not None:
-            cost = estimate(document, jobs)
-            preparation["dollars"] = cost.total
-            preparation["most_seconds"] = 60.0 * jobs.minutes * len(cost.runs)
-    return preparation
-
-
-def read(plain: dict[str, Any]) -> Submission:
-    """The document that was sent.
-
-    Raises:
-        BadDocument: with every mistake and its field.
-        BadInput: it is no text at all.
-    """
-    try:
-        document = parse_form(plain)
-        document.model_dump_json().encode()
-    except (RecursionError, UnicodeError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(write_sentence("form-not-unicode")) from None
-    return document
-
-
-def list_refused_rules(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
-    """Every rule that is not kept: its name, what it asks, what was found; mistakes of the document by their field."""
-    if isinstance(error, BadDocument):
-        return [_describe_refusal("document", problem.message, problem.field) for problem in error.problems]
-    return [_describe_refusal(each.rule, each.message) for each in error.refusals]
-
-
-def _describe_refusal(rule: str, message: str, field: str = "") -> dict[str, str]:
-    code = message.code if isinstance(message, CodedSentence) else ""
-    return {"rule": rule, "asks": RULES[rule], "field": field, "message": message, "code": code}
-
-
-def make_preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
-    """What would run, under which settings, and when it would be done at the latest."""
-    standing = desk.queue.end()
-    runs = []
-    for entry in list_entries(document):
-        try:
-            count = len(entry.items(desk.gate.data))
-        except BadInput:
-            # Its items are built on the machine of the worker.
-            count = None
-        runs.append(
-            {
-                "benchmark": benchmarks.get(entry.benchmark).title,
-                "split": entry.split,
-                "track": entry.track,
-                "items": count,
-                "preset": get_preset_settings(entry) if document.source.kind == "model" else "",
-            }
-        )
-    return {
-        "runs": runs,
-        "position": standing.position,
-        "seconds": standing.seconds,
-        "parameters": pinned["parameters"] or None,
-    }

@@ -1,12 +1,8 @@
 // The leaderboard: every choice is an address; the server sends the view that belongs to it.
 import { load } from "./fragment.js";
 
-const TYPING = 200; // ms without another letter, after which what is typed is looked for
 const PLACES = ["board", "profile"]; // fields whose change leaves no column chosen: those before were of other figures
-let asked = null;
-let failed = null;
-let current = "";
-let view, problem, loading;
+let asked, failed, current, view, problem, loading;
 const wide = matchMedia("(min-width: 56rem)");
 const part = () => (wide.matches ? "wide view" : "view");
 
@@ -118,15 +114,11 @@ function click(event) {
   if (event.target.id === "copy") copy(event.target);
 }
 
-let typing;
-
 function choose({ target, isComposing }) {
   if (isComposing || target.form?.id !== "choices") return;
-  clearTimeout(typing);
   const said = new URLSearchParams(new FormData(target.form));
   if (PLACES.includes(target.name)) said.delete("columns");
-  if (target.name === "q") typing = setTimeout(show, TYPING, `/?${said}`, "replace");
-  else show(`/?${said}`, "push");
+  show(`/?${said}`, target.name === "q" ? "replace" : "push");
 }
 
 /** Begin in the element of the component. */

@@ -1,4 +1,5 @@
 // One recording, or two under one transport: both play, one is heard, the other is kept at the same place beside it.
+import { load } from "/own/fragment.js";
 import { Wave, clock, fill } from "/own/player.js";
 
 const STEP = 5;
@@ -243,6 +244,30 @@ export function begin(place) {
     for (const [name, listener] of [["keydown", keyed], ["podeval:tab", pause]]) document.removeEventListener(name, listener);
   }, LOOK);
   ready();
+}
+
+/** The document at /compare, without its page, in the tab of the board. */
+export async function start(element) {
+  const place = element.querySelector(".podeval-part");
+  let latest = "";
+  async function show(address) {
+    if (address === latest || !(await load(place, (latest = address), { wanted: () => address === latest }))) return;
+    place.querySelector("#compare-data") ? begin(place) : (latest = "");
+  }
+  const ask = (form) => show(`/compare?${new URLSearchParams(new FormData(form))}`);
+  // Once two are chosen they are shown.
+  place.addEventListener("change", ({ target }) => { if (target.required && target.form.checkValidity()) ask(target.form); });
+  place.addEventListener("click", (event) => {
+    const address = event.target.closest("a[href^='/compare?']:not([target])")?.getAttribute("href");
+    if (!address) return;
+    event.preventDefault();
+    show(address);
+  });
+  place.addEventListener("submit", (event) => {
+    event.preventDefault();
+    ask(event.target);
+  });
+  show("/compare");
 }
 
 if (document.getElementById("compare-data")) begin(document);

@@ -24,10 +24,10 @@ export async function load(element, address, { wanted = () => true, part = "1" }
   return null;
 }
 
-/** Load the part, and again once its value changes, its tab comes to the front or a button of it asks for that. */
+/** Fill the part by its address, else with its value; again once that changes, its tab comes to the front or a button asks. */
 export function start(element, props, trigger, watch) {
   const place = element.querySelector(".podeval-part");
-  const again = () => load(place, props.address);
+  const again = () => (props.address ? load(place, props.address) : fillIn(place.firstElementChild, props.value ?? ""));
   watch("value", again);
   document.addEventListener("podeval:tab", ({ detail }) => { if (detail === props.tab) again(); });
   place.addEventListener("click", (event) => { if (event.target.closest("[data-again]")) again(); });

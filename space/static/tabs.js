@@ -38,7 +38,6 @@ for (const kind of ["change", "drop"]) {
 // Gradio decides on dark by itself; parts follow it.
 const dress = () => { document.documentElement.dataset.theme = document.body.classList.contains("dark") ? "dark" : "light"; };
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
-// What scrolls is reached by keys: Gradio's tables are not by themselves. And the way past the header leads somewhere.
 // What Gradio has in English alone, by its beginning, and what is said in its place.
 const words = JSON.parse(document.getElementById("gradio-words")?.textContent ?? "[]");
 new MutationObserver(() => {
@@ -57,5 +56,4 @@ new MutationObserver(() => {
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
   dress();
-  for (const head of document.querySelectorAll(".virtual-table-viewport th:first-child:not([tabindex='0'])")) head.tabIndex = 0;
 }).observe(document.body, { childList: true, characterData: true, subtree: true });

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
 from error_messages import translate
-from pages.submit import check_document, get_submitter, give_verdict, list_refused_rules, read
-from submission_form import FormField, build_document, get_value, list_fields, list_kinds
+from pages.submit import get_submitter
+from submission_form import (
+    FormField,
+    build_document,
+    check_document,
+    get_value,
+    give_verdict,
+    list_fields,
+    list_kinds,
+    list_refused_rules,
+    read_document,
+)
 from tab_parts import answer_part, make_fetched_part
 from website import Site, get_web_request
 
@@ -28,12 +37,13 @@ CHECK_RATE, SUBMIT_RATE = "20/minute", "20/hour"
 SYSTEM, DRAFT = "system", "podeval-submission"
 _FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
-_KEEP = "(...values) => {{ sessionStorage.setItem({name}, JSON.stringify(values)); }}"
+_KEEP = f"(...values) => {{ sessionStorage.setItem('{DRAFT}', JSON.stringify(values)); }}"
 _RESTORE = (
-    "(...values) => {{ const kept = JSON.parse(sessionStorage.getItem({name}) ?? '[]');"
-    " return kept.length === values.length ? kept : values; }}"
+    f"(...values) => {{ const kept = JSON.parse(sessionStorage.getItem('{DRAFT}') ?? '[]');"
+    " return kept.length === values.length ? kept : values; }"
 )
-_FORGET = "(answer) => {{ if (answer?.includes({mark})) sessionStorage.removeItem({name}); }}"
+_FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
+"""Only the answer to a submission that was taken has its address in it."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
 """What is typed never leaves the browser by these events, which have no function on the server."""
 
@@ -81,13 +91,16 @@ class SubmitTab:
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
         kind.change(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
-        known, filled = [kind, tracks, written, *self._fields], [answer, tracks, written, *self._fields]
-        gr.on([self._fill.click, self._repo.submit], self.fill, known, filled, trigger_mode="once", **EVENT)
+        draft, filled = [kind, tracks, written, *self._fields], [answer, tracks, written, *self._fields]
+        gr.on([self._fill.click, self._repo.submit], self.fill, draft, filled, trigger_mode="once", **EVENT)
         check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
         sent = send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
         self._recordings.connect(tracks)
-        keep_draft(app, DRAFT, known)
-        forget_draft(sent, DRAFT, answer, 'href="/submissions/')
+        # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
+        # loads its page anew, and a language is chosen by loading it, too.
+        app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
+        gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
+        sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
 
     def _tracks(self) -> list[tuple[str, str]]:
         offered = [benchmarks.get(name) for name in benchmarks.list_benchmarks()]
@@ -222,8 +235,8 @@ class SubmitTab:
             beside = self._folder_beside(document)
             if beside is not None:
                 # What is not taken as it stands is not removed either: it can be corrected and sent again.
-                self._desk.check(read(document), who, document_folder=beside)
-            row = self._desk.submit(read(document), who, document_folder=beside)
+                self._desk.check(read_document(document), who, document_folder=beside)
+            row = self._desk.submit(read_document(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
             return self._answer(request, refusals=list_refused_rules(error)), gr.skip()
         except (PodevalError, NotSignedIn) as error:
@@ -268,30 +281,3 @@ def build(site: Site, language: str, app: gr.Blocks) -> None:
         make_fetched_part("submit-head", "/submit")
         return
     SubmitTab(site, site.services.desk, language).build(app)
-
-
-def keep_draft(app: gr.Blocks, name: str, form: list[Any]) -> None:
-    """Keep the values of components in the browser tab, and put them back when the page is loaded again.
-
-    When the server was away and answers again, Gradio loads its page anew, and a language is chosen by loading it, too.
-
-    Args:
-        app: the app that is being built.
-        name: under which they are kept; another for each form.
-        form: the components, in the same order in every language.
-    """
-    quoted = json.dumps(name)
-    app.load(inputs=form, outputs=form, js=_RESTORE.format(name=quoted), **_IN_BROWSER)
-    gr.on([each.change for each in form], inputs=form, js=_KEEP.format(name=quoted), **_IN_BROWSER)
-
-
-def forget_draft(sent: Any, name: str, answer: Any, mark: str) -> None:
-    """Forget what is kept once the answer says that it was taken.
-
-    Args:
-        sent: the event that sends the form.
-        name: as of `keep_draft`.
-        answer: the component that has the answer then.
-        mark: stands in the answer where the form was taken, and in no other.
-    """
-    sent.then(inputs=answer, js=_FORGET.format(name=json.dumps(name), mark=json.dumps(mark)), **_IN_BROWSER)

@@ -85,7 +85,9 @@ def test_a_copy_made_by_the_readme_alone_serves_and_takes_votes(
         if path.is_file() and "__pycache__" not in path.parts
     }
     # The real client pushes the Space as docs/releasing.md says, and copies it as the card says.
-    push = re.search(r"^hf upload podeval/leaderboard .*$", (REPOSITORY / "docs/releasing.md").read_text(), re.MULTILINE)
+    push = re.search(
+        r"^hf upload podeval/leaderboard .*$", (REPOSITORY / "docs/releasing.md").read_text(), re.MULTILINE
+    )
     block = re.search(r"## A copy of your own.*?```bash\n(.*?)```", card[1], re.DOTALL)
     assert push
     assert block

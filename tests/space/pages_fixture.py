@@ -31,7 +31,7 @@ def build_pages(services: Any, *pages: Any, mode: str = "", everybody: str = "",
     site = website.Site(services, SignIn(mode) if mode else ByHeader("oidc"))
     app = FastAPI()
     site_app.answer_errors(app, site)
-    site_app.add_guard(app, site=site)
+    site_app.add_guard(app, site)
     app.add_middleware(site_app.SessionMiddleware, secret_key="of the tests")
     app.mount("/own", StaticFiles(directory=SPACE / "static"))
     app.get("/parts.css")(lambda: Response(website.build_parts_style(), media_type="text/css"))

@@ -41,15 +41,14 @@ def small(small_arena: Callable[..., Any]) -> Any:
 def people(small: Any, tmp_path: Path) -> People:
     """Clients of the site's own pages, signed in as the header says; `root` is an operator."""
     from pages import admin, api, arena, submit
-    from services import Decisions, Services, open_desk
+    from services import Services, open_desk
 
     from podeval.listening import Listening
 
     board = tmp_path / "board"
     board.mkdir()
     desk, listening = open_desk(small.database, board), Listening(small.database)
-    decisions = Decisions.assemble(small.arena, desk.queue, board, lambda folder: None, small.clock)
-    services = Services(board, small.database, small.arena, listening, None, desk, decisions)
+    services = Services(board, small.database, small.arena, listening, None, desk)
     app = build_pages(services, admin, api, arena, submit)
 
     def client(name: str = "", **headers: str) -> TestClient:

@@ -213,15 +213,6 @@ def test_what_others_wrote_stays_text(tmp_path: Path, monkeypatch: pytest.Monkey
             assert "{{7*7}}" in text, "no template of ours"
 
 
-def test_pages_speak_chinese_and_a_change_of_language_keeps_the_address(client: TestClient) -> None:
-    text = client.get(compared(lang="zh"), headers=PAGE).text
-    assert "对比两个系统" in text
-    assert "无明显差异" in text
-    assert 'href="?a=hibari&amp;b=piper&amp;benchmark=real_pod%2Fvoice%2Fembedded&amp;lang=en"' in text
-    assert "分析报告" in client.get("/report/hibari?lang=zh", headers=PAGE).text
-    client.cookies.clear()
-
-
 def test_a_system_is_told_with_its_items_scores_reasons_and_slices(client: TestClient) -> None:
     answer = client.get("/system?system=piper&where=real_pod/voice&item=news-2", headers=PAGE)
     assert answer.status_code == 200

@@ -299,6 +299,7 @@ def test_a_path_is_forgotten_after_its_time_and_when_there_are_too_many(monkeypa
     now[0] = 11
     assert not issued.may_name(("a",), "/x")
     monkeypatch.setattr(gradio_addresses, "MOST_ISSUED", 2)
+    issued = gradio_addresses.IssuedFiles(10, lambda: now[0])
     for name in ("1", "2", "3"):
         issued.issue("a", name)
     assert [issued.may_name(("a",), name) for name in ("1", "2", "3")] == [False, True, True]

@@ -53,26 +53,6 @@ def wide_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield url
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_scrolls_sideways(chromium: Any, wide_address: str, width: int) -> None:
-    context = chromium.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
-    found: dict[str, list[str]] = {}
-    for path in PAGES:
-        page.goto(f"{wide_address}{path}")
-        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
-        assert page.locator("main table").count()
-        found[path] = page.evaluate(TOO_WIDE)
-        if path.startswith("/report"):
-            figures = page.locator(".key-figures").bounding_box()
-            assert figures["y"] + figures["height"] < 844, "key figures are in the first screen"
-        if width <= 768:
-            label = page.locator(".fold td[data-label]:not(:empty)").first
-            assert label.evaluate("cell => getComputedStyle(cell).display") == "block", "each row is a card"
-    context.close()
-    assert found == {path: [] for path in PAGES}
-
-
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Pages of operators, of the arena and of a submission, with votes, sessions and items; and the submission's id."""
@@ -115,23 +95,28 @@ def receive_with_items(file: Path, items: int) -> str:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_page_of_operators_of_the_arena_or_of_a_submission_has_a_box_that_scrolls(
-    chromium: Any, kept: tuple[str, str], width: int
+@pytest.mark.parametrize("kind", ["wide", "kept"])
+def test_no_page_of_a_wide_board_of_operators_or_of_a_submission_has_a_box_that_scrolls(
+    chromium: Any, wide_address: str, kept: tuple[str, str], kind: str, width: int
 ) -> None:
-    address, submission = kept
+    address, submission = (wide_address, "") if kind == "wide" else kept
+    paths = PAGES if kind == "wide" else (*OPERATED, f"/submissions/{submission}")
     context = chromium.new_context(viewport={"width": width, "height": 844})
     page = context.new_page()
-    wide: dict[str, list[str]] = {}
-    for path in (*OPERATED, f"/submissions/{submission}"):
+    found: dict[str, list[str]] = {}
+    for path in paths:
         page.goto(f"{address}{path}")
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         assert page.locator("main table").count(), path
-        wide[path] = page.evaluate(TOO_WIDE)
+        found[path] = page.evaluate(TOO_WIDE)
+        if path.startswith("/report"):
+            figures = page.locator(".key-figures").bounding_box()
+            assert figures["y"] + figures["height"] < 844, "key figures are in the first screen"
         if width <= 768 and path != f"/submissions/{submission}":
             label = page.locator(".fold td[data-label]:not(:empty)").first
             assert label.evaluate("cell => getComputedStyle(cell).display") == "block", f"{path}: each row is a card"
     context.close()
-    assert {path: lines for path, lines in wide.items() if lines} == {}
+    assert found == {path: [] for path in paths}
 
 
 @pytest.mark.parametrize("path", ["/compare?a=hibari&b=piper", "/system?system=hibari"])

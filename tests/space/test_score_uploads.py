@@ -82,13 +82,6 @@ def test_uploads_are_bounded_while_they_come_and_what_breaks_off_does_not_stay_o
     assert b" 503 " in send_by_hand(address, f"Content-Length: {len(whole)}", whole), "the disk keeps room"
 
 
-def test_gradios_page_asks_after_an_upload_that_was_refused_and_is_answered(client: TestClient) -> None:
-    for prefix in ("", "/zh"):
-        answer = client.get(f"{prefix}/gradio_api/upload_progress?upload_id=never{prefix[1:]}")
-        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-        assert answer.text == 'data: {"msg": "done"}\n\n'
-
-
 def test_a_box_gets_a_copy_of_its_own_of_what_is_compiled_and_none_while_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

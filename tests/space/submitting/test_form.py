@@ -78,8 +78,8 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
 def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
     hub_client: Any, database: Database, tmp_path: Path, changes: dict[str, bytes], runs_as: str, reason: str
 ) -> None:
-    from pages.submit import give_verdict
     from services import open_desk
+    from submission_form import give_verdict
 
     desk = open_desk(database, tmp_path / "board", None)
     told = give_verdict(desk, model(hub_client, **changes), None)
