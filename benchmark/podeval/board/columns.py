@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import BadInput
@@ -26,7 +27,7 @@ from podeval.metrics.description import format_range
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
 from podeval.metrics.reach import say
 from podeval.metrics.units import translate_unit
-from podeval.plots.radar import Span
+from podeval.plots.charts import Span
 from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
@@ -181,7 +182,7 @@ def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
     """
     ranked: dict[str, list[tuple[tuple[bool, int, str], Offer]]] = {}
     for metric, protocol, text, systems, newest in protocols:
-        content = _content(text)
+        content = read_object(text)
         declared = _declaration(metric)
         default = declared is not None and _parameters(content) == declared.read_parameters({})
         offer = Offer(metric, protocol, label_protocol(protocol, text), judge_of(content))
@@ -217,7 +218,7 @@ def judge_of(content: Mapping[str, object]) -> str:
 
 def label_protocol(protocol: str, text: str) -> str:
     """Return a short label of a protocol: its metric, its parameters, its judge, its id."""
-    content = _content(text)
+    content = read_object(text)
     parts = [f"{name}={value}" for name, value in _parameters(content).items()]
     if judge := judge_of(content):
         parts.append(f"judge {judge}")
@@ -225,9 +226,10 @@ def label_protocol(protocol: str, text: str) -> str:
     return f"{metric}: {', '.join(parts)} — {protocol}" if parts else protocol
 
 
-def _content(text: str) -> dict[str, object]:
+def read_object(text: object) -> dict[str, Any]:
+    """Read the JSON object in a column of the tables; empty where there is none."""
     try:
-        content = json.loads(text)
+        content = json.loads(str(text))
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}

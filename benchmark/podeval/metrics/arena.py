@@ -16,9 +16,8 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PLACE
 from podeval.metrics.score import Score
-from podeval.stats.battles import Battles
+from podeval.stats.battles import Battles, Elo, elo
 from podeval.stats.bradley_terry import Ratings, rate
-from podeval.stats.elo import Elo, elo
 
 
 @metric(
