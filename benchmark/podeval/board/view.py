@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 
-from podeval.board.columns import Choice, Column, Offers, choose, choose_headlines, write_dimension_title
+from podeval.board.columns import Choice, Column, choose, choose_headlines, write_dimension_title
 from podeval.board.query import Index, Key, ProfileBoard, Sheet
 from podeval.board.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 
@@ -214,13 +214,18 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     choices = Choices(
         boards=_board_choices(index, name, profile),
         profiles=_by_name(profiles),
-        dimensions=_dimension_choices(dimensions),
+        dimensions=(
+            ("Overview", OVERVIEW),
+            *((write_dimension_title(name), name) for name in dimensions),
+            ("All columns", EVERYTHING),
+        ),
         groups=groups,
         slices=tuple((slice_.replace("=", ": ") or "all items", slice_) for slice_ in here.slices),
         judges=_by_name(judges),
         provenances=_by_name(here.provenances),
         columns=available,
-        protocols=_protocol_choices(several),
+        # A paper's setting, shared by many metrics, is one choice.
+        protocols=tuple(dict.fromkeys((one.label, one.protocol) for offers in several.values() for one in offers)),
         facts=facts,
     )
     keys = tuple(_fitting(view, every_key, here, index.facts))
@@ -286,16 +291,6 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
         if name == chosen or label not in names:
             names[label] = name
     return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in names.items())
-
-
-def _dimension_choices(dimensions: Iterable[str]) -> tuple[Choice, ...]:
-    titles = ((write_dimension_title(dimension), dimension) for dimension in dimensions)
-    return (("Overview", OVERVIEW), *titles, ("All columns", EVERYTHING))
-
-
-def _protocol_choices(several: Offers) -> tuple[Choice, ...]:
-    """Return the protocols of metrics that have several; a paper's setting, shared by many metrics, is one choice."""
-    return tuple(dict.fromkeys((offer.label, offer.protocol) for offers in several.values() for offer in offers))
 
 
 def _by_name(values: Iterable[str]) -> tuple[Choice, ...]:
