@@ -91,22 +91,25 @@ def explain_heads(columns: Sequence[Column], words: Words) -> list[ExplainedHead
 def explain_column(column: Column, words: Words) -> ExplainedHead:
     """Explain one column in a language of the site."""
     declared, names = explain(column, words.language), words["explained"]
-    better = str(names["directions"][declared.better])
+    better = str(names["directions"][column.better])
     facts = [
         (
             names["better"],
-            better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
+            better.format(declared["ideal"]) if declared["ideal"] else better.replace(" {}", "").replace("{}", ""),
         ),
-        (names["range"], declared.range and f"{declared.range} {translate_unit(column.unit, words.language)}".strip()),
-        (names["people"], declared.people),
-        (names["systems"], declared.systems),
-        (names["source"], declared.source or declared.unreached),
+        (
+            names["range"],
+            declared["range"] and f"{declared['range']} {translate_unit(column.unit, words.language)}".strip(),
+        ),
+        (names["people"], declared["people"]),
+        (names["systems"], declared["systems"]),
+        (names["source"], declared["source"] or declared["unreached"]),
     ]
-    sentences = tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric))))
+    sentences = tuple(dict.fromkeys(filter(None, (declared["about"], declared["of_metric"]))))
     return ExplainedHead(
         column.id,
         words.title(column),
         sentences,
         tuple((str(name), text) for name, text in facts if text),
-        f"/cards#{declared.metric}" if declared.metric else "",
+        f"/cards#{declared['metric']}" if declared["metric"] else "",
     )

@@ -291,54 +291,26 @@ def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
     return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What is known of a column; texts are empty where nothing is.
+def explain(of: Column, language: str = "en") -> dict[str, str]:
+    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
 
-    Attributes:
-        metric: name of the metric that has a card; empty where none has.
-        metric_title: what that metric is called.
-        about: what the value is, in a sentence.
-        of_metric: what the metric measures, in a sentence.
-        better: which way is better.
-        range: from where to where.
-        ideal: where it is best, of what is best in a range.
-        people: what people reach.
-        systems: what good systems reach.
-        source: where these are from.
-        unreached: why nothing comparable is known.
+    They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
+    `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
+    (where these are from), and `unreached` (why nothing comparable is known).
     """
-
-    metric: str
-    metric_title: str
-    about: str
-    of_metric: str
-    better: Better
-    range: str
-    ideal: str
-    people: str
-    systems: str
-    source: str
-    unreached: str
-
-
-def explain(of: Column, language: str = "en") -> Explanation:
-    """Return what is known of a column, in a language of the site."""
     key, metric = find_declared_key(of), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
     reach = key.reach if key else None
-    return Explanation(
-        metric=metric.name if metric else "",
-        metric_title=metric.title if metric else "",
-        about=_as_sentence(key.about_in(language) if key else "", language),
-        of_metric=_as_sentence(metric.purpose_in(language), language) if metric else "",
-        better=of.better,
-        range=format_range(key, language) if key else "",
-        ideal=_ideal_text(key) if key and key.ideal else "",
-        people=format_span(reach.people) if reach else "",
-        systems=format_span(reach.systems) if reach else "",
-        source=say(reach.source, language) if reach else "",
-        unreached=say(key.unreached, language) if key else "",
-    )
+    return {
+        "metric": metric.name if metric else "",
+        "about": _as_sentence(key.about_in(language) if key else "", language),
+        "of_metric": _as_sentence(metric.purpose_in(language), language) if metric else "",
+        "range": format_range(key, language) if key else "",
+        "ideal": _ideal_text(key) if key and key.ideal else "",
+        "people": format_span(reach.people) if reach else "",
+        "systems": format_span(reach.systems) if reach else "",
+        "source": say(reach.source, language) if reach else "",
+        "unreached": say(key.unreached, language) if key else "",
+    }
 
 
 def find_declared_key(of: Column) -> Key | None:
