@@ -63,18 +63,18 @@ def write_board_name(name: str) -> str:
 def explain_column(column: Column, words: Words) -> dict[str, Any]:
     """One column in words: its `id` and `title`, sentences, named facts, and the address of its metric's `card`."""
     declared, names = explain(column, words.language), words["explained"]
-    better = str(names["directions"][declared.better])
+    better, ideal = str(names["directions"][column.better]), declared["ideal"]
     facts = {
-        "better": better.format(declared.ideal) if declared.ideal else better.replace(" {}", "").replace("{}", ""),
-        "range": declared.range and f"{declared.range} {translate(column.unit, words.language)}".strip(),
-        "people": declared.people,
-        "systems": declared.systems,
-        "source": declared.source or declared.unreached,
+        "better": better.format(ideal) if ideal else better.replace(" {}", "").replace("{}", ""),
+        "range": declared["range"] and f"{declared['range']} {translate(column.unit, words.language)}".strip(),
+        "people": declared["people"],
+        "systems": declared["systems"],
+        "source": declared["source"] or declared["unreached"],
     }
     return {
         "id": column.id,
         "title": words.title(column),
-        "sentences": tuple(dict.fromkeys(filter(None, (declared.about, declared.of_metric)))),
+        "sentences": tuple(dict.fromkeys(filter(None, (declared["about"], declared["of_metric"])))),
         "facts": [(names[name], text) for name, text in facts.items() if text],
-        "card": f"/cards#{declared.metric}" if declared.metric else "",
+        "card": f"/cards#{declared['metric']}" if declared["metric"] else "",
     }

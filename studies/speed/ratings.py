@@ -8,9 +8,8 @@ import time
 
 import numpy as np
 
-from podeval.stats.battles import Battles
+from podeval.stats.battles import Battles, elo
 from podeval.stats.bradley_terry import rate
-from podeval.stats.elo import elo
 
 
 def votes(count: int, systems: int, voters: int, seed: int = 0) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from podeval.board.runs_folder import RunsFolder
 from podeval.board.system_info import Facts
 from podeval.board.view import PLOTS, BoardView, resolve_view
 from podeval.hub_sources import locate_hub_source
-from podeval.plots.radar import Series, draw_radar
+from podeval.plots.charts import Series, draw_radar
 from podeval.text.message_catalogue import read_texts
 
 TEXTS = read_texts(locate_hub_source("space") / "locale", "en", ("board",))["board"]

@@ -48,15 +48,15 @@ def words() -> dict[str, Any]:
 def test_every_column_is_explained_in_chinese() -> None:
     for of in every_column():
         said = explain(of, "zh")
-        assert CHINESE.search(said.about), of.id
-        assert said.about.endswith(("。", "）。")), of.id
-        assert of.metric not in catalogue.NAMES or CHINESE.search(said.of_metric), of.id
-        for sentence in filter(None, (said.about, said.of_metric, said.source, said.unreached)):
+        assert CHINESE.search(said["about"]), of.id
+        assert said["about"].endswith(("。", "）。")), of.id
+        assert of.metric not in catalogue.NAMES or CHINESE.search(said["of_metric"]), of.id
+        for sentence in filter(None, (said["about"], said["of_metric"], said["source"], said["unreached"])):
             assert CHINESE.search(sentence), f"{of.id}: {sentence}"
             assert not ENGLISH_WORD.search(sentence), f"{of.id}: {sentence}"
-        assert " to " not in said.range, of.id
-        assert " and " not in said.range, of.id
-        assert explain(of).about != said.about
+        assert " to " not in said["range"], of.id
+        assert " and " not in said["range"], of.id
+        assert explain(of)["about"] != said["about"]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.stats import davidson
-from podeval.stats.battles import OUTCOMES, Battles, read_log_record, tally
+from podeval.stats.battles import OUTCOMES, Battles, elo, order_spread, read_log_record, tally
 from podeval.stats.bradley_terry import rate, votes_needed
-from podeval.stats.elo import elo, order_spread
 
 GOLDEN = [("x", "y", "a"), ("y", "z", "tie"), ("z", "x", "b"), ("x", "y", "both_bad"), ("y", "x", "a")]
 """Five battles; the paper's code skips the tie and the one where both are bad."""

@@ -15,9 +15,8 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, list_protocols
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, Tally, tally
+from podeval.stats.battles import Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
-from podeval.stats.elo import Elo, elo
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 

@@ -14,7 +14,6 @@ from podeval.errors import BadInput
 from podeval.files import lock_folder
 from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
 from podeval.runs.board_tables import (
     BOARD,
     EVIDENT,
@@ -142,7 +141,7 @@ def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
 
 
 def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
-    metric = _catalogue_metric(figure.module)
+    metric = catalogue.get(figure.module) if figure.module in catalogue.NAMES else None
     return BoardRow(
         benchmark=figure.benchmark,
         split="",
@@ -190,10 +189,6 @@ def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
     }
     more = {"spread": None if figure.spread is None else str(figure.spread), "count": figure.count, "note": figure.note}
     return facts | {name: value for name, value in more.items() if value is not None}
-
-
-def _catalogue_metric(module: str | None) -> Metric | None:
-    return catalogue.get(module) if module in catalogue.NAMES else None
 
 
 def _item_rows(run: Run) -> Iterable[ItemRow]:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import BadInput
@@ -24,7 +25,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.description import format_range
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.plots.radar import Span
+from podeval.plots.charts import Span
 from podeval.runs import composite_scores, reliability
 from podeval.text.message_catalogue import translate
 
@@ -171,7 +172,7 @@ def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
     """
     ranked: dict[str, list[tuple[tuple[bool, int, str], Offer]]] = {}
     for metric, protocol, text, systems, newest in protocols:
-        content = _content(text)
+        content = read_object(text)
         declared = _declaration(metric)
         default = declared is not None and _parameters(content) == declared.read_parameters({})
         offer = Offer(metric, protocol, label_protocol(protocol, text), judge_of(content))
@@ -207,7 +208,7 @@ def judge_of(content: Mapping[str, object]) -> str:
 
 def label_protocol(protocol: str, text: str) -> str:
     """Return a short label of a protocol: its metric, its parameters, its judge, its id."""
-    content = _content(text)
+    content = read_object(text)
     parts = [f"{name}={value}" for name, value in _parameters(content).items()]
     if judge := judge_of(content):
         parts.append(f"judge {judge}")
@@ -215,9 +216,10 @@ def label_protocol(protocol: str, text: str) -> str:
     return f"{metric}: {', '.join(parts)} — {protocol}" if parts else protocol
 
 
-def _content(text: str) -> dict[str, object]:
+def read_object(text: object) -> dict[str, Any]:
+    """Read the JSON object in a column of the tables; empty where there is none."""
     try:
-        content = json.loads(text)
+        content = json.loads(str(text))
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
@@ -279,54 +281,26 @@ def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
     return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What is known of a column; texts are empty where nothing is.
+def explain(of: Column, language: str = "en") -> dict[str, str]:
+    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
 
-    Attributes:
-        metric: name of the metric that has a card; empty where none has.
-        metric_title: what that metric is called.
-        about: what the value is, in a sentence.
-        of_metric: what the metric measures, in a sentence.
-        better: which way is better.
-        range: from where to where.
-        ideal: where it is best, of what is best in a range.
-        people: what people reach.
-        systems: what good systems reach.
-        source: where these are from.
-        unreached: why nothing comparable is known.
+    They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
+    `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
+    (where these are from), and `unreached` (why nothing comparable is known).
     """
-
-    metric: str
-    metric_title: str
-    about: str
-    of_metric: str
-    better: Better
-    range: str
-    ideal: str
-    people: str
-    systems: str
-    source: str
-    unreached: str
-
-
-def explain(of: Column, language: str = "en") -> Explanation:
-    """Return what is known of a column, in a language of the site."""
     key, metric = find_declared_key(of, language), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
     reach = key.reach if key else None
-    return Explanation(
-        metric=metric.name if metric else "",
-        metric_title=metric.title if metric else "",
-        about=_as_sentence(translate(key.about, language) if key else "", language),
-        of_metric=_as_sentence(translate(metric.purpose, language), language) if metric else "",
-        better=of.better,
-        range=format_range(key, language) if key else "",
-        ideal=_ideal_text(key) if key and key.ideal else "",
-        people=format_span(reach.people) if reach else "",
-        systems=format_span(reach.systems) if reach else "",
-        source=translate(reach.source, language) if reach else "",
-        unreached=translate(key.unreached, language) if key else "",
-    )
+    return {
+        "metric": metric.name if metric else "",
+        "about": _as_sentence(translate(key.about, language) if key else "", language),
+        "of_metric": _as_sentence(translate(metric.purpose, language), language) if metric else "",
+        "range": format_range(key, language) if key else "",
+        "ideal": _ideal_text(key) if key and key.ideal else "",
+        "people": format_span(reach.people) if reach else "",
+        "systems": format_span(reach.systems) if reach else "",
+        "source": translate(reach.source, language) if reach else "",
+        "unreached": translate(key.unreached, language) if key else "",
+    }
 
 
 def find_declared_key(of: Column, language: str = "en") -> Key | None:

@@ -135,6 +135,7 @@ def _columns(summary: RunSummary, benchmark: Benchmark) -> Iterator[tuple[Metric
 
 def _describe_result(summary: RunSummary, row: MetricSummary, key: Key, value: KeyAggregate) -> dict[str, Any]:
     protocol = summary.protocols[row.protocol]
+    path, _, revision = summary.plan.dataset.partition("@")
     low, high = key.bounds
     config: dict[str, Any] = {
         "evaluation_description": key.about or f"{key.name} of {row.metric}",
@@ -168,7 +169,13 @@ def _describe_result(summary: RunSummary, row: MetricSummary, key: Key, value: K
         "evaluation_result_id": _result_id(row, key),
         "evaluation_name": _evaluation_name(summary, row),
         "evaluation_timestamp": summary.created,
-        "source_data": _describe_dataset(summary),
+        "source_data": {
+            "dataset_name": f"podeval-{summary.plan.benchmark}",
+            "source_type": "hf_dataset",
+            "hf_repo": path,
+            "hf_split": summary.plan.split,
+            "additional_details": {"revision": revision, "track": summary.plan.track},
+        },
         "metric_config": config,
         "score_details": details,
         "generation_config": {
@@ -262,17 +269,6 @@ def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) ->
         details |= {"licence": about.licence, "revision": about.revision, "description": about.description}
     described = {"name": summary.plan.system_title, "id": model, "additional_details": details}
     return described | ({"developer": about.organisation} if about is not None and about.organisation else {})
-
-
-def _describe_dataset(summary: RunSummary) -> dict[str, Any]:
-    path, _, revision = summary.plan.dataset.partition("@")
-    return {
-        "dataset_name": f"podeval-{summary.plan.benchmark}",
-        "source_type": "hf_dataset",
-        "hf_repo": path,
-        "hf_split": summary.plan.split,
-        "additional_details": {"revision": revision, "track": summary.plan.track},
-    }
 
 
 def _read_system(run: RunFolder) -> SystemRow | None:

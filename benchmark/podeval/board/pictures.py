@@ -27,16 +27,21 @@ from podeval.board.table import (
 from podeval.board.view import PLOTS, ResolvedView
 from podeval.plots.charts import (
     LEFT,
+    ON_PAGE,
+    ON_PHONE,
     RIGHT,
     BoxRow,
     IntervalRow,
+    RadarLayout,
     ScatterPoint,
+    Series,
+    Span,
     compute_five_numbers,
     draw_boxes,
     draw_intervals,
+    draw_radar,
     draw_scatter,
 )
-from podeval.plots.radar import ON_PAGE, ON_PHONE, RadarLayout, Series, Span, draw_radar
 from podeval.plots.svg import WIDE, WIDTH, Axis, Frame, shorten
 
 MOST_WHISKERS, MOST_SPREADS, FEW, MOST_SERIES = 24, 8, 40, 6

@@ -69,8 +69,8 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
     """Return the protocols of some rows, by metric, the default first."""
     return rank_offers(
         (
-            str(metric),
-            str(protocol),
+            metric,
+            protocol,
             str(group["protocol_json"].iloc[0]),
             group["system"].nunique(),
             max(group["created"].unique()),
@@ -81,7 +81,8 @@ def list_offers(numbers: pd.DataFrame) -> Offers:
 
 def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
     """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
-    return iter(numbers.groupby(list(names), sort=False, observed=True))
+    for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
+        yield tuple(map(str, texts)), rows
 
 
 def choose_protocols(board: pd.DataFrame) -> dict[str, str]:

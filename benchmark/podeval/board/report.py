@@ -7,7 +7,6 @@ the recordings, breakdowns, every item, what was not scored and why, protocols, 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import Column, order_columns, write_dimension_title
+from podeval.board.columns import Column, order_columns, read_object, write_dimension_title
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
@@ -228,7 +227,7 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> C
         else {},
         items=tuple(_lines(scores, figures.protocols)),
         missing=_missing(scores, figures.protocols),
-        protocols={str(m): _json(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
+        protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
         papers=_papers(columns),
     )
 
@@ -272,15 +271,7 @@ def _benchmark(where: str) -> Benchmark | None:
 
 def _links(text: Any) -> dict[str, str]:
     """Return the addresses of a document to which a page may link."""
-    return {name: link for name, link in _json(text).items() if str(link).startswith("https://")}
-
-
-def _json(text: Any) -> dict[str, Any]:
-    try:
-        content = json.loads(str(text))
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+    return {name: link for name, link in read_object(text).items() if str(link).startswith("https://")}
 
 
 def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:

@@ -67,6 +67,7 @@ def build_report(report: SystemReport, texts: Texts, samples: Mapping[str, Sampl
         head += [first["key_figures"]] if first["key_figures"].rows else []
         head += [*first["radar"], *places[0], *first["counts"]]
     head += [build_facts(report, words)] if chapters else [build_facts(report, words), Text(words["no_figures"])]
+    kind = words["kinds"].get(about.kind, about.kind)
     sections = []
     for number, (chapter, parts) in enumerate(zip(report.chapters, chapters, strict=True)):
         opening = [*parts["counts"], *places[number], *parts["radar"]] if number else []
@@ -88,7 +89,7 @@ def build_report(report: SystemReport, texts: Texts, samples: Mapping[str, Sampl
     return Report(
         id=about.system,
         title=about.title,
-        about=f"{_name_kind(report, words)} · {about.system} · {words['made']} {datetime.now(UTC):%Y-%m-%d}",
+        about=f"{kind} · {about.system} · {words['made']} {datetime.now(UTC):%Y-%m-%d}",
         sections=[*sections, Section(words["method"], _explain_method(report, words), 2)],
         head=head,
         kicker=words["title"],
@@ -162,10 +163,6 @@ def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
         return ""
     phrase = str(texts["stands"][against.word])
     return phrase if against.sure else str(texts["unsure"]).format(phrase)
-
-
-def _name_kind(report: SystemReport, words: Texts) -> str:
-    return str(words["kinds"].get(report.about.kind, report.about.kind))
 
 
 def _explain_method(report: SystemReport, words: Texts) -> list[Part]:

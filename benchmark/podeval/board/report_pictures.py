@@ -11,9 +11,8 @@ from podeval.board.columns import FEWEST_AXES, find_axis, write_dimension_title
 from podeval.board.report import Chapter
 from podeval.board.report_figures import format_difference
 from podeval.board.table import choose_decimals, to_number
-from podeval.plots.charts import BoxRow, draw_boxes
+from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
-from podeval.plots.radar import ON_PAPER, ON_PHONE, Series, draw_radar
 from podeval.plots.svg import SHAPES, Axis, Frame
 from podeval.reports.page import Part, Pictures, RowOfCells, Table, Text, make_heads
 from podeval.stats.intervals import Interval

@@ -48,8 +48,8 @@ class RunsFolder:
         Args:
             kind: the kind of what is made, of which so many are kept.
             tables: names of the tables.
-            key: which one of its kind.
-            make: makes it if it is not cached.
+            key: the name of this one of its kind.
+            make: the function that makes it if it is not cached.
             most: the number that is kept of the kind.
         """
         stamps = tuple(_stamp(self.path / name) for name in tables)

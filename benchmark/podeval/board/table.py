@@ -6,7 +6,6 @@ rank as a range, and `incomplete` where too little was scored for a rank.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from podeval.board.columns import write_dimension_title
+from podeval.board.columns import read_object, write_dimension_title
 from podeval.board.query import PROVENANCES, Index, Key, Sheet, name_systems
 from podeval.board.system_info import Facts
 from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, ResolvedView, resolve_view
@@ -155,7 +154,7 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
     unranked = dict.fromkeys(
         reason
         for row in every_row
-        for reason in _reasons(row)
+        for reason in read_object(row["reasons"])
         if reason.startswith(NOT_RANKED) and reason not in EVIDENT.values()
     )
     metrics: dict[tuple[str, str], list[str]] = {}
@@ -165,7 +164,7 @@ def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> 
         cause = words["both"].format(system, ours) if system and ours else alone
         whys = [
             f"{n} × {translate_reason(reason, words)}"
-            for reason, n in _reasons(row).items()
+            for reason, n in read_object(row["reasons"]).items()
             if not reason.startswith(NOT_RANKED)
         ]
         for why in whys or [f"{system + ours} × {words['unknown']}"]:
@@ -271,23 +270,10 @@ def _count_scored(rows: Iterable[Row]) -> tuple[int, int]:
     return scored, scored + sum(count_unscored(row) for row in by_metric.values())
 
 
-def _reasons(row: Row) -> dict[str, int]:
-    if row["reasons"] in ("", "{}"):
-        return {}
-    try:
-        reasons = json.loads(row["reasons"])
-    except ValueError:
-        return {}
-    return reasons if isinstance(reasons, dict) else {}
-
-
 def _printed_text(row: Row) -> str:
     """Format a paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
-    try:
-        content = json.loads(row["protocol_json"])
-    except (KeyError, TypeError, ValueError):
-        return ""
-    text = str(content.get("value", "")).replace("-", "−") if isinstance(content, dict) else ""
+    content = read_object(row.get("protocol_json"))
+    text = str(content.get("value", "")).replace("-", "−")
     return f"{text} (SD {content['spread']})" if text and "spread" in content else text
 
 

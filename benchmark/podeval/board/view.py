@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from urllib.parse import urlencode
 
 import pandas as pd
 
-from podeval.board.columns import Choice, Column, Offers, choose, choose_headlines, write_dimension_title
+from podeval.board.columns import Choice, Column, choose, choose_headlines, write_dimension_title
 from podeval.board.query import Index, Key, ProfileBoard, Sheet
 from podeval.board.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 
@@ -214,13 +214,18 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     choices = Choices(
         boards=_board_choices(index, name, profile),
         profiles=_by_name(profiles),
-        dimensions=_dimension_choices(dimensions),
+        dimensions=(
+            ("Overview", OVERVIEW),
+            *((write_dimension_title(name), name) for name in dimensions),
+            ("All columns", EVERYTHING),
+        ),
         groups=groups,
         slices=tuple((slice_.replace("=", ": ") or "all items", slice_) for slice_ in here.slices),
         judges=_by_name(judges),
         provenances=_by_name(here.provenances),
         columns=available,
-        protocols=_protocol_choices(several),
+        # A paper's setting, shared by many metrics, is one choice.
+        protocols=tuple(dict.fromkeys((one.label, one.protocol) for offers in several.values() for one in offers)),
         facts=facts,
     )
     keys = tuple(_fitting(view, every_key, here, index.facts))
@@ -288,51 +293,26 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
     return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in names.items())
 
 
-def _dimension_choices(dimensions: Iterable[str]) -> tuple[Choice, ...]:
-    titles = ((write_dimension_title(dimension), dimension) for dimension in dimensions)
-    return (("Overview", OVERVIEW), *titles, ("All columns", EVERYTHING))
-
-
-def _protocol_choices(several: Offers) -> tuple[Choice, ...]:
-    """Return the protocols of metrics that have several; a paper's setting, shared by many metrics, is one choice."""
-    return tuple(dict.fromkeys((offer.label, offer.protocol) for offers in several.values() for offer in offers))
-
-
 def _by_name(values: Iterable[str]) -> tuple[Choice, ...]:
     return tuple((value, value) for value in values)
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
     """Return the rows that pass the filters, pinned ones always."""
-    tests = _tests(view, board, facts)
-    return [key for key in keys if key[0] in view.pins or all(test(key) for test in tests)]
-
-
-def _tests(view: BoardView, board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
-    """Return one test for each filter that is set."""
-    nothing = Facts()
-    tests: list[Callable[[Key], bool]] = []
-    if view.provenance:
-        tests.append(lambda key: key[1] in view.provenance)
-    if not view.controls:
-        tests.append(lambda key: board.systems[key[0]]["system_kind"] != "control")
+    nothing, words = Facts(), view.q.casefold().split()
     filters = {name: frozenset(getattr(view, name)) for name in FACTS if getattr(view, name)}
-    if filters:
-        tests.append(
-            lambda key: (
-                not any(values.isdisjoint(facts.get(key[0], nothing).values(name)) for name, values in filters.items())
-            )
-        )
-    if words := view.q.casefold().split():
-        tests.append(
-            lambda key: _holds(f"{board.names[key[0]]} {key[0]} {facts.get(key[0], nothing).organisation}", words)
-        )
-    return tests
 
+    def passes(system: str, provenance: str) -> bool:
+        stated = facts.get(system, nothing)
+        text = f"{board.names[system]} {system} {stated.organisation}".casefold() if words else ""
+        return (
+            (not view.provenance or provenance in view.provenance)
+            and (view.controls or board.systems[system]["system_kind"] != "control")
+            and not any(values.isdisjoint(stated.values(name)) for name, values in filters.items())
+            and all(word in text for word in words)
+        )
 
-def _holds(text: str, words: Iterable[str]) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in words)
+    return [key for key in keys if key[0] in view.pins or passes(*key)]
 
 
 def _fact_choices(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:

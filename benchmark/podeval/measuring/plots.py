@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,11 +101,7 @@ def plot_results(results: RecordingResults, name: str = "", texts: PlotTexts = E
                 unit="" if in_time else timeline.unit,
                 usual=find_usual(keys[column], results.profile),
                 usual_text=texts.usual,
-                highlights=_list_highlights(results.defects, texts) if in_time else (),
+                highlights=[Highlight(one.start, one.end, texts.describe(one)) for one in results.defects if in_time],
                 data_length=length if in_time else None,
             )
     return TimelinePlot(pictures)
-
-
-def _list_highlights(defects: Sequence[Defect], texts: PlotTexts) -> list[Highlight]:
-    return [Highlight(defect.start, defect.end, texts.describe(defect)) for defect in defects]

@@ -5,4 +5,4 @@ picture that stands alone has a style of its own. Whatever a colour says is also
 escaped, so nothing in a text is interpreted as markup.
 """
 
-__all__ = ["charts", "lines", "radar", "svg"]
+__all__ = ["charts", "lines", "svg"]

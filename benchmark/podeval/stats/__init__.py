@@ -6,7 +6,6 @@ __all__ = [
     "bias",
     "bradley_terry",
     "drift",
-    "elo",
     "intervals",
     "mushra_scores",
     "pair_comparisons",

@@ -1,6 +1,11 @@
 """Battles as data: which systems met, in which order, who judged, and the outcome.
 
 The columns are stored as integer codes, so that a million votes are a few arrays. Skipped battles are left out.
+
+Elo is what the papers print: R_A + K (S_A - E_A) with E_A = 1 / (1 + 10^((R_B - R_A) / 400)), from 1000 with K = 4, in
+recorded order (MTalk-Bench section 5.1 and App. C.1; computed by evalica). It is easy to follow battle by battle, but
+it depends on the order of the votes and has no interval: `order_spread` shows how much the order alone changes it.
+Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
 """
 
 import re
@@ -46,6 +51,13 @@ _VOTERS = (
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 Codes = NDArray[np.intp]
+
+Variant = Literal["default", "mtalk"]
+
+INITIAL = 1000.0
+K = 4.0
+SCALE = 400.0
+_SHUFFLES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +234,15 @@ def tally(battles: Battles) -> Tally:
     return Tally(battles.systems, wins, ties + ties.T, both_bad + both_bad.T)
 
 
+def count_outcomes(battles: Battles) -> NDArray[np.int64]:
+    """Count for each system how many battles it won, lost, tied, and had judged both bad; shape (systems, 4)."""
+    table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
+    for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
+        cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
+        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+    return table
+
+
 def _to_objects(column: Sequence[str]) -> NDArray[np.object_]:
     return np.asarray(column, dtype=object)
 
@@ -289,3 +310,64 @@ def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> s
             f"{', '.join(OUTCOMES)}, {SKIPPED}, model_a, model_b or the name of a side"
         )
     return outcome
+
+
+@dataclass(frozen=True)
+class Elo:
+    """A system's rating after its last battle, and its outcomes; `both_bad` is counted neither in wins nor in ties."""
+
+    rating: float
+    wins: int
+    losses: int
+    ties: int
+    both_bad: int
+
+
+def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
+    """Compute the Elo rating of every system that was in a battle, best first.
+
+    Args:
+        battles: in the order in which they count.
+        variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
+    """
+    # Ratings, from the battles that the variant counts.
+    decided = battles.outcome < 2
+    counted = battles.only(decided) if variant == "mtalk" else battles
+    ratings = _ratings(counted, np.arange(len(counted)))
+    outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
+    elos = {name: Elo(ratings.get(name, INITIAL), *map(int, row)) for name, row in outcomes if row.any()}
+    return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
+
+
+def order_spread(
+    battles: Battles, variant: Variant = "default", shuffles: int = _SHUFFLES, seed: int = 0
+) -> dict[str, tuple[float, float]]:
+    """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: what order alone does."""
+    counted = battles.only(battles.outcome < 2) if variant == "mtalk" else battles
+    random = np.random.default_rng(seed)
+    runs = [_ratings(counted, random.permutation(len(counted))) for _ in range(shuffles)]
+    spread = {}
+    for system in runs[0] if runs else ():
+        low, high = np.quantile([run[system] for run in runs], (0.025, 0.975))
+        spread[system] = (float(low), float(high))
+    return spread
+
+
+def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
+    import evalica
+
+    if not len(battles):
+        return {}
+    ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
+    result = evalica.elo(
+        battles.first[order].tolist(),
+        battles.second[order].tolist(),
+        [ending[code] for code in battles.outcome[order].tolist()],
+        initial=INITIAL,
+        base=10.0,
+        scale=SCALE,
+        k=K,
+        win_weight=1.0,
+        tie_weight=0.5,
+    )
+    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}

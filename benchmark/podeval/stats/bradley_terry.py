@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from podeval.errors import BadInput
-from podeval.stats.battles import OUTCOMES, Battles
+from podeval.stats.battles import Battles, count_outcomes
 from podeval.stats.davidson import (
     PRIOR,
     covariance,
@@ -133,15 +133,14 @@ def rate(
     size = len(rows.systems)
     strengths = POINTS * (fitted[:size] - fitted[:size].mean())
     # Intervals.
-    if rows.voters < 2:
-        spread = _make_unknown_spread(size, fitted.size - 1 - size)
-    else:
-        reach = float(special.stdtrit(rows.voters - 1, 0.975))
+    variances = np.full((fitted.size - 1, fitted.size - 1), np.nan)
+    if rows.voters > 1:
         variances = POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1]
-        spread = _spread_by_sandwich(POINTS * fitted[:-1], variances, size, reach)
+    reach = float(special.stdtrit(max(1, rows.voters - 1), 0.975))
+    spread = _spread_by_sandwich(POINTS * fitted[:-1], variances, size, reach)
     # Which systems the votes separate, and so the ranks.
     order = np.argsort(-strengths, kind="stable")
-    counts = _count_outcomes(battles, rows.systems)
+    counts = count_outcomes(battles)[rows.systems]
     member = _find_islands(rows.a, rows.b, size)
     same = member[:, None] == member
     apart = holm_pairs(np.where(same, _chance(strengths, spread.errors, rows.voters), np.nan))
@@ -248,11 +247,6 @@ class _Spread:
     errors: Array
 
 
-def _make_unknown_spread(size: int, effects: int) -> _Spread:
-    nothing = np.full((size, size), np.nan)
-    return _Spread(np.full((size, 2), np.nan), np.full((effects, 2), np.nan), nothing, nothing)
-
-
 def _spread_by_sandwich(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:
     centre = np.eye(size) - 1 / size
     strengths, covariances = centre @ fitted[:size], variances[:size, :size]
@@ -277,12 +271,3 @@ def _errors(covariances: Array) -> Array:
 def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:
     low, high = (None if math.isnan(bound) else float(bound) for bound in bounds)
     return low, high
-
-
-def _count_outcomes(battles: Battles, systems: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Count for each system how many battles it won, lost, tied, and had judged both bad; shape (systems, 4)."""
-    table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
-    for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
-        cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
-        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
-    return table[systems]

@@ -67,7 +67,8 @@ def screen_answers(
         least_words: minimum number of words of a reason.
     """
     reasons_by_rater: dict[str, list[str]] = {}
-    for rater, of_rater in _group_by_rater(answers).items():
+    for rater in dict.fromkeys(answer.rater for answer in answers):
+        of_rater = [answer for answer in answers if answer.rater == rater]
         reasons = []
         for answer in of_rater:
             clip, about = clips.get((answer.item, answer.system), ClipFacts()), f"{answer.item} by {answer.system}"
@@ -141,10 +142,3 @@ def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
     if not marks:
         return None
     return mean_ci([sum(values) / len(values) for values in marks.values()], list(marks), bounds=(1, 5))
-
-
-def _group_by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
-    by_rater: dict[str, list[QuestionnaireAnswer]] = {}
-    for answer in answers:
-        by_rater.setdefault(answer.rater, []).append(answer)
-    return by_rater

@@ -216,7 +216,10 @@ def _score_levels(judge: JudgeConfig, metric_name: str, anchors: Sequence[Anchor
     parameters = metric.read_parameters(anchors[0].parameters)
     conversations: list[Conversation[Result]] = []
     for level in (level for anchor in anchors for level in anchor.levels):
-        inputs = {name: _read(name, value) for name, value in level.items()}
+        inputs = {
+            name: _make_recording(value) if name == "recording" else read_input(name, value)  # type: ignore[arg-type]
+            for name, value in level.items()
+        }
         conversations.append(metric.function(**inputs, **parameters))  # type: ignore[arg-type]
     outcomes = iter(hold(conversations, _open_judge(judge, metric.asks, parameters)))
     errors: list[bool | None] = []
@@ -239,10 +242,6 @@ def _compare_levels(judge: JudgeConfig, anchors: Sequence[Anchor]) -> list[bool 
     client = _open_judge(judge, JudgeUse(prompts=lambda _: list_prompts("transcript")), {})
     outcomes = hold(conversations, client)
     return [one.winner != "better" if isinstance(one, JudgedBattle) else None for one in outcomes]
-
-
-def _read(name: str, value: Any) -> Any:
-    return _make_recording(value) if name == "recording" else read_input(name, value)
 
 
 def _make_recording(spec: Mapping[str, Any]) -> Recording:

@@ -176,14 +176,11 @@ def _spreads(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         values = [
             float(part["value"])
             for part in rows
-            if part["breakdown"] == _SPREADS.get(row["key"]) and _is_alike(part, row, "system", "table", "module")
+            if part["breakdown"] == _SPREADS.get(row["key"])
+            and all(part[name] == row[name] for name in ("system", "table", "module"))
         ]
         if len(values) > 1:
             yield _build(row, row["printed"], stdev(values))
-
-
-def _is_alike(one: Row, other: Row, *names: str) -> bool:
-    return all(one[name] == other[name] for name in names)
 
 
 def _bias_bounds() -> Iterator[PaperFigure]:

@@ -18,10 +18,9 @@ from scipy import stats
 from podeval.errors import BadInput
 from podeval.metrics.human_records import list_records
 from podeval.stats.agreement import Estimate, cohen_kappa, format_estimate, leave_one_out, plcc, srcc
-from podeval.stats.battles import Battles, tally
+from podeval.stats.battles import Battles, elo, tally
 from podeval.stats.bias import wilson
 from podeval.stats.bradley_terry import Ratings, rate
-from podeval.stats.elo import elo
 from podeval.stats.mushra_scores import Mark, tabulate_marks
 from podeval.stats.pair_comparisons import holm
 
