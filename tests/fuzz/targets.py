@@ -192,7 +192,7 @@ def left_behind(data: bytes) -> None:
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)
-    for look in (lambda: read_manifest(folder), lambda: snapshot.read_safetensors_header(folder / "model.safetensors")):
+    for look in (lambda: read_manifest(folder), lambda: snapshot.check_safetensors(folder / "model.safetensors")):
         with contextlib.suppress(BadInput):
             look()
     (folder / "model.safetensors").unlink()

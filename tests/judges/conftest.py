@@ -7,13 +7,22 @@ from typing import Any
 import pydantic
 import pytest
 
-from podeval.judges.client import JudgeClient
+from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
 from tests.fakes import scripted_server
 
+GOOD = '{"score": 36, "reason": "clear"}'
+"""An answer to the small prompt."""
+
+Make = Callable[..., JudgeClient]
 QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)
+
+
+def make_requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
+    """So many requests of the small prompt, by number."""
+    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
 
 
 class Marks(pydantic.BaseModel):

@@ -1,5 +1,4 @@
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -7,19 +6,13 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.judges.budget import Budget, compute_price
-from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
+from podeval.judges.client import JudgeClient, Unanswered, UsableAnswer
 from podeval.judges.judge import Price, find_judge
 from podeval.judges.prompt import Prompt
+from tests.judges.conftest import GOOD, Make, make_requests
 
-GOOD = '{"score": 36, "reason": "clear"}'
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 PRICE = Price(prompt=2.0, answer=10.0)
-
-Make = Callable[..., JudgeClient]
-
-
-def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
-    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
 
 
 def test_the_price_is_for_a_million_tokens() -> None:
@@ -31,7 +24,7 @@ def test_the_price_is_for_a_million_tokens() -> None:
 def test_the_account_adds_up_what_the_backend_counts(serve: Any, scripted: Any, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
     asking = JudgeClient(replace(find_judge(f"m@{server.url}"), price=PRICE))
-    asking.ask(requests(small_prompt, 10))
+    asking.ask(make_requests(small_prompt, 10))
     account = asking.account
     assert (account.calls, account.prompt_tokens, account.answer_tokens) == (10, 10_000, 1_000)
     assert account.cost == pytest.approx(0.03)
@@ -43,7 +36,7 @@ def test_tokens_that_are_not_counted_are_reckoned(
 ) -> None:
     body = '{"choices": [{"message": {"content": "{\\"score\\": 1, \\"reason\\": \\"x\\"}"}}]}'
     asking = judging(serve(lambda call: scripted.Answer(body=body)))
-    asking.ask(requests(small_prompt, 2))
+    asking.ask(make_requests(small_prompt, 2))
     assert asking.account.prompt_tokens > 200
     assert asking.account.answer_tokens > 5
 
@@ -53,7 +46,7 @@ def test_a_cap_on_cost_stops_cleanly_and_is_kept(serve: Any, scripted: Any, smal
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE, wait=0.01))
     judge = replace(find_judge(f"m@{server.url}"), price=PRICE)
     budget = Budget(cost=0.1)
-    outcomes = JudgeClient(judge, workers=workers, budget=budget).ask(requests(small_prompt, 100))
+    outcomes = JudgeClient(judge, workers=workers, budget=budget).ask(make_requests(small_prompt, 100))
     answered = [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)]
     rest = [outcome for outcome in outcomes if isinstance(outcome, Unanswered)]
     # 0.003 a call: 33 fit, and as calls are reckoned carefully before they are settled, a few fewer are made.
@@ -65,7 +58,7 @@ def test_a_cap_on_cost_stops_cleanly_and_is_kept(serve: Any, scripted: Any, smal
 
 def test_a_cap_on_tokens_needs_no_price(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
-    outcomes = judging(server, workers=1, budget=Budget(tokens=12_000)).ask(requests(small_prompt, 30))
+    outcomes = judging(server, workers=1, budget=Budget(tokens=12_000)).ask(make_requests(small_prompt, 30))
     answered = sum(isinstance(outcome, UsableAnswer) for outcome in outcomes)
     # The first call may need 4096 tokens; then 1100 a call.
     assert 8 <= answered <= 10
@@ -75,7 +68,7 @@ def test_a_run_after_the_cap_goes_on_from_there(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Any
 ) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
-    asked = requests(small_prompt, 20)
+    asked = make_requests(small_prompt, 20)
     first = judging(server, tmp_path, workers=1, budget=Budget(tokens=12_000)).ask(asked)
     made = len(server.calls)
     assert 0 < made < 20
@@ -88,7 +81,7 @@ def test_a_cap_is_shared_by_several_judges(serve: Any, scripted: Any, judging: M
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
     budget = Budget(tokens=12_000)
     for _ in range(3):
-        judging(server, workers=1, budget=budget).ask(requests(small_prompt, 20))
+        judging(server, workers=1, budget=budget).ask(make_requests(small_prompt, 20))
     assert len(server.calls) <= 10
     assert budget.account.tokens <= 12_000
 
@@ -100,7 +93,7 @@ def test_calls_without_an_answer_give_their_room_back(
         lambda call: scripted.Answer(status=500, body="") if call.number < 3 else scripted.Answer(GOOD, usage=USAGE)
     )
     asking = judging(server, workers=1, budget=Budget(tokens=12_000))
-    assert isinstance(asking.ask(requests(small_prompt, 1))[0], UsableAnswer)
+    assert isinstance(asking.ask(make_requests(small_prompt, 1))[0], UsableAnswer)
     assert asking.account.busy == 3
 
 

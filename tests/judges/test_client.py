@@ -1,7 +1,6 @@
 import json
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,7 @@ from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableA
 from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import AudioClip, Prompt
-
-GOOD = '{"score": 36, "reason": "clear"}'
-
-Make = Callable[..., JudgeClient]
-
-
-def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
-    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
+from tests.judges.conftest import GOOD, Make, make_requests
 
 
 def values(outcomes: list[Any]) -> list[Any]:
@@ -39,7 +31,7 @@ def test_200_questions_are_answered_in_the_order_asked(
     server = serve(script)
     said: list[tuple[float, float]] = []
     with progress.listen(lambda what, done, total: said.append((done, total))):
-        outcomes = judging(server, workers=8).ask(requests(small_prompt, 200))
+        outcomes = judging(server, workers=8).ask(make_requests(small_prompt, 200))
     assert values(outcomes) == [number % 46 for number in range(200)]
     assert all(isinstance(outcome, UsableAnswer) and outcome.tries == 1 for outcome in outcomes)
     assert len(server.calls) == 200
@@ -62,7 +54,7 @@ def test_the_request_is_as_the_api_has_it(serve: Any, scripted: Any, judging: Ma
 
 def test_the_same_question_is_asked_once(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD))
-    outcomes = judging(server).ask(requests(small_prompt, 1) * 3)
+    outcomes = judging(server).ask(make_requests(small_prompt, 1) * 3)
     assert values(outcomes) == [36, 36, 36]
     assert len(server.calls) == 1
 
@@ -88,7 +80,7 @@ def test_an_unusable_answer_is_asked_for_again_with_what_was_wrong(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, text: str, why: str
 ) -> None:
     server = serve(lambda call: scripted.Answer(text if call.number == 0 else GOOD))
-    (outcome,) = judging(server).ask(requests(small_prompt, 1))
+    (outcome,) = judging(server).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
     assert outcome.tries == 2
     assert why in server.calls[1].user_text
@@ -100,7 +92,7 @@ def test_an_answer_given_twice_is_not_shown_a_third_time(
 ) -> None:
     # A real model at temperature 0 copied its own answer, letter by letter, as long as it could see it.
     server = serve(lambda call: scripted.Answer('{"score": 99, "reason": "mine"}'))
-    judging(server).ask(requests(small_prompt, 1))
+    judging(server).ask(make_requests(small_prompt, 1))
     shown = [[m["content"] for m in call.body["messages"] if m["role"] == "assistant"] for call in server.calls]
     assert ["mine" in text for text in shown[1]] == [True]
     assert ["mine" in text for text in shown[2]] == [False, False]
@@ -112,7 +104,7 @@ def test_what_is_never_usable_is_unanswered_after_three_tries(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, text: str, why: str
 ) -> None:
     server = serve(lambda call: scripted.Answer(text))
-    (outcome,) = judging(server).ask(requests(small_prompt, 1))
+    (outcome,) = judging(server).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert outcome.cause == "ours"
     assert why in outcome.reason
@@ -124,13 +116,13 @@ def test_a_judge_may_be_given_fewer_tries_and_a_later_run_with_more_goes_on(
 ) -> None:
     server = serve(lambda call: scripted.Answer("no"))
     judge = replace(find_judge(f"scripted@{server.url}"), tries=2)
-    (outcome,) = JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
+    (outcome,) = JudgeClient(judge, tmp_path).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert "in 2 tries" in outcome.reason
-    (again,) = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 1))
+    (again,) = JudgeClient(find_judge(f"records:{tmp_path}")).ask(make_requests(small_prompt, 1))
     assert again == outcome
     assert len(server.calls) == 2
-    (later,) = JudgeClient(replace(judge, tries=3), tmp_path).ask(requests(small_prompt, 1))
+    (later,) = JudgeClient(replace(judge, tries=3), tmp_path).ask(make_requests(small_prompt, 1))
     assert isinstance(later, Unanswered)
     assert "in 3 tries" in later.reason
     assert len(server.calls) == 3
@@ -149,7 +141,7 @@ def test_refusals_and_tool_calls_are_no_answers(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, message: Any, finish: str, why: str
 ) -> None:
     server = serve(lambda call: scripted.Answer(message={"role": "assistant", **message}, finish=finish))
-    (outcome,) = judging(server).ask(requests(small_prompt, 1))
+    (outcome,) = judging(server).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert why in outcome.reason
 
@@ -157,7 +149,7 @@ def test_refusals_and_tool_calls_are_no_answers(
 def test_a_content_of_parts_is_read(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
     parts = [{"type": "text", "text": GOOD[:10]}, {"type": "text", "text": GOOD[10:]}]
     server = serve(lambda call: scripted.Answer(message={"role": "assistant", "content": parts}))
-    assert values(judging(server).ask(requests(small_prompt, 1))) == [36]
+    assert values(judging(server).ask(make_requests(small_prompt, 1))) == [36]
 
 
 def test_an_answer_of_the_right_form_that_is_wrong_is_told_what_is_wrong(
@@ -191,7 +183,7 @@ def test_a_passing_fault_is_tried_again_and_costs_no_try(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, fault: str
 ) -> None:
     server = serve(lambda call: scripted.Answer(**FAULTS[fault]) if call.number < 2 else scripted.Answer(GOOD))
-    (outcome,) = judging(server).ask(requests(small_prompt, 1))
+    (outcome,) = judging(server).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
     assert outcome.tries == 1
     assert len(server.calls) == 3
@@ -202,7 +194,7 @@ def test_a_lasting_fault_is_a_reason(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, fault: str
 ) -> None:
     server = serve(lambda call: scripted.Answer(**FAULTS[fault]))
-    (outcome,) = judging(server).ask(requests(small_prompt, 1))
+    (outcome,) = judging(server).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert "no answer in 4 calls" in outcome.reason
     assert len(server.calls) == 4
@@ -217,14 +209,14 @@ def test_a_call_ends_by_the_wall_clock(
     judge = replace(find_judge(f"scripted@{server.url}"), timeout=0.6)
     began = time.monotonic()
     # On a busy machine a good answer may take 0.6 s too.
-    (outcome,) = JudgeClient(judge, patience=Patience(20, 0.01, 1)).ask(requests(small_prompt, 1))
+    (outcome,) = JudgeClient(judge, patience=Patience(20, 0.01, 1)).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
     assert time.monotonic() - began < 60, "the first answer would have taken longer"
 
 
 def test_nobody_listening_is_a_reason(small_prompt: Prompt) -> None:
     judge = find_judge("scripted@http://127.0.0.1:9/v1")
-    (outcome,) = JudgeClient(judge, patience=Patience(2, 0.01, 1)).ask(requests(small_prompt, 1))
+    (outcome,) = JudgeClient(judge, patience=Patience(2, 0.01, 1)).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, Unanswered)
     assert "the connection to http://127.0.0.1:9/v1 failed" in outcome.reason
 
@@ -243,7 +235,7 @@ def test_a_wait_that_is_asked_for_is_kept_by_all(
         return scripted.Answer(GOOD)
 
     server = serve(script)
-    outcomes = judging(server, workers=1).ask(requests(small_prompt, 3))
+    outcomes = judging(server, workers=1).ask(make_requests(small_prompt, 3))
     assert values(outcomes) == [36, 36, 36]
     assert times[1] - times[0] >= 1.0
     assert len(times) == 4
@@ -253,7 +245,7 @@ def test_a_wait_beyond_patience_ends_the_asking_at_once(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt
 ) -> None:
     server = serve(lambda call: scripted.Answer(status=429, body="{}", headers={"Retry-After": "86400"}))
-    outcomes = judging(server, workers=1).ask(requests(small_prompt, 20))
+    outcomes = judging(server, workers=1).ask(make_requests(small_prompt, 20))
     assert all("left alone for 86400 s" in reason for reason in values(outcomes))
     assert len(server.calls) == 1
 
@@ -263,7 +255,7 @@ def test_a_refusal_that_holds_for_all_is_met_once(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, status: int
 ) -> None:
     server = serve(lambda call: scripted.Answer(status=status, body='{"error": {"message": "no such thing"}}'))
-    outcomes = judging(server, workers=1).ask(requests(small_prompt, 10))
+    outcomes = judging(server, workers=1).ask(make_requests(small_prompt, 10))
     assert all(f"answered {status}: no such thing" in reason for reason in values(outcomes))
     assert len(server.calls) == 1
 
@@ -278,7 +270,7 @@ def test_a_refused_schema_is_asked_for_in_a_simpler_way_and_remembered(
 
     server = serve(script)
     first = judging(server, tmp_path, workers=1)
-    assert values(first.ask(requests(small_prompt, 3))) == [36] * 3
+    assert values(first.ask(make_requests(small_prompt, 3))) == [36] * 3
     assert [call.body.get("response_format", {}).get("type") for call in server.calls] == [
         "json_schema",
         "json_object",
@@ -300,7 +292,7 @@ def test_a_request_that_is_refused_in_every_form_is_a_reason_for_it_alone(
         return scripted.Answer(GOOD)
 
     server = serve(script)
-    found = values(judging(server, workers=1).ask(requests(small_prompt, 3)))
+    found = values(judging(server, workers=1).ask(make_requests(small_prompt, 3)))
     assert found[0] == found[2] == 36
     assert "context length exceeded" in found[1]
     # What was refused for another reason does not cost the schema.
@@ -386,7 +378,7 @@ def test_calls_at_a_time_fall_to_what_the_server_bears(
     script = Pace(scripted, bears=3)
     server = serve(script)
     asking = judging(server, workers=16, patience=Patience(12, 0.01, 5.0))
-    assert values(asking.ask(requests(small_prompt, 150))) == [36] * 150
+    assert values(asking.ask(make_requests(small_prompt, 150))) == [36] * 150
     # Sixteen at a time without adaptation are turned away far more often than they are answered.
     assert script.turned_away < 75
 
@@ -403,14 +395,14 @@ def test_calls_at_a_time_rise_again_when_the_server_recovers(
         return scripted.Answer(GOOD, wait=0.005)
 
     asking = judging(serve(script), workers=8)
-    assert values(asking.ask(requests(small_prompt, 120))) == [36] * 120
+    assert values(asking.ask(make_requests(small_prompt, 120))) == [36] * 120
     assert min(limits) <= 4
     assert asking.pace.limit > 7
 
 
 def test_no_more_calls_at_a_time_than_asked_for(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, wait=0.02))
-    judging(server, workers=3).ask(requests(small_prompt, 20))
+    judging(server, workers=3).ask(make_requests(small_prompt, 20))
     assert server.most_at_once == 3
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,9 @@ from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableA
 from podeval.judges.exchange_records import FILE, Records
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
+from tests.judges.conftest import GOOD, Make, make_requests
 
-GOOD = '{"score": 36, "reason": "clear"}'
 KEY = "sk-very-secret-0123456789"
-
-Make = Callable[..., JudgeClient]
-
-
-def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
-    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
 
 
 def by_number(scripted: Any) -> Any:
@@ -41,11 +34,11 @@ def test_what_was_answered_is_not_asked_again(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(by_number(scripted))
-    first = judging(server, tmp_path).ask(requests(small_prompt, 20))
+    first = judging(server, tmp_path).ask(make_requests(small_prompt, 20))
     asked = len(server.calls)
     assert asked == 20 + 2 * 3
     again = judging(server, tmp_path)
-    assert again.ask(requests(small_prompt, 20)) == first
+    assert again.ask(make_requests(small_prompt, 20)) == first
     assert len(server.calls) == asked
     assert again.account.from_records == 17
     assert again.account.calls == 0
@@ -55,11 +48,11 @@ def test_replay_gives_the_same_values_without_a_call(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(by_number(scripted))
-    first = judging(server, tmp_path).ask(requests(small_prompt, 20))
+    first = judging(server, tmp_path).ask(make_requests(small_prompt, 20))
     asked = len(server.calls)
     judge = find_judge(f"records:{tmp_path}")
     before = (tmp_path / FILE).read_bytes()
-    assert JudgeClient(judge).ask(requests(small_prompt, 20)) == first
+    assert JudgeClient(judge).ask(make_requests(small_prompt, 20)) == first
     assert len(server.calls) == asked
     assert (tmp_path / FILE).read_bytes() == before
 
@@ -67,8 +60,8 @@ def test_replay_gives_the_same_values_without_a_call(
 def test_replay_says_what_was_never_asked(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
-    judging(serve(by_number(scripted)), tmp_path).ask(requests(small_prompt, 1))
-    outcomes = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 2))
+    judging(serve(by_number(scripted)), tmp_path).ask(make_requests(small_prompt, 1))
+    outcomes = JudgeClient(find_judge(f"records:{tmp_path}")).ask(make_requests(small_prompt, 2))
     assert isinstance(outcomes[0], UsableAnswer)
     assert isinstance(outcomes[1], Unanswered)
     assert "holds no answer" in outcomes[1].reason
@@ -83,9 +76,9 @@ def test_replay_reads_raw_answers_by_the_rules_of_the_day(
         raise ValueError("nothing is good enough")
 
     server = serve(lambda call: scripted.Answer(GOOD))
-    strict = [replace(request, check=too_strict) for request in requests(small_prompt, 3)]
+    strict = [replace(request, check=too_strict) for request in make_requests(small_prompt, 3)]
     assert all(isinstance(outcome, Unanswered) for outcome in judging(server, tmp_path).ask(strict))
-    replayed = JudgeClient(find_judge(f"records:{tmp_path}")).ask(requests(small_prompt, 3))
+    replayed = JudgeClient(find_judge(f"records:{tmp_path}")).ask(make_requests(small_prompt, 3))
     assert [outcome.value.score for outcome in replayed if isinstance(outcome, UsableAnswer)] == [36, 36, 36]
 
 
@@ -95,10 +88,10 @@ def test_a_try_that_was_recorded_counts_when_asking_goes_on(
     def script(call: Any) -> Any:
         return scripted.Answer("no idea") if call.number == 0 else scripted.Answer(status=401, body="{}")
 
-    judging(serve(script), tmp_path).ask(requests(small_prompt, 1))
+    judging(serve(script), tmp_path).ask(make_requests(small_prompt, 1))
     recovered = serve(lambda call: scripted.Answer(GOOD))
     judge = replace(find_judge(f"scripted@{recovered.url}"), recorded=Records(tmp_path).judges()[0]["id"])
-    (outcome,) = JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
+    (outcome,) = JudgeClient(judge, tmp_path).ask(make_requests(small_prompt, 1))
     assert isinstance(outcome, UsableAnswer)
     assert outcome.tries == 2
     assert "no idea" in json.dumps(recovered.calls[0].body)
@@ -108,7 +101,7 @@ def test_asking_anew_replaces_and_keeps_the_old(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(lambda call: scripted.Answer(json.dumps({"score": call.number, "reason": "count"})))
-    asked = requests(small_prompt, 1)
+    asked = make_requests(small_prompt, 1)
     judging(server, tmp_path).ask(asked)
     (anew,) = judging(server, tmp_path, refresh=True).ask(asked)
     assert isinstance(anew, UsableAnswer)
@@ -123,7 +116,7 @@ def test_what_a_judge_never_answered_usably_can_be_asked_anew_and_the_rest_is_re
     def broken(call: Any) -> Any:
         return scripted.Answer(GOOD if "number 0" in call.user_text else "no idea")
 
-    asked = requests(small_prompt, 3)
+    asked = make_requests(small_prompt, 3)
     first = judging(serve(broken), tmp_path).ask(asked)
     assert [type(outcome) for outcome in first] == [UsableAnswer, Unanswered, Unanswered]
     mended = serve(lambda call: scripted.Answer(GOOD))
@@ -141,7 +134,7 @@ def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_a
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(by_number(scripted))
-    asked = requests(small_prompt, 3)
+    asked = make_requests(small_prompt, 3)
     other = judging(server, tmp_path)
     first = other.ask(asked)
     records = Records(tmp_path)
@@ -181,11 +174,11 @@ def test_a_half_written_last_line_is_cut_off_and_asked_anew(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(lambda call: scripted.Answer(GOOD))
-    judging(server, tmp_path, workers=1).ask(requests(small_prompt, 2))
+    judging(server, tmp_path, workers=1).ask(make_requests(small_prompt, 2))
     file = tmp_path / FILE
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
-    outcomes = judging(server, tmp_path).ask(requests(small_prompt, 2))
+    outcomes = judging(server, tmp_path).ask(make_requests(small_prompt, 2))
     assert all(isinstance(outcome, UsableAnswer) for outcome in outcomes)
     assert len(server.calls) == 3
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["judge", "exchange", "exchange"]
@@ -207,7 +200,7 @@ def test_records_that_cannot_be_written_end_the_asking(
     asking = judging(server, tmp_path / "new")
     (tmp_path / "new").write_text("a file that came in between")
     with pytest.raises(PodevalError, match="cannot write"):
-        asking.ask(requests(small_prompt, 1))
+        asking.ask(make_requests(small_prompt, 1))
 
 
 def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
@@ -221,13 +214,13 @@ def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
     resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))
     try:
         with pytest.raises(PodevalError, match="the disk is full"):
-            asking.ask(requests(small_prompt, 20))
+            asking.ask(make_requests(small_prompt, 20))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     kept = len(list(Records(tmp_path).all_exchanges()))
     assert 1 <= kept < 20
     assert all(
-        isinstance(outcome, UsableAnswer) for outcome in judging(server, tmp_path).ask(requests(small_prompt, 20))
+        isinstance(outcome, UsableAnswer) for outcome in judging(server, tmp_path).ask(make_requests(small_prompt, 20))
     )
     # A call that was under way when the disk was full may be recorded after all, beside its second asking.
     exchanges = list(Records(tmp_path).all_exchanges())
@@ -239,9 +232,9 @@ def test_a_judge_that_is_declared_a_trial_model_later_is_known_as_one(
     serve: Any, scripted: Any, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     judge = find_judge(f"m@{serve(lambda call: scripted.Answer(GOOD)).url}")
-    JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
-    JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 2))
-    JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 3))
+    JudgeClient(judge, tmp_path).ask(make_requests(small_prompt, 1))
+    JudgeClient(replace(judge, trial=True), tmp_path).ask(make_requests(small_prompt, 2))
+    JudgeClient(replace(judge, trial=True), tmp_path).ask(make_requests(small_prompt, 3))
     (described,) = Records(tmp_path).judges()
     assert described["trial"] is True
     assert (tmp_path / FILE).read_text("utf-8").count('"kind": "judge"') == 2
@@ -252,7 +245,7 @@ def test_threads_of_several_askers_share_a_folder(
 ) -> None:
     server = serve(lambda call: scripted.Answer(GOOD))
     askers = [judging(server, tmp_path) for _ in range(3)]
-    threads = [threading.Thread(target=asker.ask, args=(requests(small_prompt, 10),)) for asker in askers]
+    threads = [threading.Thread(target=asker.ask, args=(make_requests(small_prompt, 10),)) for asker in askers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -287,7 +280,7 @@ def test_the_key_is_in_the_header_and_nowhere_else(
     server = serve(lambda call: answers[min(call.number, len(answers) - 1)])
     with caplog.at_level("DEBUG"):
         asking = judging(server, tmp_path, workers=1)
-        outcomes = asking.ask(requests(small_prompt, 6))
+        outcomes = asking.ask(make_requests(small_prompt, 6))
     assert server.calls[0].headers["authorization"] == f"Bearer {KEY}"
     assert any(isinstance(outcome, Unanswered) for outcome in outcomes)
     shown = capfd.readouterr()
@@ -303,7 +296,7 @@ def test_the_hugging_face_token_goes_to_no_other_host(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     server = serve(lambda call: scripted.Answer(GOOD))
-    judging(server).ask(requests(small_prompt, 1))
+    judging(server).ask(make_requests(small_prompt, 1))
     assert "hf_secret" not in json.dumps([server.calls[0].headers, server.calls[0].body])
 
 

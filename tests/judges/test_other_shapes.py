@@ -1,7 +1,6 @@
 """Endpoints whose errors have another shape or that refuse parameters: each answer is judged by its status."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,7 @@ from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableA
 from podeval.judges.exchange_records import Records
 from podeval.judges.judge import Sampling, find_judge
 from podeval.judges.prompt import Prompt
-
-GOOD = '{"score": 36, "reason": "clear"}'
-Make = Callable[..., JudgeClient]
+from tests.judges.conftest import GOOD, Make
 
 
 def google_error(code: int, message: str, **more: Any) -> str:

@@ -25,14 +25,14 @@ from podeval.hub.retry import call_with_retries
 from podeval.text.yaml_text import read_yaml
 
 
-def find_user_id(name: str, api: HfApi | None = None) -> str | None:
+def find_user_id(name: str) -> str | None:
     """Return the id of an account by its name, from the Hub's public API; None if there is no such account.
 
     Raises:
         HubUnavailable: the Hub does not answer.
         BadInput: the answer is not one that podeval understands.
     """
-    endpoint = (api or HfApi()).endpoint
+    endpoint = HfApi().endpoint
 
     def ask() -> object:
         response = get_session().get(f"{endpoint}/api/users/{quote(name, safe='')}/overview")
@@ -107,14 +107,14 @@ class RepoFacts:
     weights: Mapping[str, SafetensorsFile | None] = field(default_factory=dict)
 
 
-def resolve(repo: str, revision: str = "main", *, api: HfApi | None = None, kind: Kind = "model") -> str:
-    """Return the commit that a branch of a repo points to.
+def resolve(repo: str, *, api: HfApi | None = None) -> str:
+    """Return the commit that the main branch of a model repo points to.
 
     Raises:
-        NotThere: there is no such repo or revision.
+        NotThere: there is no such repo.
         NotReadable: the repo is gated.
     """
-    return str(_info(api or HfApi(), repo, revision, kind).sha)
+    return str(_info(api or HfApi(), repo, "main", "model").sha)
 
 
 def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: Kind = "model") -> RepoFacts:

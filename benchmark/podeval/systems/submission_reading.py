@@ -131,13 +131,13 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     return _validate(document, folder)
 
 
-def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
+def parse_form(data: dict[str, Any]) -> Submission:
     """Read a submission from plain data, as a page or a program sends it.
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
     """
-    return _validate(_Located(name, data), None)
+    return _validate(_Located("the form", data), None)
 
 
 def _validate(document: _Located, folder: Path | None) -> Submission:

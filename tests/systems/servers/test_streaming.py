@@ -34,8 +34,3 @@ def test_a_listener_waits_for_the_first_response_and_hears_the_worst_of_all() ->
     assert summary["underrun"] == pytest.approx(0.5)
     assert summary["continuous_playback"] == pytest.approx(3 / 3.5, abs=1e-4)
     assert [piece["chunks"] for piece in summary["pieces"]] == [1, 2]
-
-
-def test_nothing_cannot_be_played() -> None:
-    with pytest.raises(ValueError, match="nothing to play"):
-        play([])

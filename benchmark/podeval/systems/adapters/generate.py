@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -73,20 +74,19 @@ def limit_time(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, max(1e-3, waiting - (time.monotonic() - begin)), again)
 
 
+@dataclass
 class Batches:
     """Gives work as many items at once as memory allows: half as many each time it does not.
-
-    Args:
-        most: at first.
 
     Attributes:
         size: the most that have not run out of memory so far.
     """
 
-    def __init__(self, most: int) -> None:
-        self.size = most
+    size: int
 
-    def over(self, items: Sequence[T], work: Callable[[Sequence[T]], R]) -> Iterator[tuple[Sequence[T], R | Exception]]:
+    def over(
+        self, items: Sequence[T], work: Callable[[Sequence[T]], R]
+    ) -> Iterator[tuple[Sequence[T], R | PodevalError]]:
         """Yield every batch with what work made of it, or with the error it ended in.
 
         What failed together is tried again one by one, so that no item fails for another's sake.
@@ -94,33 +94,29 @@ class Batches:
         rest = list(items)
         while rest:
             batch = rest[: self.size]
-            result = self._try(batch, work)
-            if result is None:
+            result = _try(batch, work)
+            if isinstance(result, OutOfMemory) and len(batch) > 1:
+                self.size = len(batch) // 2
                 continue
             rest = rest[len(batch) :]
             if isinstance(result, PodevalError) and len(batch) > 1:
-                for item in batch:
-                    alone = self._try([item], work)
-                    assert alone is not None, "one item is never halved"
-                    yield [item], alone
-                continue
-            yield batch, result
+                yield from (([item], _try([item], work)) for item in batch)
+            else:
+                yield batch, result
 
-    def _try(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
-        """Return the result or the error; None where the batch was too large and the next is smaller."""
-        try:
-            return work(batch)
-        except PodevalError as error:
-            return error
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside of the except block: the error's frames hold the tensors that did not fit.
-        _free()
-        if len(batch) > 1:
-            self.size = max(1, len(batch) // 2)
-            return None
-        return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
+
+def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalError:
+    """Return the result, or the error."""
+    try:
+        return work(batch)
+    except PodevalError as error:
+        return error
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside of the except block: the error's frames hold the tensors that did not fit.
+    _free()
+    return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
 
 
 def _free() -> None:

@@ -69,7 +69,7 @@ def count_gpus_to_share(folder: Path, requested: str | None) -> int:
     return count if all(_fits(folder, number) for number in range(count)) else 0
 
 
-def load_model(kind: str, folder: Path, device: str, **options: Any) -> Any:
+def load_model(kind: str, folder: Path, device: str) -> Any:
     """Load a model of class `kind` of transformers, ready to be used.
 
     Raises:
@@ -78,7 +78,7 @@ def load_model(kind: str, folder: Path, device: str, **options: Any) -> Any:
     import torch
 
     on_gpu = device.startswith("cuda")
-    options.setdefault("dtype", "auto" if on_gpu else torch.float32)
+    options: dict[str, Any] = {"dtype": "auto" if on_gpu else torch.float32}
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
     with translate_errors(folder):
@@ -150,14 +150,14 @@ def read_wave(wave: Any, text: str) -> Samples:
     return samples
 
 
-def load_reader(kind: str, folder: Path, **options: Any) -> Any:
+def load_reader(kind: str, folder: Path) -> Any:
     """Load a tokenizer or processor of class `kind` of transformers.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
     """
     with translate_errors(folder):
-        return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
+        return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 @contextmanager

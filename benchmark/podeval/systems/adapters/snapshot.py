@@ -148,9 +148,14 @@ def check_files(folder: Path) -> None:
         if path.suffix.lower() in _CODE:
             raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
         if path.suffix.lower() == ".json":
-            _check_json(path, name)
+            data = _read_json(path, name)
+            if name.name not in _VOCABULARIES and "auto_map" in collect_keys(data):
+                raise BadInput(
+                    f"{name} has an auto_map, which asks for code of the repo; podeval runs only classes that "
+                    "transformers has itself, so remove it"
+                )
         elif path.suffix.lower() == ".safetensors":
-            read_safetensors_header(path)
+            check_safetensors(path)
 
 
 def read_config(folder: Path, name: str = "config.json") -> dict[str, Any]:
@@ -203,8 +208,8 @@ def count_weight_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
-def read_safetensors_header(path: Path) -> dict[str, Any]:
-    """Read from its header alone what tensors a safetensors file holds.
+def check_safetensors(path: Path) -> None:
+    """Check a safetensors file by its header alone.
 
     Raises:
         BadInput: it is no such file, or shorter than its header says.
@@ -223,7 +228,6 @@ def read_safetensors_header(path: Path) -> dict[str, Any]:
             ) from None
     if not all(isinstance(end, int) for end in ends) or 8 + length + max(ends, default=0) != size:
         raise BadInput(f"{path.name} is {size} bytes, which is not what its header says; upload it again")
-    return dict(header)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -242,15 +246,6 @@ def _has_voices_file(folder: Path) -> bool:
         return False
     config = _read_json(path, Path(path.name))
     return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
-
-
-def _check_json(path: Path, name: Path) -> None:
-    data = _read_json(path, name)
-    if name.name not in _VOCABULARIES and "auto_map" in collect_keys(data):
-        raise BadInput(
-            f"{name} has an auto_map, which asks for code of the repo; podeval runs only classes that transformers has "
-            "itself, so remove it"
-        )
 
 
 def _read_json(path: Path, name: Path) -> Any:

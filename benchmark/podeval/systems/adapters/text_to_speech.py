@@ -24,7 +24,7 @@ from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
 from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
 from podeval.systems.speech import Ask, Speech
-from podeval.systems.text_cleaning import estimate_seconds, make_speakable
+from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script, Turn
 
 LINE_CLASSES = (
@@ -139,7 +139,9 @@ class Performed:
 
     def _perform(self, ask: Ask, seed: int) -> Speech:
         model = self._model
-        script = _keep_speakable(ask.spoken(), model.laugh)
+        script = ask.spoken()
+        lines = list_lines(script, laugh=model.laugh)
+        script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
                 f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
@@ -203,13 +205,6 @@ def cut_script(script: Script, longest: float) -> list[Script]:
         pieces[-1].append(turn)
         length += seconds
     return [Script(tuple(piece)) for piece in pieces]
-
-
-def _keep_speakable(script: Script, laugh: str = "") -> Script:
-    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := make_speakable(turn.text, laugh)))
-    if not turns:
-        raise BadInput("nothing in the script can be spoken: it has no letters or digits")
-    return Script(turns)
 
 
 ADAPTER = Adapter(

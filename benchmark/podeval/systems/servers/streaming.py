@@ -57,13 +57,7 @@ class StreamedPlayback:
 
 
 def play(chunks: Sequence[StreamedChunk]) -> StreamedPlayback:
-    """Play chunks in the order in which they arrived.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not chunks:
-        raise ValueError("there is nothing to play: no chunk arrived")
+    """Play chunks, at least one, in the order in which they arrived."""
     buffered_until = chunks[0].at
     stalls = []
     for chunk in chunks:

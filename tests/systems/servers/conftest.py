@@ -1,1 +1,0 @@
-"""The loopback server's module beside these tests can be imported by its name."""
