@@ -120,6 +120,7 @@ def test_cosines_are_those_of_the_reference(
     expected = np.load(published / "answers.npz")["cosines"]
     speech, music = clips(published)
     np.testing.assert_allclose(model.harmony(speech, music), expected, atol=1e-4)
+    # As where there are more clips than fit into one batch.
     monkeypatch.setattr("podeval.models.networks.casp._BATCH", 2)
     np.testing.assert_allclose(model.harmony(speech, music), expected, atol=1e-4)
     assert expected.max() - expected.min() > 0.01

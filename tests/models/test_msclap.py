@@ -51,6 +51,7 @@ def test_embeddings_and_scale_are_those_of_the_package(model: Any, tiny_msclap: 
 
 def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = clips(tiny_msclap)
+    # As where there are more clips than fit into one batch.
     monkeypatch.setattr("podeval.models.networks.msclap._BATCH", 2)
     together = model.audio([one, two, one])
     np.testing.assert_allclose(together[0], model.audio([one])[0], atol=1e-5)
