@@ -177,13 +177,6 @@ def test_a_variable_bit_rate_mp3_without_a_length_header_is_read_to_its_end(tmp_
     assert "length is not stated" in decoded.note
 
 
-def test_chained_ogg_streams_are_read_to_the_last(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "a.ogg", tones(22_050, 1), 22_050)
-    once = (tmp_path / "a.ogg").read_bytes()
-    (tmp_path / "b.ogg").write_bytes(once + once)
-    assert decode(tmp_path / "b.ogg").seconds == pytest.approx(2.0, abs=0.1)
-
-
 def test_joined_mp3_files_are_read_to_the_last_and_noted(tmp_path: Path) -> None:
     once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2), 44_100, "stereo").read_bytes()
     (tmp_path / "b.mp3").write_bytes(once + once)
@@ -251,18 +244,6 @@ def test_flac_of_unstated_length_is_read_to_its_end(tmp_path: Path) -> None:
     stream[22:26] = bytes(4)
     (tmp_path / "a.flac").write_bytes(stream)
     np.testing.assert_allclose(decode(tmp_path / "a.flac").samples, source, atol=2**-15)
-
-
-@pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x00\xf0\xff\x7f"])
-def test_wav_written_as_a_stream_is_read_to_its_end_and_noted(tmp_path: Path, length: bytes) -> None:
-    soundfile.write(tmp_path / "a.wav", tones(8_000, 1), 8_000)
-    content = bytearray((tmp_path / "a.wav").read_bytes())
-    content[40:44] = length
-    (tmp_path / "a.wav").write_bytes(content)
-    decoded = decode(tmp_path / "a.wav")
-    assert decoded.frames == 8_000
-    assert decoded.note is not None
-    assert "not stated" in decoded.note
 
 
 def test_an_id3_tag_with_padding_before_mp3_and_flac_is_skipped(tmp_path: Path) -> None:

@@ -358,11 +358,6 @@ class TestRefusals:
         with pytest.raises(CannotScore, match="4000 Hz"):
             measuring(tones((-23, 3), rate=4000), 4000)
 
-    @pytest.mark.parametrize("signal", [np.zeros(RATE), np.zeros((RATE, 1), dtype=np.int16)])
-    def test_samples_of_another_kind(self, measuring: Meter, signal: Signal) -> None:
-        with pytest.raises(BadInput, match="float32 or float64"):
-            measuring(signal, RATE)
-
     def test_below_3_s_there_is_no_range_and_a_reason(self, measuring: Meter) -> None:
         meter = measuring(tones((-23, 2.99)), RATE)
         assert meter.range is None

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.errors import ModelMissing
 from podeval.models import campplus, registry
@@ -70,8 +71,6 @@ def test_clips_are_taken_up_batch_by_batch(encoder: CamPlusPlus, monkeypatch: py
 # Shorter and longer than the 2 s over which the network takes means, and one frame more than a multiple of it.
 @pytest.mark.parametrize("frames", [8, 148, 298, 401])
 def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) -> None:
-    import torch
-
     network = _import_network_module().CAMPPlus(feat_dim=80, embedding_size=192)
     (weights,) = registry.get_card("speaker_encoder", "embedded").verify_files().values()
     network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.errors import ModelMissing
 from podeval.models import registry
 from podeval.models.card import HubRepo
+from podeval.models.networks.casp import Beats
+from podeval.models.pretrained import read_tensors
 
 REPO = "wonderfuluuuuuuuuuuu/DualDub"
 FILE = "podcast-10s.ckpt"
@@ -117,6 +120,7 @@ def test_cosines_are_those_of_the_reference(
     expected = np.load(published / "answers.npz")["cosines"]
     speech, music = clips(published)
     np.testing.assert_allclose(model.harmony(speech, music), expected, atol=1e-4)
+    # As where there are more clips than fit into one batch.
     monkeypatch.setattr("podeval.models.networks.casp._BATCH", 2)
     np.testing.assert_allclose(model.harmony(speech, music), expected, atol=1e-4)
     assert expected.max() - expected.min() > 0.01
@@ -124,11 +128,6 @@ def test_cosines_are_those_of_the_reference(
 
 def test_the_encoder_s_vectors_are_speechbrain_s(published: Path) -> None:
     """Reference: speechbrain 1.1.2's BEATs of the same weights on torchaudio's filter banks, 1e-4."""
-    import torch
-
-    from podeval.models.networks.casp import Beats
-    from podeval.models.pretrained import read_tensors
-
     state = read_tensors(published / FILE, "state_dict", "model.speech_encoder.")
     with torch.inference_mode():
         found = Beats(state, furthest=800, deep_norm=True).encode(torch.from_numpy(np.stack(clips(published)[0])))
@@ -147,10 +146,6 @@ def test_the_commit_that_was_installed_is_in_the_protocol(published: Path, load_
 
 
 def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
-    import torch
-
-    from podeval.models.pretrained import read_tensors
-
     class Trap:
         def __init__(self, call: Any, *given: Any) -> None:
             self.answer = (call, given)
@@ -173,18 +168,12 @@ def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no checkpoint", b"PK\x03\x04 nor this"])
 def test_what_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
-    from podeval.models.pretrained import read_tensors
-
     (tmp_path / "model.ckpt").write_bytes(content)
     with pytest.raises(ModelMissing, match=r"model.ckpt is damaged"):
         read_tensors(tmp_path / "model.ckpt", "state_dict")
 
 
 def test_a_checkpoint_without_the_entry_is_refused(tmp_path: Path) -> None:
-    import torch
-
-    from podeval.models.pretrained import read_tensors
-
     torch.save({"model": {}}, tmp_path / "model.ckpt")
     with pytest.raises(ModelMissing, match=r"model.ckpt has no weights under 'state_dict'"):
         read_tensors(tmp_path / "model.ckpt", "state_dict")

@@ -8,7 +8,9 @@ import numpy as np
 import pydantic
 import pytest
 import soundfile
+import torch
 
+from podeval.cli import app
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered
 from podeval.judges.judge import find_judge
@@ -108,7 +110,6 @@ def test_what_is_heard_is_the_librarys_own_reading_of_the_file(
     from_hub: Load, tiny_models: Any, tmp_path: Path
 ) -> None:
     """Logits for the same tokens and features, put together here without our code."""
-    import torch
     from transformers import AutoTokenizer, Qwen2_5OmniThinkerForConditionalGeneration, WhisperFeatureExtractor
 
     folder = tiny_models.qwen_omni(tmp_path / "model", whole=False)
@@ -201,8 +202,6 @@ def test_the_command_fetches_a_model_and_prints_where_it_lies(
     hub_client: Any, tiny_models: Any, tmp_path: Path
 ) -> None:
     from typer.testing import CliRunner
-
-    from podeval.cli import app
 
     hub_client.publish("own/tiny", COMMIT, tiny_models.qwen2(tmp_path / "model"))
     found = CliRunner().invoke(app, ["judge", "install", f"transformers:own/tiny@{COMMIT}"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval import progress
 
@@ -28,7 +29,6 @@ def separator(load_reference: Callable[..., Any], folder: Path) -> Any:
 
 def whole(folder: Path, samples: Any) -> tuple[Any, Any]:
     """What the package makes of all of it at once: vocals, and the sum of the others."""
-    import torch
     from demucs.apply import apply_model
     from demucs.hf import load_safetensors_model
 
@@ -66,7 +66,6 @@ def test_one_channel_goes_in_twice_and_comes_out_once(separator: Any, folder: Pa
 
 
 def test_the_inverse_transform_is_given_a_real_dc_bin_and_a_cpu_does_not_mind(separator: Any, folder: Path) -> None:
-    import torch
     from demucs.hf import load_safetensors_model
 
     model = load_safetensors_model(folder / "955717e8.safetensors").eval()

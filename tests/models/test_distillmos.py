@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 # The network in torch is what a GPU runs.
@@ -59,8 +60,6 @@ def test_a_window_scores_exactly_the_same_alone_and_among_others(distillmos: Dis
 def test_onnx_runtime_gives_what_torch_gives(
     distillmos: DistillMos, speech_like: Samples, weights_folder: Callable[[str], Path]
 ) -> None:
-    import torch
-
     network = _load_network(weights_folder("distillmos") / "distill_mos_v7.pt")
     spectra = _compute_spectra([speech_like, speech_like[::-1]], "cpu")
     with torch.inference_mode():

@@ -9,7 +9,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.models import weights
-from podeval.models.weights import WeightFile, Weights
+from podeval.models.weights import WeightFile, Weights, fetch
 from tests.fakes.loopback_server import LoopbackServer
 
 CONTENT = bytes(range(256)) * 20_000
@@ -95,7 +95,5 @@ def test_an_address_that_is_gone_or_out_of_reach_is_a_sentence(
 
 
 def test_a_refusal_of_fetch_is_bad_input(publisher: str, tmp_path: Path) -> None:
-    from podeval.models.weights import fetch
-
     with pytest.raises(BadInput, match="not the pinned file"):
         fetch(f"{publisher}/file", tmp_path / "model.pth", len(CONTENT), "0" * 64)

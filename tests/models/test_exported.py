@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.models.exported import ExportedNetwork, Network
 
@@ -28,8 +29,6 @@ class Building:
         self.weights, self.times = weights, 0
 
     def __call__(self) -> Network:
-        import torch
-
         self.times += 1
         network = torch.nn.Linear(3, 1, bias=False)
         values = np.frombuffer(self.weights.read_bytes(), np.float32).copy()

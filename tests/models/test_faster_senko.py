@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from podeval import progress
 from podeval.audio.decode import decode
@@ -32,8 +33,6 @@ def speech_with_pauses() -> Samples:
 @pytest.mark.parametrize("threshold", [0.3, 0.55, 0.8])
 def test_speech_is_found_where_silero_s_own_loop_finds_it(threshold: float) -> None:
     silero_vad = pytest.importorskip("silero_vad")
-    import torch
-
     samples = speech_with_pauses()
     rule = {"threshold": threshold, "min_speech_duration_ms": 250, "min_silence_duration_ms": 100}
     expected = silero_vad.get_speech_timestamps(torch.from_numpy(samples), silero_vad.load_silero_vad(), **rule)

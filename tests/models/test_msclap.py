@@ -10,7 +10,7 @@ import pytest
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.models import registry
-from podeval.models.networks.msclap import CLIP
+from podeval.models.networks.msclap import CLIP, make_mel_filters
 
 Load = Callable[[str, dict[str, Path]], Any]
 
@@ -51,6 +51,7 @@ def test_embeddings_and_scale_are_those_of_the_package(model: Any, tiny_msclap: 
 
 def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = clips(tiny_msclap)
+    # As where there are more clips than fit into one batch.
     monkeypatch.setattr("podeval.models.networks.msclap._BATCH", 2)
     together = model.audio([one, two, one])
     np.testing.assert_allclose(together[0], model.audio([one])[0], atol=1e-5)
@@ -60,8 +61,6 @@ def test_a_batch_answers_as_one_clip_does(model: Any, tiny_msclap: Path, monkeyp
 
 def test_filters_made_here_are_those_the_package_makes(tiny_msclap: Path) -> None:
     """For a checkpoint that holds none. Reference: torchlibrosa 0.1.0 with the package's configuration, 1e-7."""
-    from podeval.models.networks.msclap import make_mel_filters
-
     expected = np.load(tiny_msclap / "answers.npz")["filters"]
     np.testing.assert_allclose(make_mel_filters(64).numpy(), expected, atol=1e-7)
 

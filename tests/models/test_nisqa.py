@@ -1,8 +1,6 @@
 """NISQA-TTS against its package's own forward pass, spectrogram included, loaded as users load it."""
 
-import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +49,7 @@ with torch.inference_mode():
 np.savez(folder + "/answers.npz", **answers)
 """
 
-Install = Callable[[Path], Any]
+Install = Callable[[str, str, Path], Any]
 
 
 @pytest.fixture(scope="module")
@@ -73,28 +71,9 @@ def reference(
 RATES = ((0, 16_000), (1, 44_100), (2, 24_000))
 
 
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Install a file as if its address held it, and load the reference profile's model from it."""
-    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
-    pinned = weights.lock()["nisqa-tts"]
-
-    def install_and_load(path: Path) -> Any:
-        content = path.read_bytes()
-        file = replace(pinned.files[0], size=len(content), sha256=hashlib.sha256(content).hexdigest())
-        monkeypatch.setattr(weights, "lock", lambda: {"nisqa-tts": replace(pinned, files=(file,))})
-        monkeypatch.setattr(weights, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
-        assert registry.install("reference", ["nisqa_tts"], print) == {}
-        return registry.load("nisqa_tts", "reference")
-
-    registry.build_model.cache_clear()
-    yield install_and_load
-    registry.build_model.cache_clear()
-
-
 def test_every_window_has_the_package_s_value_at_any_rate(install: Install, reference: Path) -> None:
     """Reference: the package nisqa 2.0.post2, on the file that librosa reads, 1e-4."""
-    model = install(reference / FILE)
+    model = install("nisqa-tts", "nisqa_tts", reference / FILE)
     windows, answers = dict(np.load(reference / "windows.npz")), np.load(reference / "answers.npz")
     for name, window in windows.items():
         rate = int(name.split()[1])
@@ -103,7 +82,7 @@ def test_every_window_has_the_package_s_value_at_any_rate(install: Install, refe
 
 
 def test_several_windows_have_the_values_of_each(install: Install, reference: Path) -> None:
-    model = install(reference / FILE)
+    model = install("nisqa-tts", "nisqa_tts", reference / FILE)
     windows = [window for name, window in np.load(reference / "windows.npz").items() if name.endswith("16000")]
     np.testing.assert_array_equal(model.score(windows, 16_000), [model.score([w], 16_000)[0] for w in windows])
 

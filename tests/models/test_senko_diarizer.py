@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 
 from podeval import benchmarks, progress
 from podeval.audio import sample_buffer as buffers
@@ -107,8 +108,6 @@ def test_where_nobody_speaks_there_are_no_turns(diarizer: SenkoDiarizer) -> None
 
 @pytest.mark.long
 def test_no_more_cores_are_taken_than_podeval_may(monkeypatch: pytest.MonkeyPatch, diarizer: SenkoDiarizer) -> None:
-    import torch
-
     monkeypatch.setenv("PODEVAL_THREADS", "1")
     torch.set_num_threads(2)
     SenkoDiarizer(FILES, **OPTIONS).diarize(np.zeros(RATE, dtype=np.float32))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.errors import CannotScore, ModelMissing
 from podeval.models import registry
@@ -16,7 +17,6 @@ CHINESE = ["海是咸的", "河带来盐"]
 
 def states(folder: Path, text: str, longest: int) -> Any:
     """The last hidden states of a text alone, by transformers' own call."""
-    import torch
     from transformers import AutoTokenizer, BertModel
 
     tokens = AutoTokenizer.from_pretrained(folder)(text, truncation=True, max_length=longest, return_tensors="pt")

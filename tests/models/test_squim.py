@@ -1,11 +1,6 @@
 """SQUIM's PESQ against torchaudio's own forward pass on the same weights, loaded as users load it."""
 
-import hashlib
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,47 +54,12 @@ def reference(ask_reference: Any, reference_packages: Path, tmp_path_factory: py
     return folder
 
 
-Install = Callable[[str], Any]
-
-
-@pytest.fixture
-def install(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Fetch a file from its address on loopback and load the reference profile's model from it."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(reference)))
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
-    pinned = weights.lock()["squim-objective"]
-
-    def install_and_load(name: str) -> Any:
-        content = (reference / f"{name}.pth").read_bytes()
-        file = replace(
-            pinned.files[0],
-            url=f"http://127.0.0.1:{server.server_port}/{name}.pth",
-            size=len(content),
-            sha256=hashlib.sha256(content).hexdigest(),
-        )
-        lock = {"squim-objective": replace(pinned, files=(file,))}
-        monkeypatch.setattr(weights, "lock", lambda: lock)
-        assert registry.install("reference", ["pesq_estimator"], print) == {}
-        return registry.load("pesq_estimator", "reference")
-
-    registry.build_model.cache_clear()
-    yield install_and_load
-    registry.build_model.cache_clear()
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+Install = Callable[[str, str, Path], Any]
 
 
 def test_every_window_has_torchaudio_s_estimate(install: Install, reference: Path) -> None:
     """Reference: torchaudio 2.11.0's own forward pass of a small network, 1e-5; windows of two lengths in one call."""
-    model = install("small")
+    model = install("squim-objective", "pesq_estimator", reference / "small.pth")
     windows, answers = dict(np.load(reference / "windows.npz")), np.load(reference / "answers.npz")
     expected = [float(answers[f"small {key}"]) for key in windows]
     np.testing.assert_allclose(model.score(list(windows.values())), expected, atol=1e-5)
@@ -114,7 +74,9 @@ def test_every_window_has_torchaudio_s_estimate(install: Install, reference: Pat
 def test_the_published_sizes_have_torchaudio_s_estimate(install: Install, reference: Path) -> None:
     short = np.load(reference / "windows.npz")["short"]
     expected = float(np.load(reference / "answers.npz")["published short"])
-    assert install("published").score([short])[0] == pytest.approx(expected, abs=1e-5)
+    assert install("squim-objective", "pesq_estimator", reference / "published.pth").score([short])[0] == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def test_the_published_weights_are_pinned_by_size_and_hash() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import torch.nn.functional as nn
 
 from podeval.models import registry
 
@@ -22,8 +24,6 @@ State = dict[str, Any]
 
 def make_state() -> State:
     """Random weights under the names of SpeechMOS's checkpoint, 13 times smaller in the layers' sizes."""
-    import torch
-
     torch.manual_seed(0)
     inputs = 1
     shapes: dict[str, tuple[int, ...]] = {"wav2vec2.mask_emb": (SIZE,)}
@@ -58,8 +58,6 @@ def make_state() -> State:
 
 def evaluate_directly(state: State, window: Any) -> float:
     """The architecture step by step, with torch's functions alone."""
-    import torch
-    import torch.nn.functional as nn
 
     def norm(x: Any, name: str) -> Any:
         return nn.layer_norm(x, x.shape[-1:], state[f"{name}.weight"], state[f"{name}.bias"])
@@ -101,8 +99,6 @@ def evaluate_directly(state: State, window: Any) -> float:
 
 def run_recurrent(state: State, x: Any, way: str) -> Any:
     """One direction of the LSTM, moment by moment."""
-    import torch
-
     hidden, cell, outputs = torch.zeros(HIDDEN), torch.zeros(HIDDEN), []
     for moment in x:
         gates = state[f"blstm.weight_ih_l0{way}"] @ moment + state[f"blstm.bias_ih_l0{way}"]
@@ -115,8 +111,6 @@ def run_recurrent(state: State, x: Any, way: str) -> Any:
 
 
 def publish(state: State, folder: Path) -> Path:
-    import torch
-
     (folder / FILE).parent.mkdir(parents=True)
     torch.save(state, folder / FILE)
     return folder

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.errors import CannotScore
 
@@ -19,7 +20,6 @@ def folder(tiny_models: Any, tmp_path: Path) -> Path:
 
 
 def test_embeddings_of_clips_of_any_length(load_reference: Callable[..., Any], tiny_models: Any, folder: Path) -> None:
-    import torch
     from transformers import AutoFeatureExtractor, WavLMForXVector
 
     clips = [tiny_models.voice(seconds, seed) for seed, seconds in enumerate((1, 0.5, 1, 0.7, 1, 1, 1, 1))]
@@ -43,8 +43,6 @@ def test_embeddings_of_clips_of_any_length(load_reference: Callable[..., Any], t
 @pytest.mark.cpu
 def test_the_weights_of_the_file_are_in_the_model(load_reference: Callable[..., Any], folder: Path) -> None:
     """The checkpoint names the positional convolution as torch once did; a name that is lost would be random."""
-    import torch
-
     state = torch.load(folder / "pytorch_model.bin", weights_only=True)
     model = load_reference("speaker_encoder", {REPO: folder})._model
     convolution = model.wavlm.encoder.pos_conv_embed.conv

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from podeval import progress
 from podeval.audio.resample import mix_to_mono, resample
@@ -37,7 +38,6 @@ def folder(tiny_models: Any, tmp_path: Path) -> Path:
 
 def plain(folder: Path, samples: Any, language: str) -> str:
     """What `generate` of transformers makes of each piece alone, greedily."""
-    import torch
     from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
     processor = WhisperProcessor.from_pretrained(folder)
@@ -132,7 +132,6 @@ def test_attention_read_for_a_batch_is_that_of_each_chunk_with_every_layer_s_wei
     folder: Path, tiny_models: Any
 ) -> None:
     """A plain forward pass of transformers, all attention eager, one chunk after the other."""
-    import torch
     from transformers import WhisperForConditionalGeneration
 
     model = WhisperTransformers({LARGE: folder}, num_beams=1)
@@ -162,7 +161,6 @@ def test_attention_read_for_a_batch_is_that_of_each_chunk_with_every_layer_s_wei
 def test_the_encoder_s_attention_is_one_step_and_the_decoder_s_gives_its_weights(
     folder: Path, tiny_models: Any
 ) -> None:
-    import torch
     from transformers import WhisperForConditionalGeneration
 
     model = WhisperTransformers({LARGE: folder}, num_beams=1)
@@ -179,8 +177,6 @@ def test_the_encoder_s_attention_is_one_step_and_the_decoder_s_gives_its_weights
 def test_where_memory_runs_out_fewer_chunks_are_decoded_at_once_with_the_same_words(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tiny_models: Any
 ) -> None:
-    import torch
-
     samples = tiny_models.voice(70)
     expected = hear_in_batches(folder, samples, 1)
     model = WhisperTransformers({LARGE: folder}, num_beams=1)
@@ -212,8 +208,6 @@ class Noted(Cache):
 def test_another_precision_is_another_model_to_protocols_and_caches(
     monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
 ) -> None:
-    import torch
-
     card = registry.get_card("transcriber", "reference")
     half = replace(card, options={**card.options, "dtype": "float16"})
     facts = []

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from podeval.models.interfaces import Word
 from podeval.models.whisper_transformers import find_token_starts, time_words
@@ -34,7 +35,6 @@ def attention(*starts: int, steps: int = 200, heads: int = 2) -> np.ndarray[Any,
 @pytest.mark.parametrize(("rows", "steps"), [(1, 1), (1, 40), (2, 7), (30, 200), (90, 60)])
 def test_tokens_begin_where_transformers_own_routine_says(rows: int, steps: int) -> None:
     """Exactly; on post-softmax weights, as there."""
-    import torch
     from transformers.models.whisper.generation_whisper import _dynamic_time_warping, _median_filter
 
     generator = np.random.default_rng(rows)

@@ -101,7 +101,7 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     Raises:
         CannotScore: the recording is shorter than 0.4 s, has nothing above -70 LUFS, samples that are not finite
             numbers, a rate below 8 kHz, or a layout without known weights.
-        BadInput: `samples` has another shape or type, or `layout` another number of channels.
+        BadInput: `layout` has another number of channels.
     """
     _check(samples, rate)
     weights = get_channel_weights(samples.shape[1], layout)
@@ -156,11 +156,6 @@ def get_channel_weights(channels: int, layout: str | None = None) -> Floats:
 
 
 def _check(samples: Samples, rate: int) -> None:
-    if samples.ndim != 2 or samples.dtype not in (np.float32, np.float64):
-        raise BadInput(
-            "Loudness takes float32 or float64 samples of shape (frames, channels), "
-            f"not {samples.dtype} of shape {samples.shape}."
-        )
     if rate < LOWEST_RATE:
         raise CannotScore(f"Loudness needs a sampling rate of {LOWEST_RATE} Hz or more, this one is {rate} Hz.")
     if len(samples) / rate < _MOMENTARY / _CELLS_PER_SECOND:
@@ -255,7 +250,6 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     Raises:
         CannotScore: the recording is shorter than 0.4 s, silent, has samples that are not finite numbers, or a rate
             below 8 kHz.
-        BadInput: `samples` has another shape or type.
     """
     import pyloudnorm
 

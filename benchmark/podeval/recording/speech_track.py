@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -28,10 +28,7 @@ from podeval.audio.resample import resample
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, Transcriber, Word
-
-if TYPE_CHECKING:
-    from podeval.recording.recording import Recording
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Word
 
 NEEDS = ("music_detector", "separator", "voice_activity")
 """The jobs whose models decide what is scored, and produce it."""
@@ -55,7 +52,41 @@ class Stems:
     rate: int
 
 
-def separate_stems(recording: Recording) -> Stems:
+class SpokenRecording(Protocol):
+    """What is used here of a recording, by name so that `Recording` can import this module."""
+
+    samples: Samples
+    rate: int
+    profile: str
+    notes: dict[str, Any]
+
+    @property
+    def duration(self) -> float:
+        """Duration in seconds."""
+
+    def mono(self) -> Samples:
+        """Return the mean of the channels at the rate of the speech models."""
+
+    def music(self) -> tuple[Span, ...]:
+        """Return the spans of music, under speech or alone."""
+
+    def speech(self) -> tuple[Span, ...]:
+        """Return the spans of speech."""
+
+    def stems(self) -> Stems:
+        """Return the speech and everything else as separate stems."""
+
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Any, ...]:
+        """Return the speakers' voices."""
+
+    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Any:
+        """Create a recording derived from this one."""
+
+
+R = TypeVar("R", bound=SpokenRecording)
+
+
+def separate_stems(recording: SpokenRecording) -> Stems:
     """Separate a recording at the separator's rate.
 
     Raises:
@@ -74,25 +105,25 @@ def separate_stems(recording: Recording) -> Stems:
     return Stems(speech, accompaniment, rate)
 
 
-def find_lasting_music(recording: Recording) -> tuple[Span, ...]:
+def find_lasting_music(recording: SpokenRecording) -> tuple[Span, ...]:
     """Return the spans of music that are long enough to count."""
     shortest = min(SHORTEST_MUSIC, _measure_heard(recording) / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
 
 
-def has_music(recording: Recording) -> bool:
+def has_music(recording: SpokenRecording) -> bool:
     """Return whether there is enough music that the speech stem is scored instead of the mix."""
     return sum(span.duration for span in find_lasting_music(recording)) >= LEAST_SHARE * _measure_heard(recording)
 
 
-def _measure_heard(recording: Recording) -> float:
+def _measure_heard(recording: SpokenRecording) -> float:
     """Return the seconds between the zeros at the ends, so that what is appended changes nothing."""
     samples = recording.mono()
     sound = samples != 0
     return recording.duration * (1 - (int(sound.argmax()) + int(sound[::-1].argmax())) / max(1, len(samples)))
 
 
-def separate_speech_stem(recording: Recording) -> Recording:
+def separate_speech_stem(recording: R) -> R:
     """Return a recording's speech as a separate recording, at the separator's rate, with notes that say so.
 
     Raises:
@@ -111,16 +142,17 @@ def separate_speech_stem(recording: Recording) -> Recording:
         "music_seconds": round(music, 2),
         **({"upsampled_from": recording.rate} if recording.rate < stems.rate else {}),
     }
-    stem = recording.derive(stems.speech, stems.rate, "speech stem", made_by, notes)
+    stem: R = recording.derive(stems.speech, stems.rate, "speech stem", made_by, notes)
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
         raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
     return stem
 
 
-def resample_through(recording: Recording, rate: int) -> Recording:
+def resample_through(recording: R, rate: int) -> R:
     """Return the recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
     samples = resample(recording.samples, recording.rate, rate)
-    return recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
+    derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
+    return derived
 
 
 _PAUSE = 0.8

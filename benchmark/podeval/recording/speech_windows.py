@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
 from podeval.errors import CannotScore
 from podeval.models.interfaces import Samples, SpeakerTurn
-
-if TYPE_CHECKING:
-    from podeval.recording.recording import Recording
+from podeval.recording.speech_track import SpokenRecording
 
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 """Windows over a speaker's speech, seconds."""
@@ -102,7 +100,7 @@ class JoinedClips(Sequence[Samples]):
         return np.concatenate([self._samples[start:end] for start, end in self._bounds[index]])
 
 
-def require_speech(recording: Recording, shortest: float = 0.0) -> None:
+def require_speech(recording: SpokenRecording, shortest: float = 0.0) -> None:
     """Refuse a recording with less than `shortest` seconds of speech; speech in noise is accepted.
 
     Raises:
@@ -122,7 +120,7 @@ def find_sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.b
     return enough
 
 
-def select_spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+def select_spoken_voices(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
     """Return each speaker's voice with only the windows that hold enough speech; speakers without any are left out.
 
     `seconds` counts the speech within the turns, `left_out` the excluded windows.
