@@ -12,7 +12,7 @@ from podeval.board.explanations import explain
 from podeval.board.system_info import NOT_STATED
 from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.errors import BadInput
-from podeval.metrics.units import translate_unit
+from podeval.metrics.reasons import translate_unit
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.api import Scores, ScoreTable, list_metrics, measure, score
+    from podeval.measuring.api import list_metrics, measure, score
+    from podeval.measuring.scores import Scores, ScoreTable
 
 __all__ = ["ScoreTable", "Scores", "__version__", "list_metrics", "measure", "score"]
 

@@ -17,8 +17,7 @@ from podeval.measuring.standing import choose_word, format_reach
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.description import find_score_part, format_range
-from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import translate_unit
+from podeval.metrics.reasons import translate_reason, translate_unit
 from podeval.text.message_catalogue import FIRST
 
 HEADERS = ("metric", "key", "value", "unit", "beside", "people", "systems", "range", "direction", "reason")

@@ -24,8 +24,7 @@ from podeval.measuring.recording_results import ScoreRow
 from podeval.measuring.report_words import ReportWords
 from podeval.measuring.standing import find_usual, format_number, format_reach
 from podeval.metrics.description import VISITOR_INPUTS
-from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import translate_unit
+from podeval.metrics.reasons import translate_reason, translate_unit
 from tabs.measuring import (
     MARKS,
     SINGLE,

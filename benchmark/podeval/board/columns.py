@@ -17,7 +17,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Key, Metric
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS
-from podeval.metrics.units import translate_unit
+from podeval.metrics.reasons import translate_unit
 from podeval.runs import composite_scores, reliability
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.measuring.plots import PlotTexts
 from podeval.measuring.standing import format_number, format_span
-from podeval.metrics.reasons import translate_reason
-from podeval.metrics.units import translate_unit
+from podeval.metrics.reasons import translate_reason, translate_unit
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.defects import Defect
-    from podeval.measuring.recording_results import RecordingResults, ScoreRow
+    from podeval.measuring.recording_results import Defect, RecordingResults, ScoreRow
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
 """What stands around the words or the name in what a metric says is heard."""

@@ -22,5 +22,4 @@ __all__ = [
     "score",
     "speech",
     "spoken_dialogue",
-    "units",
 ]

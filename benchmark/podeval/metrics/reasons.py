@@ -1,4 +1,4 @@
-"""Why an item is unscored or a system unranked, in the reader's language: the engine says it in English everywhere."""
+"""Why an item is unscored or a system unranked, and units, in the reader's language: the engine says it in English."""
 
 import re
 from collections.abc import Mapping
@@ -122,3 +122,31 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
 def _compile(template: str) -> re.Pattern[str]:
     parts = _PLACE.split(template)
     return re.compile("".join("(.+?)" if _PLACE.fullmatch(part) else re.escape(part) for part in parts), re.DOTALL)
+
+
+_UNITS_ZH = {
+    "bits": "比特",
+    "points": "分",
+    "Elo points": "Elo 分",
+    "cosine": "余弦",
+    "1 − cosine": "1 − 余弦",
+    "speakers": "人",
+    "turns": "轮",
+    "words": "词",
+    "% of words": "词数的 %",
+    "s": "秒",
+    "s/s": "秒/秒",
+    "per second": "每秒",
+    "per minute": "每分钟",
+    "per hour": "每小时",
+    "per 1000 words": "每千词",
+    "per second per 10 min": "每秒，每 10 分钟",
+    "semitones": "半音",
+    "root of bits": "比特的平方根",
+}
+"""Units as a reader of Chinese says them; what stands in the field as it is, such as LUFS, is not here."""
+
+
+def translate_unit(unit: str, language: str) -> str:
+    """Return a unit in a language of the site."""
+    return _UNITS_ZH.get(unit, unit) if language == "zh" else unit
