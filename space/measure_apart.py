@@ -175,10 +175,10 @@ def score_apart(
     os.chmod(copy.parent, 0o755)  # noqa: S103 - the process may be another user's
     title = _ODD.sub("_", Path(name).name)[:80]
     job = out / "job.json"
-    asked = ScoreJob(
+    score_job = ScoreJob(
         recording=copy, name=title, text=text, speakers=speakers, metrics=metrics, out=out, language=language
     )
-    job.write_text(asked.model_dump_json(), encoding="utf-8")
+    job.write_text(score_job.model_dump_json(), encoding="utf-8")
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     settings = {
         "PODEVAL_CACHE": str(out / "cache"),

@@ -28,6 +28,7 @@ LONG = {
     "cli/score.py:score": OPTIONS,
     "cli/construct.py:construct": OPTIONS,
     "cli/data_tools.py:segments": OPTIONS,
+    "measuring/api.py:measure": TEXT,
     "metrics/declaration.py:metric": TEXT,
     "metrics/speech/timbre_consistency.py:timbre_consistency": TEXT,
     "runs/measure.py:measure": TEXT,

@@ -13,10 +13,9 @@ from typing import Any, Literal
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+import podeval
 from podeval.errors import BadInput, PodevalError
 from podeval.integrations.trackio import flatten_scores
-from podeval.measuring.api import score
-from podeval.measuring.scores import ScoreTable
 
 Log = Callable[[dict[str, float], int], None]
 
@@ -53,7 +52,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
             raise BadInput(f"when is save or evaluate, not {when!r}")
         self._generate, self._texts, self._metrics, self._profile = generate, texts, metrics, profile
         self._when, self._log, self._prefix = when, log, prefix
-        self.last: ScoreTable | None = None
+        self.last: podeval.ScoreTable | None = None
         """The scores of the last samples, to be looked at or written as a report."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
@@ -72,7 +71,7 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
             if training:
                 model.eval()
             samples = list(self._generate(model))
-            self.last = score(samples, text=self._texts, metrics=self._metrics, profile=self._profile)
+            self.last = podeval.score(samples, text=self._texts, metrics=self._metrics, profile=self._profile)
             values = flatten_scores(self.last, self._prefix)
         except (PodevalError, RuntimeError, ValueError) as error:
             print(f"podeval: the samples of step {state.global_step} have no scores: {error}")

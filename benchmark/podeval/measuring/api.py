@@ -173,7 +173,7 @@ def measure(
         allow_upsampling: whether recordings below a model's rate are scored all the same.
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
         records: the folder of the judge's raw answers.
-        refresh: which of the recorded answers are asked anew: none, `failed` or `all`.
+        refresh: the recorded answers that are asked anew: none, `failed` or `all`.
         choices: the metric's choices by name, such as `normaliser="basic"`.
 
     Returns:

@@ -28,11 +28,10 @@ def page(name: str) -> gr.Interface:
         try:
             inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
             bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
-            result = compute(metric, [inputs], input_names=tuple(inputs), profile=profile, bench=bench)
+            names = tuple(inputs)
+            return compute(metric, [inputs], input_names=names, profile=profile, bench=bench, timelines=False)
         except PodevalError as error:
             raise gr.Error(str(error)) from error
-        result["items"] = [{k: v for k, v in item.items() if k != "timeline"} for item in result["items"]]
-        return result
 
     return gr.Interface(
         score, [*fields.values(), *judges], gr.JSON(label="Result"), title=metric.title, description=metric.about

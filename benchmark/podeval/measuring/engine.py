@@ -22,9 +22,8 @@ from podeval import progress
 from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.errors import BadInput, MissingInput, ModelMissing, PodevalError
 from podeval.measuring.compute import describe_protocol, score_item
-from podeval.measuring.defects import Defect, find_defects, list_noted_defects
 from podeval.measuring.inputs import AudioSource, MetricInputs, convert_to_text, read_input, read_voices
-from podeval.measuring.recording_results import RecordingFacts
+from podeval.measuring.recording_results import Defect, RecordingFacts, find_defects, list_noted_defects
 from podeval.measuring.scores import Scores
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric

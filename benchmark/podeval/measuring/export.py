@@ -29,7 +29,7 @@ def check_ending(path: Path) -> None:
 
 
 def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") -> Path:
-    """Write scores in the form that the name's ending says; an existing file is replaced.
+    """Write scores in the form that the ending of a checked name says; an existing file is replaced.
 
     Args:
         scores: the scores to write.
@@ -37,9 +37,8 @@ def write_scores(scores: Scores | ScoreTable, path: Path, language: str = "en") 
         language: the language of a report, `en` or `zh`.
 
     Raises:
-        BadInput: another ending, or the file cannot be written.
+        BadInput: the file cannot be written.
     """
-    check_ending(path)
     ending = path.suffix.lower()
     try:
         if ending == ".html":
@@ -66,12 +65,11 @@ def check_label_ending(path: Path) -> None:
 
 
 def write_labels(labels: Sequence[tuple[float, float, str]], path: Path) -> Path:
-    """Write labels, each a start, an end and a text; an existing file is replaced.
+    """Write labels, each a start, an end and a text, under a name that was checked; an existing file is replaced.
 
     Raises:
-        BadInput: another ending, or the file cannot be written.
+        BadInput: the file cannot be written.
     """
-    check_label_ending(path)
     render = format_webvtt_cues if path.suffix.lower() == ".vtt" else format_audacity_labels
     return write_page(render(labels), path)
 

@@ -14,10 +14,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from podeval.errors import PodevalError
-from podeval.measuring.defects import Defect
 from podeval.measuring.engine import MetricPlan, plan_metrics, read_request, score_source
 from podeval.measuring.inputs import read_source
-from podeval.measuring.recording_results import RecordingFacts, RecordingResults
+from podeval.measuring.recording_results import Defect, RecordingFacts, RecordingResults
 from podeval.metrics.score import Result, parse_result
 
 LINES, REPORT = "scored.jsonl", "report.html"

@@ -14,8 +14,7 @@ from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines
 from podeval.plots.svg import Axis, Frame, stack_pictures
 
 if TYPE_CHECKING:
-    from podeval.measuring.defects import Defect
-    from podeval.measuring.recording_results import RecordingResults
+    from podeval.measuring.recording_results import Defect, RecordingResults
 
 WIDTH, HEIGHT = 720, 130
 

@@ -44,8 +44,7 @@ from podeval.texts import translate_reason
 from podeval.version import __version__
 
 if TYPE_CHECKING:
-    from podeval.measuring.defects import Defect
-    from podeval.measuring.recording_results import RecordingResults, ResultsTable, ScoreRow
+    from podeval.measuring.recording_results import Defect, RecordingResults, ResultsTable, ScoreRow
     from podeval.recording import Recording
 
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")

@@ -236,20 +236,20 @@ def _describe_output(metric: Metric) -> str:
         return "No output is kept here yet; `studies/example_outputs.py` computes it."
     audio = metric.inputs[0] == "recording"
     of = "the dialogue of the tutorials (`docs/tutorials/audio`), with its script," if audio else "the example above"
-    of = output.of or of
+    of = output.get("of", of)
     if "reference_voices" in metric.inputs:
         of += " against the voices of two other people"
     by = "by this version"
-    if output.judge:
+    if "judge" in output:
         of += ' with `source="mix"`' if metric.needs else ""
-        by += f" with a scripted judge, not a model, that listens to and reads nothing: {output.judge}"
-    if output.random:
+        by += f" with a scripted judge, not a model, that listens to and reads nothing: {output['judge']}"
+    if "random" in output:
         by += (
             ", **with random numbers in place of the model, so that the values mean nothing**: its weights come with "
             "no package, and only the keys and their form are those of a real output"
         )
-    values = json.dumps(output.values, indent=1, ensure_ascii=False)
-    return f"Output for {of} {by}{'.' if output.judge or output.random else ':'}\n\n```json\n{values}\n```"
+    values = json.dumps(output["output"], indent=1, ensure_ascii=False)
+    return f"Output for {of} {by}{'.' if {'judge', 'random'} & output.keys() else ':'}\n\n```json\n{values}\n```"
 
 
 RESULT = """\

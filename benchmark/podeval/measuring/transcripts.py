@@ -5,6 +5,7 @@ Nothing is heard anew where scoring has heard it already: transcript and speaker
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from podeval.recording.speaker_turns import find_speaker_turns
 if TYPE_CHECKING:
     from podeval.measuring.recording_results import RecordingResults
     from podeval.models.interfaces import SpeakerTurn, Word
-
-_NOBODY = ""
 
 
 @dataclass(frozen=True)
@@ -54,19 +53,13 @@ def read_turns(scores: RecordingResults) -> tuple[TranscribedTurn, ...]:
         return ()
     recording = scores.source.recording
     track = recording.speech_track()
-    language = None
-    result = scores.results.get("wer")
-    notes = getattr(result, "notes", {})
-    if notes.get("language") in ("en", "zh"):
-        language = notes["language"]
-    words = track.transcript(language).words
+    language = getattr(scores.results.get("wer"), "notes", {}).get("language")
+    words = track.transcript(language if language in ("en", "zh") else None).words
     script = scores.script if scores.script and len(scores.script.speakers) > 1 else None
     speakers: tuple[SpeakerTurn, ...] = ()
     if script or "sptd" in scores.results:
-        try:
+        with suppress(CannotScore, ModelMissing):
             speakers = find_speaker_turns(track, script, _count_asked(scores))[0]
-        except (CannotScore, ModelMissing):
-            speakers = ()
     return join_turns(words, speakers)
 
 
@@ -80,7 +73,7 @@ def join_turns(words: tuple[Word, ...], speakers: tuple[SpeakerTurn, ...]) -> tu
     """Words in turns: a new one where another speaker has most of a word, or after a pause of a second."""
     turns: list[TranscribedTurn] = []
     for word in words:
-        who = _speaker_at(word, speakers, turns[-1].speaker if turns else _NOBODY)
+        who = _speaker_at(word, speakers, turns[-1].speaker if turns else "")
         if turns and turns[-1].speaker == who and (who or word.start - turns[-1].end < 1.0):
             last = turns[-1]
             turns[-1] = TranscribedTurn(who, last.start, max(last.end, word.end), (*last.words, word))

@@ -4,7 +4,6 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,23 +22,6 @@ EXAMPLES = Path(__file__).with_name("example_outputs.json")
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
 """What papers print of metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
-
-
-@dataclass(frozen=True)
-class ExampleOutput:
-    """The output of the example on a metric's card, and what stood in for what the example cannot have.
-
-    Attributes:
-        values: each key's value, or why there is none.
-        of: what was measured, where it is neither the example nor the dialogue of the tutorials.
-        judge: what the scripted judge answered, for a metric that asks one.
-        random: whether random numbers stood in for a model whose weights no package brings; values then mean nothing.
-    """
-
-    values: Mapping[str, Any]
-    of: str = ""
-    judge: str = ""
-    random: bool = False
 
 
 _PAM = """@inproceedings{deshmukh2024pam,
@@ -109,11 +91,13 @@ def _walk_figures() -> Iterator[tuple[str, Mapping[str, str]]]:
                 yield path.parent.name, row
 
 
-def read_example_output(metric: Metric) -> ExampleOutput | None:
-    """Return what the example of a metric's card gives; None for a metric that has none yet."""
+def read_example_output(metric: Metric) -> Mapping[str, Any] | None:
+    """Return what the example of a metric's card gives; None for a metric that has none yet.
+
+    Returns:
+        `output`, each key's value or why there is none; perhaps `of`, what was measured where it is neither the example
+        nor the dialogue of the tutorials; `judge`, what the scripted judge answered; and `random`, whether random
+        numbers stood in for weights that no package brings, so that the values mean nothing.
+    """
     outputs: Mapping[str, Mapping[str, Any]] = json.loads(EXAMPLES.read_text(encoding="utf-8"))
-    if (example := outputs.get(metric.name)) is None:
-        return None
-    return ExampleOutput(
-        example["output"], example.get("of", ""), example.get("judge", ""), example.get("random", False)
-    )
+    return outputs.get(metric.name)

@@ -9,13 +9,19 @@ Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, dep
 no interval; variant "mtalk" reproduces it. Variant "elo" is the same, but counts ½ for a tie and for both bad.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PLACE
 from podeval.metrics.score import Score
-from podeval.stats.battles import Battles
+from podeval.stats.battles import Battles, elo
+from podeval.stats.bradley_terry import rate
+
+# All systems are rated at once, so that the next system of the same votes costs nothing.
+_rate = lru_cache(maxsize=4)(rate)
+_elo = lru_cache(maxsize=4)(elo)
 
 
 @metric(
