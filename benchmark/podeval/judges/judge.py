@@ -285,8 +285,8 @@ def _read_file(path: Path) -> Judge:
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
-        found = _gguf(path.parent / str(read.endpoint), read.revision)
-        return replace(read, model=read.model or found.model, revision=found.revision, endpoint=found.endpoint)
+        local = _gguf(path.parent / str(read.endpoint), read.revision)
+        return replace(read, model=read.model or local.model, revision=local.revision, endpoint=local.endpoint)
     if read.backend == "transformers":
         return replace(read, dtype=_transformers(f"{read.model}@{read.revision or ''}").dtype)
     if not read.model or not read.endpoint:

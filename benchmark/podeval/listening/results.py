@@ -271,9 +271,9 @@ def _discriminate(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
             "worst": None,
             "p": figure.p,
             "d_prime": figure.d_prime,
-            "told_apart": bool(told),
+            "told_apart": bool(differs),
         }
-        for (pair, figure), told in zip(figures.items(), apart, strict=True)
+        for (pair, figure), differs in zip(figures.items(), apart, strict=True)
     ]
     return sorted(rows, key=lambda row: float(row["p"]))
 

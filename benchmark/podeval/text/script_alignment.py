@@ -76,10 +76,10 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
     )
     if not written:
         raise NoWords("the script holds no words to align; give at least one turn with text")
-    heard = tuple(split_timed_words(words, language))
-    partners: list[int | None] = [None] * len(heard)
+    spoken = tuple(split_timed_words(words, language))
+    partners: list[int | None] = [None] * len(spoken)
     differences: list[Difference] = []
-    for edit in Levenshtein.opcodes([word.text for word in written], [word.text for word in heard]):
+    for edit in Levenshtein.opcodes([word.text for word in written], [word.text for word in spoken]):
         if edit.tag in ("equal", "replace"):
             partners[edit.dest_start : edit.dest_end] = range(edit.src_start, edit.src_end)
         if edit.tag == "equal":
@@ -89,7 +89,7 @@ def align_script(script: Script, words: Iterable[tuple[str, float, float]]) -> S
             differences.append(Difference(last.first, edit.src_end, last.start, edit.dest_end))
         else:
             differences.append(Difference(edit.src_start, edit.src_end, edit.dest_start, edit.dest_end))
-    return ScriptAlignment(script, written, heard, tuple(partners), tuple(differences))
+    return ScriptAlignment(script, written, spoken, tuple(partners), tuple(differences))
 
 
 def join_words(words: Sequence[str]) -> str:

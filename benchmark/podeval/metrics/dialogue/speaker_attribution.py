@@ -143,7 +143,7 @@ def speaker_attribution(
     decided = sum(counts.values())
     if not decided:
         raise CannotScore("no stretch of speech by one speaker is long enough to recognise a voice")
-    right = sum(number for (meant, heard), number in counts.items() if meant == heard)
+    right = sum(number for (meant, voice), number in counts.items() if meant == voice)
     swapped = _find_swapped_turns(voiced, alignment)
     return Score(
         values={
@@ -238,8 +238,8 @@ def list_wrong_voices(voiced: VoicedWords, alignment: ScriptAlignment) -> list[T
         words = [alignment.written[at].text for at in alignment.partners[first.first : last.last] if at is not None]
         if len(words) < FEWEST:
             continue
-        heard = f"in {first.heard}'s voice" if first.heard else "in nobody's voice"
+        detail = f"in {first.heard}'s voice" if first.heard else "in nobody's voice"
         severity: Literal["high", "medium"] = "high" if last.end - first.start >= 2 else "medium"
         script = f"{first.meant}: {join_words(words)}"
-        defects.append(TimedDefect("wrong_voice", first.start, last.end, script, heard, severity))
+        defects.append(TimedDefect("wrong_voice", first.start, last.end, script, detail, severity))
     return defects
