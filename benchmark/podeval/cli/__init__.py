@@ -57,7 +57,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "defects": "defects:defects",
     "demo": "demo:demo",
     "run": "run:run",
-    "init": "submissions:init",
+    "init": "run:init",
     "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",

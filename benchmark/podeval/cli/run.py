@@ -1,4 +1,4 @@
-"""`podeval run`: a system on a benchmark."""
+"""`podeval run`: a system on a benchmark; `podeval init`: the submission document of a run that is finished."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -335,3 +335,25 @@ def _tell_unscored(title: str, summary: "RunSummary") -> bool:
         of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
         say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
+
+
+def init(
+    name: Annotated[
+        str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
+    ],
+    run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
+    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
+    folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
+) -> None:
+    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
+
+    Example: podeval init my_tts --from runs/real_pod/topics/my_tts
+    """
+    from podeval.runs.submission_draft import draft_submission
+
+    draft = draft_submission(run, folder or Path(name), name, title)
+    print(draft.document)
+    target = draft.document.parent
+    say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
+    for note in draft.notes:
+        say(f"Not ready to be submitted: {note}.")

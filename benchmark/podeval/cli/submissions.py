@@ -1,4 +1,4 @@
-"""`podeval submit`, `podeval init` and `podeval submissions`: from a run to the queue, and what became of it."""
+"""`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -387,25 +387,3 @@ def _format_time(seconds: float) -> str:
 
 def _to_plain(row: Any) -> dict[str, Any]:
     return {column.key: getattr(row, column.key) for column in row.__table__.columns}
-
-
-def init(
-    name: Annotated[
-        str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
-    ],
-    run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
-    title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
-    folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
-) -> None:
-    """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
-
-    Example: podeval init my_tts --from runs/real_pod/topics/my_tts
-    """
-    from podeval.runs.submission_draft import draft_submission
-
-    draft = draft_submission(run, folder or Path(name), name, title)
-    print(draft.document)
-    target = draft.document.parent
-    say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
-    for note in draft.notes:
-        say(f"Not ready to be submitted: {note}.")

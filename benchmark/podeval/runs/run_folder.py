@@ -32,19 +32,14 @@ from podeval.systems.speech import SpokenTurn
 Form = TypeVar("Form", bound=BaseModel)
 
 SCHEMA: Literal[1] = 1
-
 SUPERSEDED = ".superseded"
 """Folder beside the board's runs with earlier runs of the same systems."""
-
 SEEDS = "seeds"
 """Folder in a run's own with its repeats by seed."""
-
 UPLOADS = ".uploads"
 """Folder beside the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
-
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
-
 BACKUPS = ".backups.jsonl"
 """File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
 
@@ -379,8 +374,8 @@ def open_run(path: Path) -> RunFolder:
         raise BadInput(f"there is no run in {path}; give a folder such as runs/real_pod/demo/my_tts")
     run = RunFolder(place.parents[2], *place.parts[-3:])
     plan = run.plan()
-    if (plan.benchmark, plan.split, plan.system) != place.parts[-3:]:
-        where = "/".join((plan.benchmark, plan.split, plan.system))
+    where = "/".join((plan.benchmark, plan.split, plan.system))
+    if where != "/".join(place.parts[-3:]):
         raise BadInput(f"the run in {place} belongs in a folder {where} of a folder of runs; put it there")
     return run
 
@@ -397,6 +392,7 @@ def _read(path: Path, form: type[Form]) -> Form:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
+        reason = f"{field}: {first['msg']}"
         raise BadInput(
-            f"{path} was not written by this version of podeval ({field}: {first['msg']}); delete it and run again"
+            f"{path} was not written by this version of podeval ({reason}); delete it and run again"
         ) from error
