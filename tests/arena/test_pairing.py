@@ -70,6 +70,14 @@ def test_sides_are_even() -> None:
     assert 0 < first < 400
 
 
+def test_mtalk_takes_one_of_the_three_closest_pairs() -> None:
+    ratings = {"s0": 0.0, "s1": 10.0, "s2": 30.0, "s3": 70.0, "s4": 150.0}
+    there = field(list(ratings))
+    met = Counter(choose_next_meeting(there, ratings, {}, set(), seed=seed, rule="mtalk").pair for seed in range(300))
+    assert set(met) == {("s0", "s1"), ("s1", "s2"), ("s0", "s2")}
+    assert min(met.values()) > 60
+
+
 def test_a_hundred_systems_are_paired_at_once() -> None:
     import time
 

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, RecordingLength, choose, choose_whole, list_protocols
-from podeval.arena.pairing import RULE, Pair, PairingPool, choose_next_meeting, pair, pick_dimension
+from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, pick_dimension
 from podeval.arena.ratings import list_open_dimensions, rate_quickly
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import ArenaSettings
@@ -153,6 +153,7 @@ class Matchmaker:
             battles,
             avoided,
             seed=seed,
+            rule=self._settings.pairing,
         )
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
@@ -178,7 +179,7 @@ class Matchmaker:
             capability=item.capability,
             purpose="rating",
             seed=seed,
-            pairing=RULE,
+            pairing=self._settings.pairing,
             excerpt=excerpt.document(),
         )
 

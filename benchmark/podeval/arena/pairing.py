@@ -1,9 +1,9 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-Among the pairs with the closest ratings, the least compared comes first. A system with few battles counts as close
-to every other, because its rating is still unknown; new systems take part in at most half of the battles, so that they
-are placed soon and listeners still hear the others. Sides are random. Everything follows from one seed, which is
-recorded with the battle.
+`closest`: among the pairs with the closest ratings, the least compared comes first. A system with few battles counts as
+close to every other, because its rating is still unknown; new systems take part in at most half of the battles, so that
+they are placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as in MTalk-Bench.
+Sides are random. Everything follows from one seed, which is recorded with the battle.
 """
 
 import random
@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-RULE = "closest"
-"""The name of the rule, which is recorded with each battle."""
+Rule = Literal["closest", "mtalk"]
+"""The name of a rule, which is recorded with each battle."""
 
 CLOSEST_SHARE = 1 / 3
 """Share of the possible pairs that count as the closest; never fewer than `CLOSEST_PAIRS`."""
@@ -80,6 +80,7 @@ def choose_next_meeting(
     judged: Collection[tuple[Pair, str]],
     *,
     seed: int,
+    rule: Rule = "closest",
 ) -> Meeting | None:
     """Choose the next comparison for one voter; return None where the voter has judged everything.
 
@@ -89,12 +90,17 @@ def choose_next_meeting(
         battles: how often each pair met on each item, over all voters.
         judged: what this voter met before, which is never shown again.
         seed: seed of all random choices.
+        rule: the rule for which pair meets.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     candidates = field.open_pairs(judged)
     if not candidates:
         return None
-    chosen = _closest(candidates, ratings, _by_pair(battles), chance)
+    if rule == "mtalk":
+        gaps = _gaps(candidates, ratings, ())
+        chosen = chance.choice(_nearest(candidates, gaps, CLOSEST_PAIRS, chance)[:CLOSEST_PAIRS])
+    else:
+        chosen = _closest(candidates, ratings, _by_pair(battles), chance)
     items = [
         item for item, systems in field.items.items() if systems.issuperset(chosen) and (chosen, item) not in judged
     ]

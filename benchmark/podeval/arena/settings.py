@@ -3,12 +3,16 @@
 from dataclasses import dataclass, field
 
 from podeval.arena.excerpt_choice import EXCERPTS
+from podeval.arena.pairing import Rule
 from podeval.arena.vote_integrity import IntegrityLimits
 
 
 @dataclass(frozen=True)
 class ArenaSettings:
     """The settings of battles and votes."""
+
+    pairing: Rule = "closest"
+    """The rule for which two systems meet."""
 
     excerpt_seconds: float = 30.0
     """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
