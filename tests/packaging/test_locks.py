@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import sys
 import tomllib
 from pathlib import Path
 
@@ -96,3 +97,20 @@ def test_the_lgpl_is_where_the_documentation_says_it_is() -> None:
     stated = told["by_licence"](told["components"](told["brought"]()))
     weak = {name for said, packages in stated.items() if "LGPL" in said or "Lesser" in said for name in packages}
     assert weak == {"soxr", "psycopg", "psycopg-binary", "psycopg-pool"}
+
+
+def test_a_package_under_the_gpl_that_something_else_asks_for_is_found(tmp_path: Path) -> None:
+    for name, asks, licence in (("outer", "Requires-Dist: inner[more]", "MIT"), ("inner", "", "GPL-3.0-or-later")):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.4\nName: {name}\nVersion: 1.0\nLicense-Expression: {licence}\n{asks}\n"
+        )
+    told = runpy.run_path(str(Path(__file__).parent / "licences.py"))
+    sys.path.insert(0, str(tmp_path))
+    try:
+        names = told["_closure"](["outer", "absent; python_version < '3'"])
+        assert names == {"outer", "inner"}
+        assert told["strong"](told["components"](names)) == ["inner"]
+    finally:
+        sys.path.remove(str(tmp_path))

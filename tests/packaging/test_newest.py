@@ -1,9 +1,22 @@
-"""The scheduled try of the newest releases: its target upgrades what breaks us most and runs tests that exist."""
+"""The scheduled try of the newest releases: its workflow runs the target, and the target tests what is there."""
 
 import re
 from pathlib import Path
 
+import yaml
+
 REPOSITORY = Path(__file__).parents[2]
+
+
+def test_the_workflow_runs_the_target_on_a_schedule_and_may_only_read() -> None:
+    workflow = yaml.safe_load((REPOSITORY / ".github/workflows/newest.yml").read_text(encoding="utf-8"))
+    when = workflow[True]  # YAML reads the word "on" so
+    assert [len(entry["cron"].split()) for entry in when["schedule"]] == [5]
+    assert workflow["permissions"] == {"contents": "read"}
+    commands = [step["run"] for step in workflow["jobs"]["newest"]["steps"] if "run" in step]
+    assert commands[-1] == "make newest"
+    for command in commands[:-1]:
+        assert (REPOSITORY / command.removeprefix("sudo ")).is_file()
 
 
 def test_the_target_upgrades_what_breaks_us_most_and_runs_tests_that_exist() -> None:
