@@ -1,4 +1,4 @@
-"""Examples in the README and in docs/ are true: Python runs, commands are ones that podeval takes, data can be read.
+"""Examples in the README and in docs/ are true: Python runs, data can be read.
 
 A Python example that needs more than podeval says so in a comment before its fence, as in `<!-- needs: models -->`: its
 imports are made all the same, those of all examples in one process. What those do is tested where the comment in
@@ -6,10 +6,8 @@ imports are made all the same, those of all examples in one process. What those 
 """
 
 import ast
-import functools
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,40 +82,6 @@ def test_what_examples_import_that_need_more_than_podeval_is_there(
         program += [f"print({example.place!r})", *imports]
     printed = run_python("\n".join(program), cwd=tmp_path, **offline_modules)
     assert printed.split() == [example.place for example in needing]
-
-
-def commands(code: str) -> list[list[str]]:
-    """The calls of podeval in a block for a shell, as words."""
-    lines = code.replace("\\\n", " ").splitlines()
-    words = [shlex.split(line, comments=True) for line in lines if "podeval" in line]
-    plain = [[word for word in line if not re.fullmatch(r"[A-Z_]+=.*", word)] for line in words]
-    return [line[1:] for line in plain if line and line[0] == "podeval"]
-
-
-@functools.cache
-def podeval() -> Any:
-    """The command line, put together once: that takes a tenth of a second."""
-    import typer.main
-
-    from podeval import cli
-
-    return typer.main.get_command(cli.app)
-
-
-@pytest.mark.parametrize("example", of("bash"))
-def test_a_command_in_an_example_is_one_that_podeval_takes(example: Example) -> None:
-    for words in commands(example.code):
-        command = podeval()
-        left = list(words)
-        while hasattr(command, "get_command") and left and not left[0].startswith("-"):
-            context = command.make_context("podeval", [], resilient_parsing=True)
-            found = command.get_command(context, left[0])
-            assert found is not None, f"podeval {' '.join(words)}: there is no {left[0]}"
-            command = found
-            left.pop(0)
-        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
-        asked = {word.partition("=")[0] for word in left if re.match(r"--?[a-z]", word)}
-        assert asked <= known | {"--help"}, f"podeval {' '.join(words)}"
 
 
 @pytest.mark.parametrize("example", of("json", "yaml"))

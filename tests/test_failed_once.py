@@ -81,36 +81,31 @@ def test_a_test_that_fails_by_chance_is_repeated_alone_and_listed(tmp_path: Path
     assert (tmp_path / "runs").read_text() == "x"
 
 
-@pytest.mark.parametrize("types", [0, 1])
-def test_what_fails_twice_fails_and_wrong_types_are_not_hidden_by_a_repeat(tmp_path: Path, types: int) -> None:
-    result = run(tmp_path, TESTS + BROKEN, types)
+@pytest.mark.parametrize(("tests", "types"), [(TESTS + BROKEN, 0), (TESTS + BROKEN, 1), (TESTS, 1)])
+def test_what_fails_twice_fails_and_wrong_types_are_not_hidden_by_a_repeat(
+    tmp_path: Path, tests: str, types: int
+) -> None:
+    result = run(tmp_path, tests, types)
     assert result.returncode != 0
     assert ("repeating" in result.stdout) == (types == 0)
     assert not (tmp_path / "tests" / "failed_once.txt").exists()
 
 
-def test_types_that_are_wrong_fail_though_every_test_passes_when_repeated(tmp_path: Path) -> None:
-    result = run(tmp_path, TESTS, 1)
-    assert result.returncode != 0
-    assert "repeating" not in result.stdout
+STOPS = ("import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt")
+ONCE = "import pathlib\nif not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n    {}\n"
 
 
 @pytest.mark.parametrize("options", ["", "-n 2 --dist loadfile"])
 @pytest.mark.parametrize(
-    "first", ["import not_there", "import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt"]
+    "tests",
+    [
+        *(ONCE.format(stop) + TESTS + BROKEN for stop in ("import not_there", *STOPS)),
+        *(f"{TESTS}def test_stopped():\n    {stop}\n{BROKEN}" for stop in STOPS),
+    ],
 )
-def test_a_run_in_which_tests_never_ran_is_not_repeated(tmp_path: Path, first: str, options: str) -> None:
+def test_a_run_in_which_tests_never_ran_is_not_repeated(tmp_path: Path, tests: str, options: str) -> None:
     """A file that cannot be read the first time, and a run that is interrupted, leave tests that nobody has seen."""
-    chance = f"import pathlib\nif not pathlib.Path('once').exists():\n    pathlib.Path('once').touch()\n    {first}\n"
-    result = run(tmp_path, chance + TESTS + BROKEN, options=options)
-    assert result.returncode != 0
-    assert "FAILED ONCE" not in result.stdout
-
-
-@pytest.mark.parametrize("first", ["import pytest; pytest.exit('stopped')", "raise KeyboardInterrupt"])
-def test_an_interruption_within_a_test_is_not_repeated(tmp_path: Path, first: str) -> None:
-    stopped = f"def test_stopped():\n    {first}\n"
-    result = run(tmp_path, TESTS + stopped + BROKEN)
+    result = run(tmp_path, tests, options=options)
     assert result.returncode != 0
     assert "FAILED ONCE" not in result.stdout
 

@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+OpenBoxes = Callable[..., Any]
 ENGINE = Path(__file__).parents[1] / "benchmark"
 
 HOSTILE = """
@@ -108,57 +109,55 @@ def user() -> Iterator[pwd.struct_passwd]:
         subprocess.run(["userdel", name], check=False, capture_output=True)
 
 
-def test_the_box_holds_for_a_user_without_privileges(user: pwd.struct_passwd) -> None:
+@pytest.fixture
+def open_boxes(user: pwd.struct_passwd) -> Iterator[OpenBoxes]:
+    """Have the user run a program on a folder of theirs with these files in it; what it printed last."""
     python = next((each for each in (sys.executable, "/usr/bin/python3") if can_run(user, each)), None)
     if python is None:
         pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
     with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
-        box_folder = Path(folder)
-        for name in ("out", "model"):
-            (box_folder / name).mkdir()
-        (box_folder / "model/weights").write_text("seven")
-        (box_folder / "secret").write_text("hf_secret")
-        (box_folder / "hostile.py").write_text(HOSTILE)
-        for path in (box_folder, *box_folder.rglob("*")):
-            os.chown(path, user.pw_uid, user.pw_gid)
-        done = run_as(user, [python, "-c", PROGRAM, str(box_folder)], HF_TOKEN="hf_secret")
-        assert done.returncode == 0, done.stderr[-3_000:]
-        document = json.loads(done.stdout.splitlines()[-1])
-        if "missing" in document:
-            pytest.skip(f"users have no namespaces here: {document['missing']}")
-        assert document["uid"] == user.pw_uid != 0
-        assert document["code"] == 0, document["log"]
-        output = document["made"]
-        assert output["uid"] != 0
-        assert output["weights"] == "seven"
-        assert "HF_TOKEN" not in output["environment"]
-        assert output["pids"] <= 5
-        refused = {"network", "model", "beside", "home"}
-        assert {name: output[name] for name in refused if output[name] == "it worked"} == {}
-        assert document["forks"], "forking without end ends"
-        assert "it wrote more than" in document["full"]
-        until = time.monotonic() + 60
-        while (left := left_of(user)) and time.monotonic() < until:
-            time.sleep(0.1)
-        assert not left, "nothing of it is left running"
+
+        def run(program: str, files: dict[str, str], **environment: str) -> Any:
+            for name in ("out", "model"):
+                (Path(folder) / name).mkdir()
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text)
+            for path in (Path(folder), *Path(folder).rglob("*")):
+                os.chown(path, user.pw_uid, user.pw_gid)
+            done = run_as(user, [python, "-c", program, folder], **environment)
+            assert done.returncode == 0, done.stderr[-3_000:]
+            document = json.loads(done.stdout.splitlines()[-1])
+            if "missing" in document:
+                pytest.skip(f"users have no namespaces here: {document['missing']}")
+            return document
+
+        yield run
 
 
-def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -> None:
+def test_the_box_holds_for_a_user_without_privileges(user: pwd.struct_passwd, open_boxes: OpenBoxes) -> None:
+    files = {"model/weights": "seven", "secret": "hf_secret", "hostile.py": HOSTILE}
+    document = open_boxes(PROGRAM, files, HF_TOKEN="hf_secret")
+    assert document["uid"] == user.pw_uid != 0
+    assert document["code"] == 0, document["log"]
+    output = document["made"]
+    assert output["uid"] != 0
+    assert output["weights"] == "seven"
+    assert "HF_TOKEN" not in output["environment"]
+    assert output["pids"] <= 5
+    refused = {"network", "model", "beside", "home"}
+    assert {name: output[name] for name in refused if output[name] == "it worked"} == {}
+    assert document["forks"], "forking without end ends"
+    assert "it wrote more than" in document["full"]
+    until = time.monotonic() + 60
+    while (left := left_of(user)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left, "nothing of it is left running"
+
+
+def test_the_walls_hold_for_a_user_without_privileges(open_boxes: OpenBoxes) -> None:
     """Without a cgroup, and with a kernel that does not show a user how large a mapped file is."""
-    python = next((each for each in (sys.executable, "/usr/bin/python3") if can_run(user, each)), None)
-    if python is None:
-        pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
-    with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
-        box_folder = Path(folder)
-        (box_folder / "out").mkdir()
-        shutil.copy(Path(__file__).parent / "fakes" / "hostile_programs.py", box_folder)
-        for path in (box_folder, *box_folder.rglob("*")):
-            os.chown(path, user.pw_uid, user.pw_gid)
-        done = run_as(user, [python, "-c", WALLS, str(box_folder)])
-        assert done.returncode == 0, done.stderr[-3_000:]
-        results = json.loads(done.stdout.splitlines()[-1])
-    if "missing" in results:
-        pytest.skip(f"users have no namespaces here: {results['missing']}")
+    hostile = Path(__file__).parent / "fakes" / "hostile_programs.py"
+    results = open_boxes(WALLS, {"hostile_programs.py": hostile.read_text()})
     assert results.pop("an honest program") == [None, "IT WORKED\n"]
     assert len(results) == 17
     assert {name: result for name, result in results.items() if "IT WORKED" in result[1]} == {}

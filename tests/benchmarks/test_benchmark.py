@@ -126,19 +126,6 @@ def test_items_resample_by_what_the_record_says() -> None:
     assert by_category.cluster(item) == "Arts"
 
 
-def test_metrics_are_listed_once_and_by_track() -> None:
-    real_pod = benchmarks.get("real_pod")
-    assert [use.name for use in real_pod.metrics("write")] == [
-        "distinct_n",
-        "mattr",
-        "info_dens",
-        "semantic_div",
-        "dialogue_judge",
-    ]
-    everything = [use.name for use in real_pod.metrics()]
-    assert len(everything) == len(set(everything)) == 19
-
-
 def test_a_dimension_is_measured_by_the_profiles_it_names() -> None:
     real_pod = benchmarks.get("real_pod")
 

@@ -6,9 +6,8 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
-from podeval.benchmarks.item import read_scripts
 from podeval.benchmarks.real_pod_splits import TAGS
-from podeval.runs.item_inputs import ask_of, write_prompt
+from podeval.runs.item_inputs import write_prompt
 
 REAL_POD = benchmarks.get("real_pod")
 
@@ -76,18 +75,3 @@ def test_seventeen_chinese_topics_have_a_script_in_two_versions() -> None:
 def test_an_entry_is_asked_for_the_topics_alone_as_before() -> None:
     entered = [split for split in REAL_POD.splits if split.open_to_entries and not (split.trial or split.sample)]
     assert [split.name for split in entered] == ["topics"]
-
-
-def test_no_system_is_shown_where_facts_are_from() -> None:
-    pinned = REAL_POD.split("long").scripts
-    assert pinned
-    scripts = read_scripts(pinned)
-    for item in REAL_POD.items("long"):
-        sources = scripts[item.id].sources
-        assert item.script
-        assert sources
-        assert all(1 <= source.turn <= len(item.script.turns) for source in sources)
-        shown = ask_of("voice", item).model_dump_json()
-        assert not any(source.source in shown for source in sources)
-    for item in REAL_POD.items("demo_zh"):
-        assert not any(claim.source in ask_of("voice", item).model_dump_json() for claim in item.claims)

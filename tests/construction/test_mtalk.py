@@ -36,6 +36,14 @@ def dialogues(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def into(tmp_path: Path, dialogues: Path, podeval: Any) -> Path:
+    """A folder in which the dialogues are taken and their turns to be recorded."""
+    podeval("mtalk_bench", "take", dialogues, "--into", tmp_path / "mine")
+    podeval("mtalk_bench", "script", "--into", tmp_path / "mine")
+    return tmp_path / "mine"
+
+
 def test_from_dialogues_to_a_built_dataset(
     tmp_path: Path, dialogues: Path, model: Any, podeval: Any, edit: Any
 ) -> None:
@@ -105,12 +113,7 @@ def test_from_dialogues_to_a_built_dataset(
     assert (rate, samples.ndim, len(samples)) == (RATE, 1, int(1.5 * RATE))
 
 
-def test_a_turn_refused_three_times_leaves_with_its_dialogue(
-    tmp_path: Path, dialogues: Path, podeval: Any, rows: Any, edit: Any
-) -> None:
-    into = tmp_path / "mine"
-    podeval("mtalk_bench", "take", dialogues, "--into", into)
-    podeval("mtalk_bench", "script", "--into", into)
+def test_a_turn_refused_three_times_leaves_with_its_dialogue(into: Path, podeval: Any, rows: Any, edit: Any) -> None:
     speech(into / "recordings" / "sem-9-1-1.wav", 0)
     for number in (1, 2, 3):
         speech(into / "recordings" / "sem-9-1-2.wav", number)
@@ -127,12 +130,7 @@ def test_a_turn_refused_three_times_leaves_with_its_dialogue(
         raise podeval("mtalk_bench", "finish", "--into", into, code=None).exception
 
 
-def test_a_verdict_does_not_hold_for_another_recording(
-    tmp_path: Path, dialogues: Path, podeval: Any, edit: Any
-) -> None:
-    into = tmp_path / "mine"
-    podeval("mtalk_bench", "take", dialogues, "--into", into)
-    podeval("mtalk_bench", "script", "--into", into)
+def test_a_verdict_does_not_hold_for_another_recording(into: Path, podeval: Any, edit: Any) -> None:
     for number in (1, 2):
         speech(into / "recordings" / f"sem-9-1-{number}.wav", number)
     podeval("mtalk_bench", "check", "--into", into, code=1)
@@ -144,10 +142,7 @@ def test_a_verdict_does_not_hold_for_another_recording(
     assert "sem-9-1-1 waits: due in round 1" in done.output
 
 
-def test_a_machine_says_what_it_hears_to_be_wrong(tmp_path: Path, dialogues: Path, podeval: Any, table: Any) -> None:
-    into = tmp_path / "mine"
-    podeval("mtalk_bench", "take", dialogues, "--into", into)
-    podeval("mtalk_bench", "script", "--into", into)
+def test_a_machine_says_what_it_hears_to_be_wrong(into: Path, podeval: Any, table: Any) -> None:
     soundfile.write(into / "recordings" / "sem-9-1-1.wav", np.zeros(16_000), 16_000)
     speech(into / "recordings" / "sem-9-1-2.wav")
     podeval("mtalk_bench", "check", "--into", into, code=1)

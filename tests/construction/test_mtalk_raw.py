@@ -154,21 +154,6 @@ def test_writing_again_asks_nothing_twice_and_makes_up_for_what_was_left_out(
     assert writer.asked["dialogue"] == before["dialogue"] + 1
 
 
-def test_near_duplicates_go_and_the_earlier_stays(
-    tmp_path: Path, model: Any, writer: Writer, podeval: Any, rows: Any
-) -> None:
-    into, judge = tmp_path / "mine", ("--judge", model.name)
-    again = writer.dialogue("BEGIN situation x\na parcel\nEND situation x")
-    writer.instead = {"a boat": again}
-    podeval("mtalk_bench", "write", "--into", into, "--set", "each=2", *KINDS, *judge)
-    podeval("mtalk_bench", "label", "--into", into, *judge)
-    done = podeval("mtalk_bench", "infer", "--into", into, *judge)
-    assert "de-duplication: 3 kept, 1 left out" in done.output
-    (gone,) = rows(into / "left_out.jsonl")
-    assert gone["id"] == f"9-{MEMORY}-002"
-    assert gone["reason"] == f"alike 9-{MEMORY}-001, cosine 1.000"
-
-
 TWO = [{"user": "I have a question.", "assistant": "Yes?"}, {"user": "What about it?", "assistant": "That is fine."}]
 
 

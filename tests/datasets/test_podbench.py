@@ -90,12 +90,6 @@ def test_the_authors_repo_is_built_verified_loaded_pushed_and_loaded_again(
         assert loaded.features["speakers_bucket"].int2str(found[2]["speakers_bucket"]) == "3-4"
 
 
-def test_rows_of_the_authors_are_not_pushed_in_public(tmp_path: Path, hub: Any) -> None:
-    out = made(tmp_path, written(tmp_path / "mine", [published(1)]))
-    with pytest.raises(BadInput, match="non-commercial academic research"):
-        push(out, "me/podbench")
-
-
 @pytest.mark.parametrize("source", [None, "podbench"])
 def test_without_a_commit_the_newest_is_looked_up_once_said_and_locked(
     tmp_path: Path, hub: Any, source: str | None

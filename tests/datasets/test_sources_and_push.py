@@ -67,18 +67,6 @@ def test_a_folder_without_the_files_says_which(talks: Path, tmp_path: Path) -> N
         made(talks, str(tmp_path / "empty"))
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_what_was_pushed_is_loaded_from_the_hub(talks: Path, hub: Any, streaming: bool) -> None:
-    url = push(made(talks, "sample"), "me/talks")
-    repo = hub.repos.repos["datasets", "me/talks"]
-    assert url.endswith(repo.refs["main"])
-    assert len(repo.messages) == 2
-    loaded = datasets.load_dataset(
-        "me/talks", "notes", split="test", streaming=streaming, cache_dir=str(talks / "hf"), revision=repo.refs["main"]
-    )
-    assert list(loaded) == [{"id": "n1", "text": "a note"}]
-
-
 def test_a_push_takes_away_what_the_build_no_longer_has(talks: Path, hub: Any) -> None:
     hub.repos.publish("datasets", "me/talks", {"old/test-00000-of-00001.parquet": b"x", "LICENSE": b"kept"})
     push(made(talks, "sample"), "me/talks")

@@ -1,12 +1,7 @@
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
-
-if importlib.util.find_spec("gradio"):
-    # As the site imports it: what comes first of all tests imports it for all.
-    pass
 
 
 @pytest.fixture(scope="module", autouse=True)

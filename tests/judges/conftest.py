@@ -7,7 +7,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from podeval.judges.client import JudgeClient, JudgeRequest
+from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.concurrency import Patience
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
@@ -23,6 +23,21 @@ QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)
 def make_requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
     """So many requests of the small prompt, by number."""
     return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
+
+
+def get_reason(outcomes: list[Any]) -> str:
+    """The reason of the one outcome, which is no answer, by our fault."""
+    (outcome,) = outcomes
+    assert isinstance(outcome, Unanswered)
+    assert outcome.cause == "ours"
+    return outcome.reason
+
+
+def count_tries(outcomes: list[Any]) -> int:
+    """After how many tries the one outcome was an answer."""
+    (outcome,) = outcomes
+    assert isinstance(outcome, UsableAnswer)
+    return outcome.tries
 
 
 class Marks(pydantic.BaseModel):
@@ -51,6 +66,12 @@ def serve(scripted: Any) -> Iterator[Callable[..., Any]]:
     yield start
     for server in running:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def good_server(serve: Callable[..., Any], scripted: Any) -> Any:
+    """A server whose every answer is `GOOD`."""
+    return serve(lambda call: scripted.Answer(GOOD))
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import find_judge
 from podeval.metrics import pairwise_judge
 from podeval.metrics.judged import dialogue_judge
-from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.mushra_scores import Mark
 from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
@@ -116,10 +115,6 @@ def test_battles_are_paired_whether_read_or_heard() -> None:
     )
     assert orders
     assert (orders.agreement.value, orders.agreement.count, orders.single) == (0.5, 2, 1)
-
-
-def test_answers_that_are_no_comparisons_have_no_orders() -> None:
-    assert compare_orders([]) is None
 
 
 @pytest.fixture
@@ -334,9 +329,3 @@ def test_answers_are_shown_as_read_today(judged: Any) -> None:
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
     assert len(lines) == 8
     assert {line["answer"]["overall"] for line in lines} == {2.0, -2.0}
-
-
-def test_a_figure_is_shown_with_its_interval() -> None:
-    assert format_estimate(Estimate(0.4, 0.25, 0.5, 9), 3) == "0.400 [0.250, 0.500]"
-    assert format_estimate(Estimate(0.4, None, None, 1)) == "0.40"
-    assert format_estimate(Estimate(None, None, None, 0)) == "–"

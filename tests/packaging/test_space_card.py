@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from podeval import benchmarks
 from podeval.datasets import catalogue
 from podeval.measuring.space_files import BOARD_SITE, BOARD_SPACE, THUMBNAIL
 from podeval.models.registry import CARDS
@@ -48,16 +47,6 @@ def test_what_a_copy_must_set_is_what_the_code_reads(card: tuple[dict[str, Any],
     )
     assert {"PODEVAL_SECRET", "DATABASE_URL", "PODEVAL_BUCKET", "PODEVAL_RUNS"} <= names
     assert not [name for name in names if f'"{name}"' not in code]
-
-
-def test_lfs_bench_is_also_found_by_the_name_it_was_published_under(card: tuple[dict[str, Any], str]) -> None:
-    assert "swanbench-speech" in card[0]["tags"]
-    record = benchmarks.get("lfs_bench")
-    pages = [
-        (REPOSITORY / name).read_text(encoding="utf-8")
-        for name in ("README.md", "CITATION.cff", "dataset_builders/lfs_bench/README.md")
-    ]
-    assert all("SwanBench-Speech" in text for text in (record.description, record.citation, *pages))
 
 
 def test_cards_of_links_show_a_picture_that_is_in_the_space(card: tuple[dict[str, Any], str]) -> None:

@@ -1,40 +1,15 @@
 """The bias study finds effects that were planted, and none where there is none."""
 
-import csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from podeval.audio.windows import Span
-from podeval.metrics import catalogue
-from podeval.models import registry
-from podeval.recording import recording as analysis_recording
-from podeval.recording.cache import Cache
-from studies import bias, bias_music
+from studies import bias
 from studies.bias_chinese import PINYIN, spell
 from studies.bias_effects import partial_effects
-from studies.bias_material import (
-    CHANGES,
-    SENTENCES,
-    SHORT_LINES,
-    StudyClip,
-    clips,
-    dialogue_clips,
-    minute_clips,
-    pairs,
-    texts,
-    turn_clips,
-    voices,
-)
-from studies.bias_picture import draw
-
-Vector = np.ndarray[Any, Any]
+from studies.bias_material import SENTENCES, SHORT_LINES
 
 
 def rows() -> list[dict[str, str]]:
@@ -84,14 +59,6 @@ def test_where_two_kinds_of_voices_move_in_opposite_directions_both_stand_beside
     }
 
 
-def test_the_picture_is_whole_and_marks_what_leaves_out_nought() -> None:
-    effects = partial_effects(rows())
-    picture = ElementTree.fromstring(draw("m", effects))
-    circles = [node for node in picture.iter() if node.tag.endswith("circle")]
-    assert len(circles) == len(effects)
-    assert {node.get("fill") for node in circles} == {"#fff", "#1a1a1a"}
-
-
 def test_a_table_that_is_whole_stays_and_metrics_that_came_later_have_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,80 +97,6 @@ def test_a_table_of_another_version_of_a_metric_is_not_gone_on_with(tmp_path: Pa
         bias.run(tmp_path, 0, files=["music.csv"])
 
 
-class StandIn:
-    """Every model of the reference profile at once: it likes what is loud, and hears speech and music all the time."""
-
-    scale = 1.0
-
-    def score(self, windows: Sequence[Vector], rate: int | None = None) -> Vector:
-        marks = np.array([3 + 10 * np.sqrt(np.mean(np.square(window))) for window in windows], np.float32)
-        return np.repeat(marks[:, None], 4, axis=1) if self.marks_four else marks
-
-    def __init__(self, job: str) -> None:
-        self.marks_four = job == "aesthetics"
-
-    def speech(self, samples: Vector) -> tuple[Span, ...]:
-        return (Span(0, 3600),)
-
-    music = speech
-
-    def separate(self, samples: Vector) -> tuple[Vector, Vector]:
-        return samples / 2, samples / 2
-
-    def audio(self, clips: Sequence[Vector]) -> Vector:
-        angles = 10 * np.array([np.sqrt(np.mean(np.square(clip))) for clip in clips])
-        return np.stack([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
-
-    def text(self, texts: Sequence[str]) -> Vector:
-        half = len(texts) // 2
-        return np.array([(1.0, 0.0)] * half + [(0.0, 1.0)] * half, np.float32)
-
-    def harmony(self, speech: Sequence[Vector], music: Sequence[Vector]) -> Vector:
-        return np.array([float(np.abs(clip).mean()) for clip in speech], np.float32)
-
-
-def test_where_the_weights_are_the_reference_profile_s_metrics_have_effects_and_pictures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    random = np.random.default_rng(4)
-
-    def few(changed: int) -> Iterator[StudyClip]:
-        for voice in voices()[:3]:
-            yield StudyClip(voice, "plain", "plain", "en", 2)
-            yield StudyClip(voice, "level", "-20 dB", "en", 2)
-
-    def speak(*_: object) -> Vector:
-        return random.normal(0, 0.1, 4 * bias.RATE).astype(np.float32)
-
-    tables = [replace(table, clips=few) for table in bias.TABLES if table.file == "reference.csv"]
-    with_music = [table for table in bias.TABLES if table.file == "reference_music.csv"]
-    monkeypatch.setattr(bias, "TABLES", (*tables, *with_music))
-    monkeypatch.setattr(bias_music, "clips", few)
-    monkeypatch.setattr(bias, "say", speak)
-    monkeypatch.setattr(bias_music, "say_lines", speak)
-    monkeypatch.setattr(bias, "_score_texts", lambda path, *_: path.write_text("clip\n"))
-    monkeypatch.setattr(registry, "load", lambda job, profile: StandIn(job))
-    monkeypatch.setattr(analysis_recording, "open_default_cache", lambda: Cache(tmp_path / "cache"))
-    bias.run(tmp_path, 0, "reference")
-    (tmp_path / "reference_meanings.csv").unlink()
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    bias.report(tmp_path, docs)
-    with (docs / "bias.csv").open(encoding="utf-8") as file:
-        softer = {row["key"]: row for row in csv.DictReader(file) if row["level"] == "-20 dB"}
-    wanted = {f"{name}.{key}" for name, keys in bias.OF_REFERENCE.items() for key in keys}
-    assert set(softer) - {"casp.casp"} == wanted
-    assert {row["voices"] for row in softer.values()} == {"3"}
-    assert all(float(softer[key]["high"]) < 0 for key in wanted), "what is softer is liked less, as was planted"
-    metrics = {key.partition(".")[0] for key in (*wanted, "casp.casp")}
-    assert {file.name for file in docs.glob("*.svg")} == {f"bias-{name}.svg" for name in metrics}
-    assert {row["version"] for row in softer.values()} == {catalogue.get(name).version for name in metrics}
-    whole = (docs / "bias.csv").read_text(encoding="utf-8")
-    (tmp_path / "reference.csv").unlink()
-    bias.report(tmp_path, docs)
-    assert (docs / "bias.csv").read_text(encoding="utf-8") == whole, "effects that were not measured again stay"
-
-
 def test_chinese_is_read_with_its_tones_and_every_line_of_the_study_has_sounds() -> None:
     assert spell("山的后面有一座灯塔。") == "ʂan→tɤxou↘mjɛn↘jou↓i↗ʦwo↘təŋ→tʰa↓."
     assert spell("天气好的话，我很想去。") == "tʰjɛn→ʨʰi↘xau↓tɤxwa↘, wo↓xən↓ɕjaŋ↓ʨʰy↘."
@@ -226,46 +119,3 @@ def test_what_is_compared_with_another_clip_than_the_plain_one_has_its_effect_fr
     against = {("rate", "1.5 times"): ("length", "four sentences")}
     effects = {effect.level: effect.effect for effect in partial_effects(planted, against)}
     assert effects == {"1.5 times": pytest.approx(0.5), "four sentences": pytest.approx(1.0)}
-
-
-def test_dialogues_have_all_voices_in_pairs_under_every_change() -> None:
-    joined = pairs()
-    assert {voice.name for pair in joined if pair.pair for voice in pair.pair} == {voice.name for voice in voices()}
-    assert {pair.sex for pair in joined} == {"one sex", "two sexes"}
-    assert len(joined) == 19
-    of_first = [clip for clip in dialogue_clips(21) if clip.voice == joined[1]]
-    assert {(clip.factor, clip.level) for clip in of_first} >= {
-        (factor, level) for factor, levels in CHANGES.items() for level in levels
-    }
-    assert {clip.sentences for clip in of_first} == {12, 18, 24}
-    assert {clip.language for clip in of_first} == {"en", "zh"}
-    assert sum(clip.language == "zh" for clip in dialogue_clips(21)) >= 10
-    assert min(clip.sentences for clip in turn_clips(21)) > 15
-    fast = {clip.sentences for clip in minute_clips(21) if clip.level == "1.5 times"}
-    assert fast == {4}, "what is faster is longer, or less than 40 s of it are left"
-
-
-def test_texts_are_the_same_script_in_three_lengths_and_chinese_ones_of_each_category() -> None:
-    rows = list(texts())
-    levels = [level for _, _, level, _ in rows]
-    assert (levels.count("plain"), levels.count("half"), levels.count("a quarter")) == (51, 51, 51)
-    assert levels.count("Chinese") == 17
-    (whole, half) = (script for topic, _, level, script in rows[:2])
-    assert half.turns == whole.turns[: len(half.turns)]
-
-
-def test_dialogues_of_two_sexes_are_set_against_those_of_one() -> None:
-    planted = [{**row, "sex": "two sexes" if row["sex"] == "female" else "one sex"} for row in rows()]
-    (effect,) = [effect for effect in partial_effects(planted) if effect.factor == "sex"]
-    assert effect.level == "two sexes − one sex"
-    assert effect.effect == pytest.approx(0.2, abs=0.08)
-
-
-def test_the_design_has_what_it_says() -> None:
-    speakers = voices()
-    assert len(speakers) == 21
-    assert {voice.sex for voice in speakers} == {"female", "male"}
-    assert len({voice.engine for voice in speakers}) == 4
-    changed = [clip for clip in clips(6) if clip.voice == speakers[0]]
-    assert {clip.factor for clip in changed} == {"plain", "language", "rate", "level", "codec", "room", "length"}
-    assert len({clip.name for clip in clips(6)}) == len(list(clips(6)))

@@ -137,16 +137,6 @@ class Versions:
         return SimpleNamespace(version=self.versions[name])
 
 
-def test_the_whole_study_has_five_places_of_each_source_and_seed_and_an_hour_undamaged(study: Any) -> None:
-    work = study.list_work()
-    for source in study.SOURCES:
-        for seed in (*study.KNOWN_SEEDS, *study.draw_seeds("after")):
-            count = sum((w["source"], w["seed"], w["clean"]) == (source, seed, False) for w in work)
-            again = source == study.READERS and seed == study.KNOWN_SEEDS[1]
-            assert count == (0 if again else study.DIALOGUES[source])
-    assert sum(study.LASTING[w["source"]] for w in work if w["clean"] and w["half"] == "after") >= 3600
-
-
 def test_what_was_heard_is_not_heard_again_unless_the_thresholds_changed(
     study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

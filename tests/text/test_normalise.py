@@ -32,10 +32,6 @@ def test_whisper_does_not_make_different_words_equal() -> None:
     assert normalise("fifteen dollars") != normalise("fifty dollars")
 
 
-def test_whisper_for_chinese_simplifies_and_drops_punctuation_width_and_brackets() -> None:
-    assert normalise("我們今天說：「ＡＩ」（笑）很好！", "zh") == "我们今天说 ai 很好"
-
-
 def test_conversion_reads_what_json_can_hold_and_changes_no_simplified_text() -> None:
     assert simplify("我們\ud800去臺灣") == "我们?去台湾"
     # zh-cn of zhconv made 为什幺 of this one; OpenCC's wording alone makes 进程 of 程序.
@@ -69,27 +65,27 @@ def test_the_share_that_is_dropped_with_its_brackets_is_told() -> None:
     )
 
 
-def test_whisper_for_chinese_keeps_the_wording() -> None:
-    # Taiwan's 軟體 becomes 软体, not the mainland's 软件: another word was said.
-    assert normalise("軟體", "zh") == simplify("軟體") == "软体"
-
-
-def test_basic_lowers_and_takes_punctuation_for_spaces_but_keeps_the_apostrophe() -> None:
-    assert normalise("Well-known — it's  3.5!\n", normaliser="basic") == "well known it's 3 5"
-
-
-def test_lfs_deletes_punctuation_as_f5_tts_does() -> None:
-    assert normalise("Well-known café — it's 3.5!", normaliser="lfs") == "wellknown caf its 35"
-    assert normalise("我們說：「軟體」，很好！", "zh", "lfs") == "我们说软件很好"
-
-
-def test_none_only_unifies_whitespace() -> None:
-    assert normalise(" A  b,\n\tC ", normaliser="none") == "A b, C"
-
-
-def test_text_that_is_only_punctuation_is_empty_under_each_cleaning() -> None:
-    assert [normalise("... — !", normaliser=name) for name in ("whisper", "basic", "lfs")] == ["", "", ""]
-    assert normalise("。！——", "zh") == ""
+@pytest.mark.parametrize(
+    ("text", "language", "normaliser", "expected"),
+    [
+        ("我們今天說：「ＡＩ」（笑）很好！", "zh", "whisper", "我们今天说 ai 很好"),
+        # Taiwan's 軟體 becomes 软体, not the mainland's 软件: another word was said.
+        ("軟體", "zh", "whisper", "软体"),
+        ("Well-known — it's  3.5!\n", "en", "basic", "well known it's 3 5"),
+        ("Well-known café — it's 3.5!", "en", "lfs", "wellknown caf its 35"),
+        ("我們說：「軟體」，很好！", "zh", "lfs", "我们说软件很好"),
+        (" A  b,\n\tC ", "en", "none", "A b, C"),
+        ("... — !", "en", "whisper", ""),
+        ("... — !", "en", "basic", ""),
+        ("... — !", "en", "lfs", ""),
+        ("。！——", "zh", "whisper", ""),
+        # Brackets that are never closed drop nothing.
+        ("apples [pears <plums (figs", "en", "whisper", "apples pears plums figs"),
+        ("apples [laughs] pears (figs", "en", "whisper", "apples pears figs"),
+    ],
+)
+def test_each_normaliser_keeps_and_drops_what_it_says(text: str, language: str, normaliser: str, expected: str) -> None:
+    assert normalise(text, language, normaliser) == expected
 
 
 def test_unknown_choices_are_refused() -> None:
@@ -106,11 +102,6 @@ def test_a_text_of_nothing_but_brackets_or_digits_is_normalised_in_linear_time(u
     began = time.process_time()
     normalise(unit * (60_000 // len(unit)), language)
     assert time.process_time() - began < 3
-
-
-def test_brackets_that_are_never_closed_drop_nothing() -> None:
-    assert normalise("apples [pears <plums (figs", "en") == "apples pears plums figs"
-    assert normalise("apples [laughs] pears (figs", "en") == "apples pears figs"
 
 
 @pytest.mark.parametrize(

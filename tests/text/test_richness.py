@@ -1,6 +1,4 @@
-import csv
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
 from podeval.text.lexical_diversity import compute_distinct_n, compute_information_density, compute_mattr
-from podeval.text.tokens import stop_words, tokenise
+from podeval.text.tokens import stop_words
 
 words = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=80)
 
@@ -67,13 +65,6 @@ def test_information_density_by_hand() -> None:
     assert (result.bits, result.normalised, result.tokens) == (1.5, 0.75, 4)
 
 
-def test_a_single_repeated_word_has_no_information_and_little_diversity() -> None:
-    tokens = ["no"] * 200
-    assert compute_information_density(tokens).bits == 0
-    assert compute_distinct_n(tokens).value == pytest.approx(1 / 99)
-    assert compute_mattr(tokens).value == pytest.approx(1 / 100)
-
-
 def test_a_text_shorter_than_the_window_is_one_window_and_flagged() -> None:
     result = compute_distinct_n(["a", "b", "a"], window=100)
     assert (result.value, result.window, result.short, result.windows.size) == (1.0, 3, True, 1)
@@ -108,21 +99,3 @@ def test_fifty_thousand_tokens_take_well_under_a_second() -> None:
     compute_information_density(tokens, stop_words("en"))
     # About 0.05 s; the plain loop takes 3 s for distinct-2 alone.
     assert time.process_time() - start < 1
-
-
-def test_example_episodes_score_within_the_span_of_the_papers_tables(shared: Path, transcripts: dict[str, str]) -> None:
-    printed: dict[str, list[float]] = {}
-    for path in sorted((shared / "tables").glob("podeval_table0[4-7]_text_metrics_*.csv")):
-        with path.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                printed.setdefault(row["metric"], []).append(float(row["value"]))
-    assert len(transcripts) == 3
-    for name, text in transcripts.items():
-        tokens = tokenise(text)
-        scores = {
-            "distinct_2": compute_distinct_n(tokens).value,
-            "mattr": compute_mattr(tokens).value,
-            "info_dens": compute_information_density(tokens, stop_words("en")).bits,
-        }
-        for metric, score in scores.items():
-            assert min(printed[metric]) <= score <= max(printed[metric]), (name, metric, score)
