@@ -8,9 +8,9 @@ from sqlalchemy import event, select
 
 from podeval.arena.refusal import ArenaRefused
 from podeval.store.tables import ArenaOutput
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
-pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+pytestmark = ON_SQLITE
 
 
 def count_statements(small: Any, call: Callable[[], Any]) -> int:

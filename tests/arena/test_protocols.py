@@ -1,6 +1,5 @@
 """Excerpts and whole recordings: what is heard, what a vote needs, and that their votes are never rated together."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,9 +10,7 @@ from podeval.arena.ranking import Rankings
 from podeval.arena.ratings import rate_by_heard
 from podeval.arena.voter_stats import Personals
 from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Vote
-
-Make = Callable[..., Any]
-ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+from tests.fakes.databases import ON_SQLITE, Make
 
 
 def newest(small: Any) -> tuple[Vote, Battle]:
@@ -95,9 +92,7 @@ def test_votes_of_the_two_protocols_have_ratings_of_their_own(small_arena: Make)
     for number in range(8):
         protocol = ("excerpts", "whole")[number % 2]
         for voter in ("alice", "bob", "cleo"):
-            battle = small.serve(voter, protocol=protocol)
-            first = small.sides(battle)[0] == "s0"
-            small.vote(voter, "a" if first == (protocol == "excerpts") else "b", battle=battle)
+            small.prefer(voter, "s0" if protocol == "excerpts" else "s1", protocol=protocol)
     ranking = Rankings(small.arena).current()
     best = {protocol: overall(parts).ratings.systems[0].system for protocol, parts in ranking.protocols.items()}
     assert best == {"excerpts": "s0", "whole": "s1"}
@@ -113,9 +108,7 @@ def test_a_slight_preference_weighs_less_where_strength_is_counted_and_as_much_w
     def rated(preference: str, voters: tuple[str, ...]) -> Any:
         for voter in voters:
             for _ in range(4):
-                battle = small.serve(voter)
-                winner = "a" if small.sides(battle)[0] == "s0" else "b"
-                small.vote(voter, winner, battle=battle, preference=preference)
+                small.prefer(voter, "s0", preference=preference)
         part = overall(Rankings(small.arena).current().protocols["excerpts"])
         return part.ratings.get("s0").rating, part.by_strength.get("s0").rating if part.by_strength else None
 
@@ -174,9 +167,7 @@ def test_votes_are_rated_by_how_much_was_heard(small_arena: Make) -> None:
         ("dan", 29.0, "s1"),
     ):
         for _ in range(3):
-            battle = small.serve(voter)
-            outcome = "a" if small.sides(battle)[0] == likes else "b"
-            small.vote(voter, outcome, battle=battle, played_a=[(0.0, seconds)], played_b=[(0.0, 30.0)])
+            small.prefer(voter, likes, played_a=[(0.0, seconds)], played_b=[(0.0, 30.0)])
     (part,) = rate_by_heard(small.arena.battles())
     assert [group.votes for group in part.groups] == [6, 0, 6]
     little, _, much = part.groups

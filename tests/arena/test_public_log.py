@@ -1,10 +1,10 @@
 """The public log on a Hub of the tests' own, written and read by the real client."""
 
 import json
-import threading
+import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.store.database import Database
 from podeval.store.tables import MirrorFile, Vote
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
 REPO = "podeval/votes"
 
-pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+pytestmark = ON_SQLITE
 
 
 @pytest.fixture(autouse=True)
@@ -160,22 +160,14 @@ def test_senders_that_meet_send_everything_once(small_arena: Make, hub_client: A
     """Two servers, each with a database of its own, push to one log at the same time, again and again."""
     arenas = [small_arena(str(tmp_path / f"{name}.db"), systems=6, items=4) for name in ("one", "two")]
     mirror(arenas[0]).push()
-    failed = []
 
     def work(small: Any, name: str) -> None:
-        try:
-            for number in range(4):
-                small.vote(f"{name}{number}", id=f"vote-of-{name}-{number}")
-                mirror(small).push()
-        except BaseException as error:
-            failed.append(error)
+        for number in range(4):
+            small.vote(f"{name}{number}", id=f"vote-of-{name}-{number}")
+            mirror(small).push()
 
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(arenas, ("one", "two"), strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, arenas, ("one", "two")))
     assert len(each_once(hub_client)) == 8
     for small in arenas:
         mirror(small).read_back()
@@ -183,8 +175,6 @@ def test_senders_that_meet_send_everything_once(small_arena: Make, hub_client: A
 
 
 def test_an_old_backup_does_not_send_again(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
-    import shutil
-
     small = small_arena(systems=6)
     small.vote("alice")
     small.database.engine.dispose()

@@ -1,13 +1,10 @@
 """What a ranking is made of changes: it is made anew."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 from podeval.arena.ranking import Rankings
 from podeval.store.tables import ArenaSystem
-
-Make = Callable[..., Any]
+from tests.fakes.databases import Make
 
 
 def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena: Make) -> None:

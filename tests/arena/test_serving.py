@@ -1,7 +1,7 @@
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,7 @@ from sqlalchemy import select
 
 from podeval.arena import ArenaRefused
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
-
-Make = Callable[..., Any]
-ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-"""Statistics of many battles, which do not depend on the database."""
-SERVER_LONG = pytest.mark.parametrize(
-    "database_place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
-)
-"""What a database has little part in; that it works on a server, tests of what it keeps show."""
+from tests.fakes.databases import ON_SQLITE, SERVER_LONG, Make
 
 
 def battles(small: Any) -> list[Battle]:
@@ -83,18 +76,9 @@ def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
 
 def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0, most_open=50)
-    tokens: list[str] = []
-
-    def take() -> None:
-        tokens.append(small.serve("alice").token)
-
-    threads = [threading.Thread(target=take) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(tokens) == 8
-    assert len(set(tokens)) == 6, "who finds nothing new is given one that is open"
+    with ThreadPoolExecutor(8) as threads:
+        served = list(threads.map(small.serve, ["alice"] * 8))
+    assert len({battle.token for battle in served}) == 6, "who finds nothing new is given one that is open"
     assert len({(row.low, row.high, row.item) for row in battles(small)}) == 6
 
 
@@ -183,13 +167,6 @@ def test_an_hour_has_its_limit(small_arena: Make) -> None:
     assert caught.value.reason == "too many"
     small.clock.on(3601)
     assert small.serve("alice")
-
-
-@ON_SQLITE
-def test_an_open_battle_can_be_shown_again(small_arena: Make) -> None:
-    small = small_arena()
-    battle = small.serve("alice")
-    assert small.arena.show(battle.token, "alice") == battle
 
 
 @SERVER_LONG

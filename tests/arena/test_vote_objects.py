@@ -11,15 +11,20 @@ from podeval.arena.vote_objects import VoteObjects
 from podeval.files import DiskFull
 from podeval.store.database import Database
 from podeval.store.tables import Erasure, Pseudonym
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
-
-pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+pytestmark = ON_SQLITE
 
 
-def test_a_space_that_lost_its_disk_has_its_votes_back(small_arena: Make, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.fixture
+def bucket(tmp_path: Path) -> VoteObjects:
+    return VoteObjects(tmp_path / "bucket")
+
+
+def test_a_space_that_lost_its_disk_has_its_votes_back(
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
-    bucket = VoteObjects(tmp_path / "bucket")
     small = small_arena(systems=6, objects=bucket)
     alice = small.arena.voter("hf:alice")
     for voter in (alice, "bob", alice):
@@ -33,11 +38,11 @@ def test_a_space_that_lost_its_disk_has_its_votes_back(small_arena: Make, tmp_pa
     assert restarted.arena.battles()[columns].equals(small.arena.battles()[columns])
 
 
-def test_no_acknowledgement_without_the_object(small_arena: Make, tmp_path: Path, monkeypatch: Any) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
+def test_no_acknowledgement_without_the_object(
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: Any
+) -> None:
     small = small_arena(objects=bucket)
-    ballot = small.ballot(small.serve("alice"))
-    small.clock.on(60)
+    ballot = small.ballot(small.listen("alice"))
 
     def full(*_: Any) -> None:
         raise DiskFull("the disk is full")
@@ -50,11 +55,11 @@ def test_no_acknowledgement_without_the_object(small_arena: Make, tmp_path: Path
     assert (tmp_path / "bucket" / "voters" / "alice" / f"{ballot.id}.json").is_file()
 
 
-def test_a_half_written_object_is_passed_over_and_written_again(small_arena: Make, tmp_path: Path) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
+def test_a_half_written_object_is_passed_over_and_written_again(
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path
+) -> None:
     small = small_arena(objects=bucket)
-    ballot = small.ballot(small.serve("alice"))
-    small.clock.on(60)
+    ballot = small.ballot(small.listen("alice"))
     small.arena.vote("alice", ballot)
     file = tmp_path / "bucket" / "voters" / "alice" / f"{ballot.id}.json"
     whole = file.read_bytes()
@@ -64,8 +69,7 @@ def test_a_half_written_object_is_passed_over_and_written_again(small_arena: Mak
     assert file.read_bytes() == whole
 
 
-def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, tmp_path: Path) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
+def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, bucket: VoteObjects, tmp_path: Path) -> None:
     small = small_arena(systems=6, objects=bucket)
     alice = small.arena.voter("hf:alice")
     small.vote(alice, comment="my own words")
@@ -99,9 +103,8 @@ class Watched:
 
 
 def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
-    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
     small = small_arena(systems=6, objects=bucket)
     alice, place = small.arena.voter("hf:alice"), tmp_path / "bucket" / "voters"
     small.vote(alice)
@@ -126,9 +129,8 @@ def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
 
 
 def test_who_is_forgotten_while_the_bucket_is_read_stays_forgotten(
-    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
     small = small_arena(systems=6, objects=bucket)
     small.vote(small.arena.voter("hf:alice"))
     real = small.database.write
@@ -146,9 +148,8 @@ def test_who_is_forgotten_while_the_bucket_is_read_stays_forgotten(
 
 
 def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
-    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
     small = small_arena(systems=6, objects=bucket)
     alice = small.arena.voter("hf:alice")
     small.vote(alice)
@@ -163,8 +164,7 @@ def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
     assert bucket.read_back(Database(tmp_path / "other.db")).votes == 0
 
 
-def test_a_restart_undoes_no_decision_of_a_person(small_arena: Make, tmp_path: Path) -> None:
-    bucket = VoteObjects(tmp_path / "bucket")
+def test_a_restart_undoes_no_decision_of_a_person(small_arena: Make, bucket: VoteObjects, tmp_path: Path) -> None:
     small = small_arena(systems=6, objects=bucket)
     votes = [small.vote(voter).vote for voter in ("alice", "bob", "cyd")]
     # Ids and sums of random digits hold no such name by chance.

@@ -1,14 +1,14 @@
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from podeval.arena.vote_review import read_evidence
 from podeval.errors import BadInput
-from podeval.store.tables import Flag, Vote
+from podeval.store.tables import ArenaSystem, Battle, Erasure, Flag, Pseudonym, Vote
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
-ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 REASON = "the first answer explains the context far better than the other"
 
 
@@ -92,9 +92,6 @@ def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
 @ON_SQLITE
 def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
     """Someone who takes the control again and again, and contradicts what he said before."""
-    from podeval.arena.vote_review import read_evidence
-    from podeval.store.tables import ArenaSystem
-
     small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)
     with small.database.writing() as session:
         session.get_one(ArenaSystem, "s0").kind = "control"
@@ -119,8 +116,6 @@ def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
 
 
 def test_an_erased_person_leaves_nothing_but_the_pseudonym(small_arena: Make) -> None:
-    from podeval.store.tables import Battle, Erasure, Pseudonym
-
     small = small_arena(systems=6, gold_share=1.0, gold_after=3)
     alice, bob = small.arena.voter("hf:alice"), small.arena.voter("hf:bob")
     assert alice != bob
@@ -145,18 +140,14 @@ def test_an_erased_person_leaves_nothing_but_the_pseudonym(small_arena: Make) ->
 
 
 @ON_SQLITE
-def test_identities_and_addresses_are_not_stored(small_arena: Make) -> None:
+def test_identities_and_addresses_are_not_stored(small_arena: Make, tmp_path: Path) -> None:
     small = small_arena()
     voter = small.arena.voter("hf:alice-in-wonderland")
     small.vote(voter, origin=small.arena.origin("203.0.113.77"))
-    if small.database.is_sqlite:
-        content = b"".join(
-            path.read_bytes()
-            for path in __import__("pathlib").Path(small.database.url.database).parent.glob("store.db*")
-        )
-        assert voter.encode() in content
-        assert b"wonderland" not in content
-        assert b"203.0.113.77" not in content
+    content = b"".join(path.read_bytes() for path in tmp_path.glob("store.db*"))
+    assert voter.encode() in content
+    assert b"wonderland" not in content
+    assert b"203.0.113.77" not in content
     assert (
         small.arena.origin("203.0.113.77") == small.arena.origin("203.0.113.77") != small.arena.origin("203.0.113.78")
     )

@@ -76,7 +76,6 @@ def test_what_is_withdrawn_is_told_with_its_reason_and_no_folders_of_ours(tmp_pa
         queue.move(id, "received", "checked", by="gate")
         queue.move(id, "checked", "queued", by="gate")
         claim = queue.claim("worker")
-        assert claim
         queue.advance(claim, "running", "measured")
         queue.advance(claim, "measured", "published")
         queue.move(id, "published", "withdrawn", by="alice", reason=reason)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.submission import Submission
 from podeval.systems.submission_reading import load
+from tests.space.fixture_runs import UPSTREAM
 
 
 def document(**changed: Any) -> Submission:
@@ -105,17 +107,29 @@ def test_worst_first_turns_the_values_and_leaves_incomplete_ones_behind(board: p
 
 
 def test_every_choice_survives_its_address(board: pd.DataFrame, systems: pd.DataFrame) -> None:
-    from urllib.parse import parse_qsl
-
     index = Index.of(board, systems)
     wish = BoardView(
         dimension=EVERYTHING, slice="category=Arts", controls=False, openness=("open", NOT_STATED), size=("below_1b",),
         licence=("MIT",), language=("en", "zh"), q="hibari & co,", pins=("piper",), columns=("wer.wer", "pam.pam"),
-        sort="-wer.wer", plot="radar", of="pam.pam", rows="all",
+        protocols=(UPSTREAM,), profile="embedded", sort="-wer.wer", plot="radar", of="pam.pam", rows="all",
     )  # fmt: skip
     view = resolve_view(wish, index).view
     assert resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), index).view == view
-    for name in (*FACTS, "q", "pins", "columns", "sort", "plot", "of", "rows", "slice", "controls", "dimension"):
+    for name in (
+        *FACTS,
+        "q",
+        "profile",
+        "protocols",
+        "pins",
+        "columns",
+        "sort",
+        "plot",
+        "of",
+        "rows",
+        "slice",
+        "controls",
+        "dimension",
+    ):
         assert getattr(view, name) == getattr(wish, name), name
 
 
@@ -154,12 +168,8 @@ def test_a_table_of_an_earlier_version_lacks_a_column_and_is_read(board: pd.Data
 
 
 def test_a_metric_that_only_another_judge_judged_is_left_out() -> None:
-    offered = {"pam": offers_of("first"), "wer": offers_of("")}
+    offered = {"pam": (Offer("m", "p-first", "", "first"),), "wer": (Offer("m", "p-", "", ""),)}
     assert choose(offered, (), "second") == {"wer": "p-"}
-
-
-def offers_of(judge: str) -> Any:
-    return (Offer("m", f"p-{judge}", "", judge),)
 
 
 def test_the_judge_is_read_from_the_protocol() -> None:

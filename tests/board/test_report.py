@@ -146,6 +146,5 @@ def test_the_report_stands_on_the_boards_radar(folder: RunsFolder, page: str) ->
     assert marks == {"own": 5, "people": 5, "median": 5}, "nobody has a value of PAM"
     assert drawn.count('class="span"') == 1
     axis = find_axis(figures["wer.wer"].column)
-    assert axis is not None
     ours, median, person = figures["wer.wer"].value, figures["wer.wer"].median, figures["wer.wer"].person
     assert axis.at(ours) > axis.at(median) > axis.at(person) > 0.8, "a lower error is further out"

@@ -3,23 +3,11 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from podeval import benchmarks
 from podeval.board.report import report_runs
-from podeval.cli import app
 from podeval.errors import BadInput
-from tests.board.measured_run import write_run
-
-ITEMS = benchmarks.get("real_pod").items("demo")
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("on-disk") / "runs"
-    write_run(runs, "robot", "model", 3.0)
-    write_run(runs, "person", "human", 3.5)
-    return runs
+from tests.board.measured_run import ITEMS
+from tests.fakes.command import refuse_command, run_command
 
 
 def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
@@ -29,7 +17,6 @@ def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
     (chapter,) = found.chapters
     assert (found.about.title, chapter.where, chapter.reference) == ("Robot", "real_pod/demo/embedded", "Person")
     ovrl = next(figure for figure in chapter.standing.figures if figure.column.id == "dnsmos.ovrl")
-    assert ovrl.beside is not None
     assert ovrl.beside.difference.mean == pytest.approx(-0.5)
     assert (ovrl.to_person.word, ovrl.median) == ("worse", ovrl.person)
     drift = next(drift for drift in chapter.drifts if drift.column.id == "dnsmos.ovrl")
@@ -40,9 +27,8 @@ def test_a_run_is_set_against_the_other_runs_beside_it(runs: Path) -> None:
 
 
 def test_the_command_writes_one_file_with_a_report_a_system(runs: Path, tmp_path: Path) -> None:
-    folders = [str(runs / "real_pod" / "demo" / system) for system in ("robot", "person")]
-    done = CliRunner().invoke(app, ["report", "system", *folders, "--out", str(tmp_path / "both.html")])
-    assert done.exit_code == 0, done.output
+    folders = [runs / "real_pod" / "demo" / system for system in ("robot", "person")]
+    run_command("report", "system", *folders, "--out", tmp_path / "both.html")
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
     assert text.count('<article class="report"') == 2
     assert "<h1>Robot</h1>" in text
@@ -66,7 +52,6 @@ def test_a_run_elsewhere_or_not_measured_so_is_refused(runs: Path, tmp_path: Pat
 
 
 def test_a_language_that_is_not_there_is_refused(runs: Path, tmp_path: Path) -> None:
-    folder = str(runs / "real_pod" / "demo" / "robot")
-    done = CliRunner().invoke(app, ["report", "system", folder, "--language", "tlh", "--out", str(tmp_path / "x.html")])
-    assert isinstance(done.exception, BadInput)
+    folder = runs / "real_pod" / "demo" / "robot"
+    refuse_command("report", "system", folder, "--language", "tlh", "--out", tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()

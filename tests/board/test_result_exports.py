@@ -8,25 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from podeval import benchmarks
 from podeval.board import every_eval_ever, result_forms
-from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
-from tests.board.measured_run import write_run
-
-ITEMS = benchmarks.get("real_pod").items("demo")
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("exports") / "runs"
-    write_run(runs, "robot", "model", 3.0)
-    write_run(runs, "person", "human", 3.5)
-    return runs
+from tests.board.measured_run import ITEMS
+from tests.fakes.command import refuse_command, run_command
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +56,6 @@ def test_a_record_says_what_the_run_says(robot: RunFolder, record: every_eval_ev
         and not result["score_details"]["details"]["slice"]
     )
     value = row.keys["ovrl"]
-    assert value is not None
     assert result["score_details"]["score"] == value.mean
     assert result["score_details"]["uncertainty"]["confidence_interval"]["lower"] == value.low
     assert result["metric_config"]["additional_details"]["protocol"] == row.protocol
@@ -79,7 +66,6 @@ def test_a_record_says_what_the_run_says(robot: RunFolder, record: every_eval_ev
 def test_each_measured_item_has_a_line_and_an_unscored_one_has_none(
     robot: RunFolder, record: every_eval_ever.ExportedRecord
 ) -> None:
-    assert record.samples is not None
     lines = [json.loads(line) for line in record.samples.read_text(encoding="utf-8").splitlines()]
     overall = {
         line["sample_id"]: line["evaluation"]["score"] for line in lines if "/ovrl" in line["evaluation_result_id"]
@@ -129,18 +115,14 @@ def test_all_results_are_a_dataset_that_load_dataset_reads(runs: Path, tmp_path:
 
 @pytest.mark.long
 def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, tmp_path: Path) -> None:
-    def run(*options: str) -> str:
-        done = CliRunner().invoke(app, ["report", "export", *options])
-        assert done.exit_code == 0, (done.output, done.exception)
-        return done.output
-
-    cited = run(str(robot.path), "--form", "bibtex")
+    export = ("report", "export")
+    cited = run_command(*export, robot.path, "--form", "bibtex")
     assert cited.count("\n@") == 2
     assert "dnsmos@" in cited
-    assert str(tmp_path) in run("--form", "dataset", "--runs", str(runs), "--out", str(tmp_path / "all"))
-    assert "results" in run(str(robot.path), "--out", str(tmp_path / "eee"))
-    (entry, *_) = yaml.safe_load(run(str(robot.path), "--form", "eval-results"))
-    index = yaml.safe_load(run(str(robot.path), "--form", "model-index"))["model-index"]
+    assert str(tmp_path) in run_command(*export, "--form", "dataset", "--runs", runs, "--out", tmp_path / "all")
+    assert "results" in run_command(*export, robot.path, "--out", tmp_path / "eee")
+    (entry, *_) = yaml.safe_load(run_command(*export, robot.path, "--form", "eval-results"))
+    index = yaml.safe_load(run_command(*export, robot.path, "--form", "model-index"))["model-index"]
     assert entry["dataset"]["id"] == index[0]["results"][0]["dataset"]["type"]
 
 
@@ -153,9 +135,7 @@ def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, t
     ],
 )
 def test_what_cannot_be_exported_is_refused_with_a_sentence(options: list[str], sentence: str) -> None:
-    done = CliRunner().invoke(app, ["report", "export", *options])
-    assert isinstance(done.exception, BadInput)
-    assert sentence in str(done.exception)
+    assert sentence in refuse_command("report", "export", *options)
 
 
 def test_a_folder_with_something_else_in_it_is_not_written_into(runs: Path, tmp_path: Path) -> None:

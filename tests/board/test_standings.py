@@ -24,6 +24,7 @@ REAL_POD = benchmarks.get("real_pod")
 TOPICS = 51
 APART = {"best": 3.6, "middle": 3.2, "last": 2.6}
 """Three systems that are far apart."""
+SILENT = Unscored("the recording is silent", "system")
 IN_ORDER = {"best": (1, 1), "middle": (2, 2), "last": (3, 3)}
 
 
@@ -47,8 +48,7 @@ def ranks(rows: Mapping[str, Mapping[Any, Any]], systems: Mapping[str, Any] = AP
 
 
 def reasons(row: Mapping[Any, Any]) -> dict[str, int]:
-    told: dict[str, int] = json.loads(row["reasons"])
-    return told
+    return json.loads(row["reasons"])
 
 
 def test_a_system_with_a_value_on_one_item_takes_nobody_s_rank(tmp_path: Path) -> None:
@@ -60,9 +60,6 @@ def test_a_system_with_a_value_on_one_item_takes_nobody_s_rank(tmp_path: Path) -
     assert not rows["one"]["rankable"]
     assert (rows["one"]["scored"], rows["one"]["unscored_system"], rows["one"]["values"]) == (1, 50, 1)
     assert reasons(rows["one"]) == {"ovrl has no value": 50}
-
-
-SILENT = Unscored("the recording is silent", "system")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +102,7 @@ def test_what_most_others_were_scored_on_takes_nobody_s_rank(tmp_path: Path) -> 
 
 
 def test_systems_that_each_lack_another_two_of_51_are_compared_by_pairs(tmp_path: Path) -> None:
-    silent = Unscored("the recording is silent", "system")
-    lacking = {f"s{n:02}": {2 * n: silent, 2 * n + 1: silent} for n in range(17)}
+    lacking = {f"s{n:02}": {2 * n: SILENT, 2 * n + 1: SILENT} for n in range(17)}
     write_topics(tmp_path, APART, **lacking)
     rows = column(tmp_path)
     assert rank(rows["best"]) == (1, 1)
@@ -122,8 +118,7 @@ def test_two_items_that_are_left_out_gain_no_rank(tmp_path: Path) -> None:
     plain = {number: quality(3 + (number % 5 - 2) / 10, number) for number in range(TOPICS)}
     ahead = {number: quality(3.05 + (number % 5 - 2) / 10, number) for number in range(2, TOPICS)}
     some = {number: quality(2.0 + (number % 5 - 2) / 10, number) for number in range(2, 7)}
-    silent = Unscored("the recording is silent", "system")
-    write_topics(tmp_path, {}, plain=plain, picky={**ahead, **some, 0: silent, 1: silent})
+    write_topics(tmp_path, {}, plain=plain, picky={**ahead, **some, 0: SILENT, 1: SILENT})
     assert set(ranks(column(tmp_path), ("plain", "picky")).values()) == {(1, 2)}
 
 
@@ -173,7 +168,6 @@ def test_a_log_of_pieces_cannot_choose_the_pieces_of_which_it_states_a_time() ->
     pieces = [{"wall_seconds": 9.0, "audio_seconds": 10.0, "time_to_first_audio": 0.1, "underrun": 0.0},
               {"wall_seconds": 9.0, "audio_seconds": 10.0}]  # fmt: skip
     score = catalogue.get("rtf")({"generation_log": GenerationLog.parse(pieces)})
-    assert isinstance(score, Score)
     assert score.values["time_to_first_audio"] is None
     assert score.values["underrun"] is None
     assert score.notes["underrun_unscored"]["cause"] == "system"
@@ -301,14 +295,13 @@ def test_dialogues_about_meaning_rank_without_a_judge_that_hears_and_no_others(t
 
 
 def test_every_row_has_a_rank_or_a_reason(tmp_path: Path) -> None:
-    silent = Unscored("the recording is silent", "system")
     for system, value in APART.items():
         write_run(tmp_path, system, value)
     write_run(tmp_path, "mumbler", 4.5, wer=0.31)
     write_run(tmp_path, "unknown", 4.0, wer=None)
     write_run(tmp_path, "control", 1.0, kind="control")
     write_run(tmp_path, "people", 3.9, kind="human")
-    write_run(tmp_path, "part", 4.0, changes={("dnsmos", 2): silent})
+    write_run(tmp_path, "part", 4.0, changes={("dnsmos", 2): SILENT})
     write_run(tmp_path, "chooser", 4.0, changes={("dnsmos", 2): quality(None, 2)})
     write_run(tmp_path, "alone", 3.0, profile="reference")
     for system in ("one", "two"):

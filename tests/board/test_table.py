@@ -44,10 +44,6 @@ def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: 
     assert str(table.build_cell(row(**changed), 2)) == said
 
 
-def test_a_rank_is_never_shown_for_what_is_not_rankable() -> None:
-    assert "#" not in str(table.build_cell(row(rankable=False, scored=10, unscored_system=41), 2))
-
-
 def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
     silent = json.dumps({"the recording is silent": 2})
     rows = [

@@ -1,7 +1,5 @@
 """A view shows one profile, one slice and one protocol per metric, and its address restores it."""
 
-from urllib.parse import parse_qsl
-
 import pandas as pd
 import pytest
 
@@ -59,32 +57,6 @@ def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd
     assert sorted(offered) == sorted([UPSTREAM, PROTOCOLS["dnsmos"]]), "only metrics with several protocols ask"
 
 
-def test_the_metrics_default_parameters_are_the_default_protocol(board: pd.DataFrame) -> None:
-    assert resolve_view(BoardView(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
-
-
-def test_address_restores_the_view(board: pd.DataFrame) -> None:
-    wish = BoardView(
-        profile="embedded",
-        dimension="speech.quality",
-        slice="category=Arts",
-        controls=False,
-        columns=("dnsmos.ovrl", "dnsmos.bak"),
-        protocols=(UPSTREAM,),
-        sort="dnsmos.bak",
-        plot="radar",
-    )
-    view = resolve_view(wish, board).view
-    again = resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), board).view
-    assert again == view
-    assert view.columns == wish.columns
-    assert view.protocols == (UPSTREAM,)
-
-
 def test_an_invented_address_falls_to_what_exists(board: pd.DataFrame) -> None:
     query = {"board": "<script>", "profile": "x", "dimension": "y", "slice": "z", "sort": "q", "columns": "a,b"}
     assert resolve_view(BoardView.from_query(query), board).view == resolve_view(BoardView(), board).view
-
-
-def test_controls_can_be_hidden(board: pd.DataFrame) -> None:
-    assert "control" not in set(resolve_view(BoardView(controls=False), board).rows["system_kind"])

@@ -109,8 +109,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
         assert len(session.scalars(select(Pseudonym)).all()) == others
         assert len(session.scalars(select(Erasure)).all()) == 4
     for gone in ("alice", "stranger", "nobody"):
-        said = podeval("arena", "erase", "--name", gone)
-        assert said.code == 2
+        said = podeval("arena", "erase", "--name", gone, code=2)
         assert "there are no votes or sessions of that identity of hf; a name may have changed" in said.err
 
 
@@ -127,9 +126,7 @@ def test_a_vote_is_flagged_and_its_voter_erased(podeval: Podeval, database: Path
 def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
     """Voted at once, as if the share that has to be heard had been nothing: the rules exclude all of it."""
     judged(database)
-    done = podeval("arena", "sweep")
-    assert done.code == 1
-    assert "24 of 24 (100 %)" in done.err
+    assert "24 of 24 (100 %)" in podeval("arena", "sweep", code=1).err
     assert podeval("arena", "status").code == 1
 
 
@@ -145,9 +142,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, arguments: Any, says: str) -> None:
-    done = podeval("arena", *arguments)
-    assert done.code == 2
-    assert says in done.err
+    assert says in podeval("arena", *arguments, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -166,17 +161,14 @@ def test_a_wrong_manifest_changes_nothing(
 ) -> None:
     wrong = manifest.with_name("wrong.yaml")
     wrong.write_text(yaml.safe_dump({"systems": [{"id": "new"}]} | change))
-    done = podeval("arena", "add", wrong)
-    assert done.code == 2
-    assert says in done.err
+    assert says in podeval("arena", "add", wrong, code=2).err
     assert json.loads(podeval("arena", "status", "--json").out)["systems"] == 3
 
 
 def test_what_listeners_heard_is_not_exchanged(podeval: Podeval, database: Path, manifest: Path) -> None:
     judged(database, voters=1)
     soundfile.write(manifest.with_name("s0.wav"), np.zeros(16_000), 16_000)
-    done = podeval("arena", "add", manifest)
-    assert done.code == 1
+    done = podeval("arena", "add", manifest, code=1)
     assert done.out.startswith("0 new systems, 0 new items, 0 new outputs in ")
     assert "left out: " in done.err
     assert "another id" in done.err

@@ -15,8 +15,8 @@ import pytest
 import soundfile
 
 from podeval.metrics import catalogue
+from tests.cli.conftest import RATE, write_broken_files
 
-RATE = 16_000
 AWKWARD = '-my "best" it\'s 🎙 show.wav'
 COMMAND = Path(sys.executable).parent / "podeval"
 Podeval = Callable[..., Any]
@@ -29,21 +29,11 @@ def noise(seconds: float, rate: int = RATE, channels: int = 1) -> np.ndarray[Any
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
-    (folder / "folder").mkdir()
-    (folder / "empty.wav").touch()
-    (folder / "text.wav").write_text("These are words, not a recording. " * 20)
-    soundfile.write(folder / "whole.flac", noise(3), RATE)
-    content = (folder / "whole.flac").read_bytes()
-    (folder / "truncated.flac").write_bytes(content[: len(content) // 2])
+    write_broken_files(folder, noise(6))
     soundfile.write(folder / "header.wav", np.zeros((0, 1)), RATE)
-    soundfile.write(folder / "silence.wav", np.zeros(2 * RATE), RATE)
-    broken = noise(2)
-    broken[77] = np.nan
-    soundfile.write(folder / "nan.wav", broken, RATE, subtype="FLOAT")
     soundfile.write(folder / "telephone.wav", noise(2, 8000), 8000)
     soundfile.write(folder / "studio.wav", noise(2, 192_000), 192_000)
     soundfile.write(folder / "seven.wav", noise(2, channels=7), RATE)
-    soundfile.write(folder / "blip.wav", noise(0.05), RATE)
     soundfile.write(folder / "good.wav", noise(2), RATE)
     soundfile.write(folder / AWKWARD, noise(2), RATE)
     return folder
@@ -85,8 +75,7 @@ def test_every_file_gets_a_value_or_a_sentence(
     as_json: bool,
 ) -> None:
     monkeypatch.chdir(files)
-    said = podeval("measure", metric, name, *(["--json"] if as_json else []))
-    assert said.code == code
+    said = podeval("measure", metric, name, *(["--json"] if as_json else []), code=code)
     line, *notes = said.out.splitlines()
     assert not notes or (not as_json and all(note.startswith("  ") for note in notes))
     if not as_json:
@@ -108,9 +97,8 @@ def test_every_file_gets_a_value_or_a_sentence(
 
 def test_one_bad_file_costs_the_others_nothing(podeval: Podeval, files: Path) -> None:
     names = [files / name for name in ("good.wav", "text.wav", "silence.wav", AWKWARD)]
-    said = podeval("measure", "loudness", *names, "--json")
+    said = podeval("measure", "loudness", *names, "--json", code=2)
     lines = [json.loads(line) for line in said.out.splitlines()]
-    assert said.code == 2
     assert [line["file"] for line in lines] == [str(name) for name in names]
     assert ["unscored" in line for line in lines] == [False, True, True, False]
     assert podeval("measure", "loudness", *names[::2]).code == 1
@@ -118,8 +106,7 @@ def test_one_bad_file_costs_the_others_nothing(podeval: Podeval, files: Path) ->
 
 @pytest.mark.usefixtures("quick_quality")
 def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path) -> None:
-    said = podeval("measure", "dnsmos", files / "telephone.wav", "--allow-upsampling", "--json")
-    assert said.code == 0
+    said = podeval("measure", "dnsmos", files / "telephone.wav", "--allow-upsampling", "--json", code=0)
     assert json.loads(said.out)["ovrl"] == 3.0
 
 
@@ -182,8 +169,7 @@ def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
 ) -> None:
     shutil.copytree(files, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    said = podeval(*arguments)
-    assert said.code == 2
+    said = podeval(*arguments, code=2)
     assert sentence in " ".join(said.err.split())
     assert said.out == ""
     assert not list(Path("folder").iterdir())
@@ -201,8 +187,7 @@ def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
 def test_a_system_whose_task_is_another_begins_nothing(
     podeval: Podeval, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
-    said = podeval("run", *arguments, "--out", tmp_path / "runs")
-    assert said.code == 2
+    said = podeval("run", *arguments, "--out", tmp_path / "runs", code=2)
     assert sentence in said.err
     assert "speak 0/" not in said.err
     assert not (tmp_path / "runs").exists()
@@ -217,19 +202,15 @@ def test_a_system_whose_task_is_another_begins_nothing(
     ids=["words", "address"],
 )
 def test_words_and_addresses_are_no_files(podeval: Podeval, files: Path, given: str, sentence: str) -> None:
-    said = podeval("measure", "wer", files / "good.wav", "--text", given)
-    assert said.code == 2
-    assert sentence in said.out
-    said = podeval("measure", "loudness", "https://x.org/a.wav")
-    assert said.code == 2
+    assert sentence in podeval("measure", "wer", files / "good.wav", "--text", given, code=2).out
+    said = podeval("measure", "loudness", "https://x.org/a.wav", code=2)
     assert "https://x.org/a.wav is an address, and addresses are not fetched: download it first" in said.out
 
 
 @pytest.mark.parametrize("content", ["{not json", "<!doctype html><p>Not found</p>", '[{"speaker": "Ann", "te'])
 def test_what_is_named_json_and_is_none_is_not_scored_as_words(podeval: Podeval, tmp_path: Path, content: str) -> None:
     (tmp_path / "script.json").write_text(content)
-    said = podeval("measure", "distinct_n", tmp_path / "script.json")
-    assert said.code == 2
+    said = podeval("measure", "distinct_n", tmp_path / "script.json", code=2)
     assert "script.json cannot be read as JSON; fix it, or name it .txt" in said.out
     (tmp_path / "lines.json").write_text('["Ann", "one two"]\n\n["Ben", "three"]\n')
     assert podeval("measure", "distinct_n", tmp_path / "lines.json").code == 0
@@ -256,8 +237,7 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
     path = tmp_path / "submission.yaml"
     path.write_text(MALFORMED)
     for name in (path, tmp_path):
-        said = podeval("run", name)
-        assert said.code == 2
+        said = podeval("run", name, code=2)
         assert f"{path}, line 7, column 3, system.open: " in said.err
         assert f"{path}, line 12, column 3, source.runer: is not a field here; did you mean runner?" in said.err
     path.write_text("schema_version: 1\nsystem: [\n")
@@ -267,12 +247,9 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
 def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:
     reported = Path(__file__).parents[2] / "submissions"
     paper = next(path for path in sorted(reported.glob("*/submission.yaml")) if "kind: reported" in path.read_text())
-    said = podeval("run", paper)
-    assert said.code == 2
-    assert "holds a paper's figures, of which nothing is run" in said.err
+    assert "holds a paper's figures, of which nothing is run" in podeval("run", paper, code=2).err
     template = reported / "template.yaml"
-    said = podeval("run", template)
-    assert said.code == 2
+    said = podeval("run", template, code=2)
     assert f"{template} is of kind model: queue it with `podeval submit {template}`, then `podeval worker" in said.err
 
 
@@ -291,8 +268,7 @@ def test_a_taken_port_is_told_before_anything_is_built(
 
 
 def test_a_host_that_is_none_is_told(podeval: Podeval, tmp_path: Path) -> None:
-    said = podeval("serve", "--runs", tmp_path / "runs", "--host", "256.1.2.3")
-    assert said.code == 2
+    said = podeval("serve", "--runs", tmp_path / "runs", "--host", "256.1.2.3", code=2)
     assert "cannot listen on 256.1.2.3" in said.err
 
 
@@ -351,7 +327,6 @@ def test_a_bug_is_called_one_and_debugging_shows_where(
 @pytest.mark.parametrize("name", catalogue.NAMES)
 def test_a_metric_s_help_is_made_from_its_declaration(podeval: Podeval, name: str) -> None:
     metric = catalogue.get(name)
-    said = podeval("metrics", "show", name)
-    assert said.code == 0
+    said = podeval("metrics", "show", name, code=0)
     for fact in (metric.documentation, *(key.about for key in metric.keys), *(p.about for p in metric.parameters)):
         assert fact in said.out

@@ -18,8 +18,8 @@ from podeval.recording import recording
 from podeval.recording.cache import Cache
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
+from tests.cli.conftest import RATE, write_broken_files
 
-RATE = 16_000
 WORDS = "the mill stands in the shade"
 Podeval = Callable[..., Any]
 
@@ -68,18 +68,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
     noise = 0.1 * np.random.default_rng(0).standard_normal(6 * RATE)
-    (folder / "folder").mkdir()
-    for name in ("empty.wav", "empty.txt"):
-        (folder / name).touch()
-    (folder / "text.wav").write_text("These are words, not a recording. " * 20)
-    soundfile.write(folder / "whole.flac", noise[: 3 * RATE], RATE)
-    content = (folder / "whole.flac").read_bytes()
-    (folder / "truncated.flac").write_bytes(content[: len(content) // 2])
-    soundfile.write(folder / "silence.wav", np.zeros(4 * RATE), RATE)
-    broken = noise.copy()
-    broken[77] = np.nan
-    soundfile.write(folder / "nan.wav", broken, RATE, subtype="FLOAT")
-    soundfile.write(folder / "blip.wav", noise[:800], RATE)
+    write_broken_files(folder, noise)
+    (folder / "empty.txt").touch()
     soundfile.write(folder / "noise.wav", noise, RATE)
     time = np.arange(6 * RATE) / RATE
     tones = [np.sin(2 * np.pi * note * part * time) / part for note in (220, 277.18, 329.63) for part in (1, 2, 3)]
@@ -125,8 +115,7 @@ def test_audio_that_cannot_be_read_or_holds_nothing(podeval: Podeval, files: Pat
 
 @pytest.mark.parametrize("name", sorted({*OF_AUDIO} - {"wer", "sptd", "turn_taking"}))
 def test_a_blip_is_too_short_and_told_how_long_is_enough(podeval: Podeval, files: Path, name: str) -> None:
-    said = podeval("measure", name, files / "blip.wav", *given(name, files))
-    assert said.code == 1
+    said = podeval("measure", name, files / "blip.wav", *given(name, files), code=1)
     assert "the recording lasts 0.05 s; at least" in said.out
 
 
@@ -136,15 +125,13 @@ DIARIZED = pytest.param("timbre_consistency", marks=pytest.mark.long)
 
 @pytest.mark.parametrize("name", [DIARIZED if name in DIARIZED.values else name for name in NO_SPEECH])
 def test_no_speech(podeval: Podeval, files: Path, name: str) -> None:
-    said = podeval("measure", name, files / "noise.wav", *given(name, files), "--json")
-    assert said.code == 1
+    said = podeval("measure", name, files / "noise.wav", *given(name, files), "--json", code=1)
     assert lines(said)["noise.wav"]["unscored"] == NO_SPEECH[name]
 
 
 @pytest.mark.parametrize("name", ONLY_MUSIC)
 def test_music_only(podeval: Podeval, files: Path, name: str) -> None:
-    said = podeval("measure", name, files / "music.wav", *given(name, files), "--allow-upsampling")
-    assert said.code == 1
+    said = podeval("measure", name, files / "music.wav", *given(name, files), "--allow-upsampling", code=1)
     assert "unscored: no speech is heard in the recording, only 6.0 s of music" in said.out
 
 
@@ -158,8 +145,7 @@ def test_one_speaker_only(
     load = registry.load
     diarizer = SimpleNamespace(diarize=lambda samples: turns)
     monkeypatch.setattr(registry, "load", lambda job, profile: diarizer if job == "diarizer" else load(job, profile))
-    said = podeval("measure", "sptd", files / "voice.wav")
-    assert said.code == 1
+    said = podeval("measure", "sptd", files / "voice.wav", code=1)
     assert f"needs at least two speakers, found {'one speaker' if found else 'no speaker'}" in said.out
     if not found:
         said = podeval("measure", "timbre_consistency", files / "noise.wav", *given("timbre_consistency", files))
@@ -167,8 +153,7 @@ def test_one_speaker_only(
     two = [argument for name in "AB" for argument in ("--reference", f"{name}={files / 'voice.wav'}")]
     for name in OF_VOICES:
         # The reference voices are looked at when there is someone to compare them with.
-        said = podeval("measure", name, files / "voice.wav", *two)
-        assert said.code == 1
+        said = podeval("measure", name, files / "voice.wav", *two, code=1)
         assert (
             f"there are 2 reference voices, {'one' if found else 'no'} speaker was found in the recording" in said.out
         )
@@ -188,24 +173,20 @@ def test_a_reference_voice_that_is_missing_or_cannot_be_used(podeval: Podeval, f
         "noise.wav": "the reference voice cannot be used: no speech is heard in it",
         "blip.wav": "the reference voice lasts 0.05 s; at least 0.5 s are needed",
     }.items():
-        said = podeval("measure", name, files / "voice.wav", "--reference", files / file)
-        assert said.code == 1
+        said = podeval("measure", name, files / "voice.wav", "--reference", files / file, code=1)
         assert sentence in said.out
 
 
 def test_words_that_should_be_heard_and_are_none(podeval: Podeval, files: Path) -> None:
     for text in ("dots.txt", "turns.json"):
-        said = podeval("measure", "wer", files / "silence.wav", "--text", files / text)
-        assert said.code == 1
+        podeval("measure", "wer", files / "silence.wav", "--text", files / text, code=1)
     for text, sentence in {
         "nowhere.txt": "does not exist; check the path",
         "folder": "is a directory; name the files in it",
         "empty.txt": "is empty; it should hold a text or a script",
         "latin1.txt": "cannot be read as UTF-8 text",
     }.items():
-        said = podeval("measure", "wer", files / "voice.wav", "--text", files / text)
-        assert said.code == 2
-        assert sentence in said.out
+        assert sentence in podeval("measure", "wer", files / "voice.wav", "--text", files / text, code=2).out
 
 
 @pytest.mark.parametrize("name", OF_TEXT)
@@ -217,12 +198,9 @@ def test_texts_that_cannot_be_read_and_texts_without_words(podeval: Podeval, fil
         "latin1.txt": "cannot be read as UTF-8 text",
         "noise.wav": "cannot be read as UTF-8 text",
     }.items():
-        said = podeval("measure", name, files / file)
-        assert said.code == 2
-        assert sentence in said.out
+        assert sentence in podeval("measure", name, files / file, code=2).out
     for file in ("dots.txt", "turns.json"):
-        said = podeval("measure", name, files / file)
-        assert said.code == 1
+        said = podeval("measure", name, files / file, code=1)
         assert "the text holds no words, only punctuation; give the words of the script" in said.out
 
 
@@ -243,6 +221,4 @@ def test_a_generation_log_that_is_none(podeval: Podeval, files: Path) -> None:
         "words.txt": "the generation log is neither JSON nor JSON lines",
         "turns.json": "piece 1 of the generation log needs wall_seconds in seconds",
     }.items():
-        said = podeval("measure", "rtf", files / file)
-        assert said.code == 2
-        assert sentence in said.out
+        assert sentence in podeval("measure", "rtf", files / file, code=2).out

@@ -14,7 +14,6 @@ def test_a_new_or_empty_folder_is_told(podeval: Any, tmp_path: Path, monkeypatch
     monkeypatch.setattr(runpy, "run_path", lambda *_, **__: {"serve": lambda *_: None})
     runs = tmp_path / "typo"
     serve = ("serve", "--runs", runs, "--port", "0")
-    said = podeval(*serve)
-    assert said.code == 0
+    said = podeval(*serve, code=0)
     assert f"{runs} is a new folder, so the board is empty; choose another folder with --runs" in said.err
     assert f"There are no runs in {runs}, so the board is empty" in podeval(*serve).err

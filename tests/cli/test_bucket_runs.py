@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from podeval.cli import app
-from podeval.errors import BadInput
 from podeval.recording.cache import open_default_cache
 from tests.board.measured_run import write_run
+from tests.fakes.command import refuse_command, run_command
 
 ADDRESS = "hf://buckets/lab/results/runs"
 
@@ -28,9 +26,7 @@ def bucket(hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_runs_in_a_bucket_are_reported_without_their_audio(bucket: dict[str, bytes], tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["report", "--runs", ADDRESS, "--json"])
-    assert done.exit_code == 0, (done.output, done.exception)
-    assert '"robot"' in done.output
+    assert '"robot"' in run_command("report", "--runs", ADDRESS, "--json")
     copies = open_default_cache().folder.parent / "bucket-runs"
     names = {path.name for path in copies.rglob("*") if path.is_file()}
     assert "summary.json" in names
@@ -38,17 +34,11 @@ def test_runs_in_a_bucket_are_reported_without_their_audio(bucket: dict[str, byt
 
 
 def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    assert (
-        CliRunner().invoke(app, ["report", "export", "--form", "dataset", "--runs", ADDRESS, "--out", out]).exit_code
-        == 0
-    )
+    run_command("report", "export", "--form", "dataset", "--runs", ADDRESS, "--out", tmp_path / "out")
     for name in [name for name in bucket if "/robot/" in name]:
         del bucket[name]
     bucket["runs/notes.json"] = b"{}"
-    done = CliRunner().invoke(app, ["report", "--runs", ADDRESS])
-    assert isinstance(done.exception, BadInput)
-    assert "there are no runs" in str(done.exception)
+    assert "there are no runs" in refuse_command("report", "--runs", ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +52,4 @@ def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path
 def test_what_cannot_be_read_from_a_bucket_is_a_sentence(
     bucket: dict[str, bytes], command: list[str], sentence: str
 ) -> None:
-    done = CliRunner().invoke(app, command)
-    assert isinstance(done.exception, BadInput)
-    assert sentence in str(done.exception)
+    assert sentence in refuse_command(*command)

@@ -13,8 +13,7 @@ RATE = 16_000
 
 
 def test_what_is_to_be_spoken_is_printed_with_the_names_of_the_files(podeval: Podeval) -> None:
-    said = podeval("data", "items", "real_pod", "--split", "demo")
-    assert said.code == 0, said.err
+    said = podeval("data", "items", "real_pod", "--split", "demo", code=0)
     lines = said.out.splitlines()
     assert lines[0] == "demo_Health_and_Fitness_18.wav"
     assert lines[1].startswith("  Maya: Welcome back to Night Shift.")
@@ -22,8 +21,7 @@ def test_what_is_to_be_spoken_is_printed_with_the_names_of_the_files(podeval: Po
 
 
 def test_as_json_each_item_is_a_line_that_adapters_read_too(podeval: Podeval) -> None:
-    said = podeval("data", "items", "mtalk_bench", "--json")
-    assert said.code == 0, said.err
+    said = podeval("data", "items", "mtalk_bench", "--json", code=0)
     items = [json.loads(line) for line in said.out.splitlines()]
     assert items
     assert all(item["user"] and item["id"] for item in items)
@@ -36,8 +34,7 @@ def test_an_empty_folder_of_outputs_is_told_every_name_and_where_the_words_are(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "my_audio"
-    said = podeval("run", "--outputs", folder, "--split", "demo")
-    assert said.code == 2
+    said = podeval("run", "--outputs", folder, "--split", "demo", code=2)
     assert "`podeval data items` prints how they are called" in said.err
     folder.mkdir()
     said = podeval("run", "--outputs", folder, "--split", "demo")

@@ -71,9 +71,8 @@ def test_a_transcript_is_one_object_of_clips(podeval: Podeval, folder: Path, enc
 
 
 def test_without_json_people_can_read_it(podeval: Podeval, folder: Path) -> None:
-    said = podeval("data", "segments", "show.txt")
+    said = podeval("data", "segments", "show.txt", code=0)
     assert said.out.startswith("0.00-18.00 (18.00 s)  Ann → Ben\n    Welcome: to [the] show.")
-    assert said.code == 0
 
 
 def test_the_rules_can_be_set(podeval: Podeval, folder: Path) -> None:
@@ -84,9 +83,8 @@ def test_the_rules_can_be_set(podeval: Podeval, folder: Path) -> None:
 
 
 def test_clips_are_cut_from_the_recording_of_the_transcript(podeval: Podeval, folder: Path) -> None:
-    said = podeval("data", "segments", "show.txt", "--audio", "show.wav", "--clips-out", "clips", "--json")
+    said = podeval("data", "segments", "show.txt", "--audio", "show.wav", "--clips-out", "clips", "--json", code=0)
     names = ["dialog_1_Ann-Ben_0.00-18.00.wav", "dialog_2_Ben-Ann_Eve_9.00-19.00.wav"]
-    assert said.code == 0
     assert [clip["audio_file"] for clip in json.loads(said.out)["clips"]] == names
     assert sorted(path.name for path in (folder / "clips").iterdir()) == names
     whole, _ = soundfile.read("show.wav", dtype="int16")
@@ -102,13 +100,11 @@ def test_a_clip_that_ends_after_the_recording_is_cut_short_and_one_that_begins_t
 ) -> None:
     whole, _ = soundfile.read("show.wav", dtype="int16")
     soundfile.write("short.wav", whole[: 12 * RATE], RATE)
-    said = podeval("data", "segments", "show.txt", "--audio", "short.wav", "--clips-out", "clips")
-    assert said.code == 0
+    said = podeval("data", "segments", "show.txt", "--audio", "short.wav", "--clips-out", "clips", code=0)
     assert "cut short at the end of short.wav: clip 1, 2" in said.err
     assert soundfile.info("clips/dialog_2_Ben-Ann_Eve_9.00-19.00.wav").frames == 3 * RATE
     soundfile.write("shorter.wav", whole[: 8 * RATE], RATE)
-    said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none")
-    assert said.code == 2
+    said = podeval("data", "segments", "show.txt", "--audio", "shorter.wav", "--clips-out", "none", code=2)
     assert "clip 2 begins at 9.00 s, but shorter.wav lasts 8.00 s; is it the recording of this transcript" in said.err
     assert not Path("none").exists()
 
@@ -124,12 +120,12 @@ def test_a_selection_says_what_it_is(podeval: Podeval, folder: Path) -> None:
 
 
 def test_a_selection_of_too_few_takes_all_and_of_none_says_why(podeval: Podeval, folder: Path) -> None:
-    said = podeval("data", "segments", "show.txt", "--select", 9, "--min-seconds", 12, "--max-seconds", 35, "--json")
-    assert said.code == 0
+    said = podeval(
+        "data", "segments", "show.txt", "--select", 9, "--min-seconds", 12, "--max-seconds", 35, "--json", code=0
+    )
     assert "clips of 12 to 35 s: 1 found, 9 asked for; all found are taken" in said.err
     assert json.loads(said.out)["clips"] == CLIPS[:1]
-    said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json")
-    assert said.code == 1
+    said = podeval("data", "segments", "show.txt", "--min-seconds", 1, "--max-seconds", 2, "--json", code=1)
     assert json.loads(said.out)["reason"].startswith("no clip lasts 1 to 2 s; give other limits")
 
 
@@ -250,9 +246,10 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
     podeval: Podeval, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hears(monkeypatch, WORDS, SpeakerTurn("S1", 0.0, 2.1), SpeakerTurn("S2", 2.1, 5.0))
-    said = podeval("data", "segments", "show.wav", "--transcript-out", "heard.txt", "--clips-out", "clips", "--json")
+    said = podeval(
+        "data", "segments", "show.wav", "--transcript-out", "heard.txt", "--clips-out", "clips", "--json", code=0
+    )
     found = json.loads(said.out)
-    assert said.code == 0
     assert "show.wav: 1 of 3 segments are left out, as no speaker was found where they are" in said.err
     assert Path("heard.txt").read_text() == "[Speaker S1] [0.00-2.00]: Hello.\n[Speaker S2] [2.20-5.00]: Hi!\n"
     assert found["clips"][0].pop("audio_file") == "dialog_1_S1-S2_0.00-5.00.wav"
@@ -264,8 +261,7 @@ def test_audio_is_heard_and_its_transcript_gives_the_same_clips(
         "language": "en",
         "left_out": 1,
     }
-    again = podeval("data", "segments", "heard.txt", "--json")
-    assert json.loads(again.out) == {"clips": found["clips"]}
+    assert json.loads(podeval("data", "segments", "heard.txt", "--json").out) == {"clips": found["clips"]}
 
 
 @pytest.mark.parametrize(
@@ -301,8 +297,7 @@ def test_a_missing_model_is_said_with_the_command_that_helps(
         raise ModelMissing("Whisper is not installed; run `podeval models install --profile embedded`")
 
     monkeypatch.setattr(registry, "load", missing)
-    said = podeval("data", "segments", "show.wav", "--json")
-    assert said.code == 1
+    said = podeval("data", "segments", "show.wav", "--json", code=1)
     assert "run `podeval models install" in json.loads(said.out)["reason"]
 
 
@@ -325,9 +320,8 @@ def test_a_real_conversation_is_cut_where_the_speakers_change(podeval: Podeval, 
     speech = system.speak(Script.parse([{"speaker": speaker, "text": text} for speaker, text in lines]))
     soundfile.write(tmp_path / "talk.wav", speech.samples, speech.rate)
     said = podeval(
-        "data", "segments", tmp_path / "talk.wav", "--language", "en", "--clips-out", tmp_path / "c", "--json"
+        "data", "segments", tmp_path / "talk.wav", "--language", "en", "--clips-out", tmp_path / "c", "--json", code=0
     )
-    assert said.code == 0
     clips = json.loads(said.out)["clips"]
     assert len(clips) == 2
     assert clips[0]["first_speaker"] == clips[1]["second_speaker"] != clips[0]["second_speaker"]

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from podeval.listening import Listening
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
+from tests.cli.test_listening import design
 
 READING = [
     ("submissions", "list"),
@@ -27,14 +27,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def design(folder: Path) -> Path:
-    clip = {"audio": "x.wav", "seconds": 10}
-    item = {"id": "i0", "reference": clip, "high": clip, "low": clip, "stimuli": {"aria": clip, "basso": clip}}
-    content = {"kind": "mushra", "id": "small", "title": "Small", "systems": ["aria", "basso"], "items": [item]}
-    (folder / "small.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    return folder / "small.yaml"
 
 
 def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) -> None:
@@ -58,8 +50,7 @@ def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_a_command_that_reads_makes_no_database(podeval: Any, here: Path, command: tuple[str, ...]) -> None:
-    said = podeval(*command)
-    assert said.code == 2
+    said = podeval(*command, code=2)
     assert "there is no database runs/podeval.db; name the board's with --database, or its folder" in said.err
     assert list(here.iterdir()) == []
     assert "no database other.db" in podeval(*command, "--database", "other.db").err

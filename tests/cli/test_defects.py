@@ -52,8 +52,7 @@ def broken(tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytes
 
 
 def test_the_table_has_every_defect_with_its_time(podeval: Podeval, broken: Path) -> None:
-    said = podeval("defects", broken)
-    assert said.code == 0
+    said = podeval("defects", broken, code=0)
     head, row = said.out.splitlines()
     assert head.split() == ["start", "end", "kind", "severity", "what"]
     assert row.split() == ["00:00:00.850", "00:00:00.950", *["hole", "medium", "0.10", "s", "of", "digital", "silence"]]
@@ -73,16 +72,14 @@ def test_labels_are_audacitys_or_webvtt_by_the_name_of_the_file(podeval: Podeval
     ):
         assert podeval("defects", broken, "--labels", broken.parent / name).code == 0
         assert (broken.parent / name).read_text(encoding="utf-8").startswith(first)
-    refused = podeval("defects", broken, "--labels", "a.csv")
-    assert refused.code == 2
+    refused = podeval("defects", broken, "--labels", "a.csv", code=2)
     assert "labels are .txt (Audacity) or .vtt (WebVTT)" in refused.err
 
 
 def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: Podeval, broken: Path) -> None:
     script = broken.parent / "script.json"
     script.write_text(json.dumps([{"speaker": who, "text": "good morning to you"} for who in "AB"]))
-    said = podeval("defects", broken, "--text", script)
-    assert said.code == 1
+    said = podeval("defects", broken, "--text", script, code=1)
     assert "speaker_attribution could not run: less than half of the script's words are heard" in said.err
     assert "omitted" in said.out
     assert podeval("defects", broken.parent / "nowhere.wav").code == 2

@@ -88,9 +88,7 @@ def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
     write_tone(tmp_path / "configs/audio/r.wav")
     write_tone(tmp_path / "configs/audio/a.wav")
     command = ("listening", "add", path, "--webmushra", "--database", place)
-    said = podeval(*command)
-    assert said.code == 2
-    assert "1 of 3 recordings are not there: configs/audio/b.wav" in said.err
+    assert "1 of 3 recordings are not there: configs/audio/b.wav" in podeval(*command, code=2).err
     assert not place.exists()
     write_tone(tmp_path / "configs/audio/b.wav")
     assert podeval(*command).out == "dialogue\n"
@@ -190,6 +188,5 @@ def test_an_operator_asks_whether_the_test_may_stop_and_how_many_listeners_it_ne
     assert stopped.out.endswith("Continue the test.\n")
     (verdict,) = map(json.loads, podeval("listening", "stop", "small", "--database", place, "--json").out.splitlines())
     assert (verdict["mean"], verdict["better"]) == (30, "")
-    refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place)
-    assert refused.code == 2
+    refused = podeval("listening", "plan", "small", "--difference", "5", "--database", place, code=2)
     assert "2 listeners heard both aria and basso; a pilot needs three or more" in refused.err

@@ -25,8 +25,7 @@ def test_groups_of_voters_and_raters_are_compared_from_files(podeval, tmp_path: 
     scores = [f"s{n % 4},i{n // 4},{n % 4 + rater},r{rater}" for n in range(24) for rater in range(3)]
     (tmp_path / "marks.csv").write_text("\n".join(["system,item,score,rater", *scores]), encoding="utf-8")
     files = ("--ratings", tmp_path / "votes.csv", "--ratings", tmp_path / "marks.csv", "--runs", tmp_path)
-    said = podeval("report", "agreement", *files, "--json")
-    assert said.code == 0, said.err
+    said = podeval("report", "agreement", *files, "--json", code=0)
     found = [json.loads(line) for line in said.out.splitlines()]
     (groups,) = [finding for finding in found if finding["analysis"] == "groups of raters"]
     assert [gap["system"] for gap in groups["data"]["gaps"]] == ["a", "b", "c"]

@@ -35,29 +35,27 @@ def recordings(tmp_path: Path, speech_like: Any) -> Path:
 
 
 def test_labels_that_are_empty_say_why(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
-    said = podeval("score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt")
-    assert said.code == 0
+    said = podeval(
+        "score", recordings / "one.wav", "--metrics", "loudness", "--labels", tmp_path / "labels.txt", code=0
+    )
     assert "labels.txt, which is empty: no turns and no defects are known, try it without --metrics" in said.err
 
 
 def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"scores.{ending}" for ending in ("csv", "parquet", "json", "html")]
     outs = [option for file in files for option in ("--out", file)]
-    said = podeval("score", recordings, "--metrics", "loudness", *outs)
-    assert said.code == 0
-    assert "mean of 2" in said.out
+    assert "mean of 2" in podeval("score", recordings, "--metrics", "loudness", *outs, code=0).out
     assert list(pd.read_csv(files[0])["key"]) == list(pd.read_parquet(files[1])["key"])
     assert [Path(one["file"]).name for one in json.loads(files[2].read_text())] == ["one.wav", "two.wav"]
     assert files[3].read_text().startswith("<!doctype html>")
 
 
 def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
-    said = podeval("score", recordings, "nowhere.wav", "--metrics", "loudness", "--json")
+    said = podeval("score", recordings, "nowhere.wav", "--metrics", "loudness", "--json", code=2)
     lines = [json.loads(line) for line in said.out.splitlines()]
     scored = ["file", "duration", "scores", "unscored", "notes", "defects", "protocols"]
     assert [list(line) for line in lines[:2]] == [scored] * 2
     assert sorted(lines[2]) == ["error", "file"]
-    assert said.code == 2
     assert "does not exist: check the path" in said.err
 
 
@@ -80,23 +78,18 @@ def test_what_cannot_be_done_is_a_sentence_and_code_2(
     podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
 ) -> None:
     monkeypatch.chdir(recordings)
-    said = podeval("score", *arguments)
-    assert said.code == 2
-    assert sentence in said.err
+    assert sentence in podeval("score", *arguments, code=2).err
 
 
 def test_a_recording_without_a_score_is_code_1(podeval: Podeval, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "silence.wav", [0.0] * RATE, RATE)
-    said = podeval("score", tmp_path / "silence.wav", "--metrics", "loudness")
-    assert said.code == 1
+    said = podeval("score", tmp_path / "silence.wav", "--metrics", "loudness", code=1)
     assert "Not scored: loudness: the recording is digital silence" in said.out
 
 
 def test_a_script_by_itself_is_scored_by_the_metrics_of_words(podeval: Podeval, tmp_path: Path) -> None:
     (tmp_path / "script.txt").write_text("Host 1: Welcome to the show.\nHost 2: Thank you for having me here.\n")
-    said = podeval("score", tmp_path / "script.txt", "--metrics", "mattr")
-    assert said.code == 0
-    assert "mattr" in said.out
+    assert "mattr" in podeval("score", tmp_path / "script.txt", "--metrics", "mattr", code=0).out
 
 
 def test_measuring_several_files_has_units_arrows_and_means(podeval: Podeval, recordings: Path) -> None:
@@ -132,9 +125,7 @@ def test_more_voices_than_speakers_are_said_in_tables_and_files(
     monkeypatch.setattr("podeval.measuring.engine.score_item", score_item)
     monkeypatch.setattr("podeval.measuring.compute.score_item", score_item)
     for command in (["score", "--metrics", "sptd"], ["measure", "sptd"]):
-        said = podeval(*command, recordings / "one.wav", "--speakers", "2")
-        assert said.code == 0, said.err
-        assert sentence in said.out
+        assert sentence in podeval(*command, recordings / "one.wav", "--speakers", "2", code=0).out
     assert asked == [2, 2]
 
     files = [tmp_path / f"joined.{ending}" for ending in ("json", "csv", "parquet")]

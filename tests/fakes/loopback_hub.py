@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tests.fakes.loopback_repos import LoopbackRepos
-from tests.fakes.loopback_server import LoopbackServer, QuietHandler
+from tests.fakes.loopback_server import Answer, LoopbackServer, QuietHandler
 
 
 class LoopbackHub(LoopbackServer):
@@ -35,22 +35,7 @@ class LoopbackHub(LoopbackServer):
 
 def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequestHandler]:
     class Handler(QuietHandler, BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self._answer(with_body=False)
-
         def do_GET(self) -> None:
-            self._answer(with_body=True)
-
-        def do_POST(self) -> None:
-            self._answer(with_body=True)
-
-        def do_PUT(self) -> None:
-            self._answer(with_body=True)
-
-        def do_DELETE(self) -> None:
-            self._answer(with_body=True)
-
-        def _answer(self, *, with_body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
             trouble, length = hub.trouble(self.command, path), int(self.headers.get("Content-Length") or 0)
             sent = self.rfile.read(length // 2 if trouble == "half" else length)
@@ -60,51 +45,38 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
                 if trouble == "unheard":
                     hub.repos.answer(self.command, self.path, self.headers, sent)
                 if isinstance(trouble, int):
-                    self.send_response(trouble)
-                    self.send_header("Retry-After", "7")
-                    self.send_header("Connection", "close")
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
+                    self._send(Answer(trouble, headers={"Retry-After": "7", "Connection": "close"}))
                 elif trouble == "half" and not length:
                     self.send_response(200)
                     self.send_header("Content-Length", "1000")
                     self.end_headers()
                     self.wfile.write(b"{")
                 return
-            known = hub.repos.answer(self.command, self.path, self.headers, sent)
-            if known is not None:
-                hub.requests.append((self.command, path, known.status))
-                self.send_response(known.status)
-                for name, value in known.headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(known.body)))
-                self.end_headers()
-                if with_body:
-                    self.wfile.write(known.body)
-                return
-            content = _space_file(spaces, owner, path)
-            status = 404 if content is None else 200
-            hub.requests.append((self.command, path, status))
-            self.send_response(status)
-            if content is None:
-                self.send_header("X-Error-Code", "EntryNotFound" if path.startswith("/spaces/") else "RepoNotFound")
-            else:
-                self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
-                self.send_header("X-Repo-Commit", "0" * 40)
-            self.send_header("Content-Length", str(len(content or b"")))
+            known = hub.repos.answer(self.command, self.path, self.headers, sent) or _space_file(spaces, owner, path)
+            hub.requests.append((self.command, path, known.status))
+            self._send(known)
+
+        do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+
+        def _send(self, answer: Answer) -> None:
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            if with_body and content:
-                self.wfile.write(content)
+            if self.command != "HEAD":
+                self.wfile.write(answer.body)
 
     return Handler
 
 
-def _space_file(spaces: Path, owner: str, path: str) -> bytes | None:
+def _space_file(spaces: Path, owner: str, path: str) -> Answer:
     match path.strip("/").split("/"):
-        case ["spaces", asked, name, "resolve", "main", file] if asked == owner:
-            found = spaces / name / file
-            return found.read_bytes() if found.is_file() else None
-    return None
+        case ["spaces", asked, name, "resolve", "main", file] if asked == owner and (spaces / name / file).is_file():
+            content = (spaces / name / file).read_bytes()
+            about = {"ETag": f'"{hashlib.sha1(content).hexdigest()}"', "X-Repo-Commit": "0" * 40}
+            return Answer(200, content, about)
+    return Answer.error("EntryNotFound" if path.startswith("/spaces/") else "RepoNotFound")
 
 
 def point_client_to(hub: LoopbackHub, patch: Any, cache: Path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.fakes.loopback_server import Answer
+
 ALLOWED = {
     "command", "arguments", "environment", "flavor", "secrets", "timeoutSeconds", "attempts", "labels", "volumes",
     "dockerImage", "spaceId", "expose", "ssh", "network", "resourceGroupId",
@@ -70,16 +72,16 @@ class LoopbackJobs:
     played: dict[str, Played] = field(default_factory=dict)
     threads: dict[str, threading.Thread] = field(default_factory=dict)
 
-    def answer(self, method: str, rest: list[str], query: dict[str, list[str]], body: bytes) -> tuple[int, bytes, str]:
-        """Status, body and type of the answer."""
+    def answer(self, method: str, rest: list[str], query: dict[str, list[str]], body: bytes) -> Answer:
+        """The answer to a request about jobs."""
         match method, rest:
             case "GET", ["hardware"]:
-                return _json([_offer(name, price) for name, price in PRICES.items()])
+                return Answer.json([_offer(name, price) for name, price in PRICES.items()])
             case "POST", [namespace]:
                 return self._start(namespace, json.loads(body))
             case "GET", [_]:
                 wanted = dict(label.split("=", 1) for label in query.get("label", ()))
-                return _json([job for job in self.jobs.values() if job["labels"].items() >= wanted.items()])
+                return Answer.json([job for job in self.jobs.values() if job["labels"].items() >= wanted.items()])
             case "GET", [_, id, "logs"]:
                 if id in self.threads:
                     self.threads[id].join(30)
@@ -87,19 +89,19 @@ class LoopbackJobs:
                     self._end(id, self.ends)
                 printed = self.played[id].printed if id in self.played else self.logs
                 lines = [f"data: {json.dumps({'data': line, 'timestamp': ''})}\n\n" for line in printed]
-                return 200, "".join(lines).encode(), "text/event-stream"
+                return Answer(200, "".join(lines).encode(), {"Content-Type": "text/event-stream"})
             case "GET", [_, id] if id in self.jobs:
-                return _json(self.jobs[id])
+                return Answer.json(self.jobs[id])
             case "POST", [_, id, "cancel"] if id in self.jobs:
                 if id in self.played:
                     self.played[id].stopped.set()
                 self._end(id, "CANCELED")
-                return _json({})
-        return _json({"error": "not found"}, 404)
+                return Answer.json({})
+        return Answer.json({"error": "not found"}, 404)
 
-    def _start(self, namespace: str, spec: dict[str, Any]) -> tuple[int, bytes, str]:
+    def _start(self, namespace: str, spec: dict[str, Any]) -> Answer:
         if wrong := self._wrong(spec):
-            return _json({"error": wrong}, 400)
+            return Answer.json({"error": wrong}, 400)
         id = f"job{len(self.jobs)}"
         self.specs.append(spec)
         self.jobs[id] = {
@@ -117,8 +119,8 @@ class LoopbackJobs:
             self.threads[id].start()
         if self.lose_answers:
             self.lose_answers -= 1
-            return _json({"error": "gateway"}, 502)
-        return _json(self.jobs[id])
+            return Answer.json({"error": "gateway"}, 502)
+        return Answer.json(self.jobs[id])
 
     def _play(self, id: str, plays: Callable[[Played], None]) -> None:
         try:
@@ -168,7 +170,3 @@ class LoopbackJobs:
 def _offer(name: str, price: float) -> dict[str, Any]:
     about = {"name": name, "prettyName": name, "cpu": "2 vCPU", "ram": "16 GB", "accelerator": None}
     return about | {"unitCostMicroUSD": round(price * 1e6), "unitCostUSD": price, "unitLabel": "minute"}
-
-
-def _json(data: Any, status: int = 200) -> tuple[int, bytes, str]:
-    return status, json.dumps(data).encode(), "application/json"

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.fakes.loopback_buckets import LoopbackBuckets
 from tests.fakes.loopback_jobs import LoopbackJobs
+from tests.fakes.loopback_server import Answer
 
 KINDS = {"models": "", "datasets": "datasets/", "spaces": "spaces/"}
 
@@ -60,23 +61,6 @@ class Repo:
         return (sha, self.commits[sha]) if sha in self.commits else None
 
 
-@dataclass
-class Answer:
-    """What goes back over HTTP."""
-
-    status: int
-    body: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def json(cls, data: Any, status: int = 200) -> "Answer":
-        return cls(status, json.dumps(data).encode(), {"Content-Type": "application/json"})
-
-    @classmethod
-    def error(cls, code: str, status: int = 404) -> "Answer":
-        return cls(status, json.dumps({"error": code}).encode(), {"X-Error-Code": code, "X-Error-Message": code})
-
-
 class LoopbackRepos:
     """All repos of the Hub, and the answers to what is asked about them; who may write has a token."""
 
@@ -106,10 +90,9 @@ class LoopbackRepos:
         if method in ("POST", "PUT", "DELETE") and self.faults:
             return Answer.error("Unavailable", self.faults.pop(0))
         if parts[:2] == ["api", "jobs"]:
-            status, content, kind = self.jobs.answer(method, parts[2:], parse_qs(split.query), body)
-            return Answer(status, content, {"Content-Type": kind})
+            return self.jobs.answer(method, parts[2:], parse_qs(split.query), body)
         if (found := self.buckets.answer(method, parts, headers, body)) is not None:
-            return Answer(*found)
+            return found
         match method, parts:
             case "GET", ["api", "whoami-v2"]:
                 return Answer.json({"type": "user", "name": "podeval", "fullname": "podeval", "orgs": [], "auth": {}})
@@ -315,15 +298,9 @@ class LoopbackRepos:
         sha, files = found
         if path not in files:
             return Answer.error("EntryNotFound")
-        content = files[path]
-        about = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
-        asked = headers.get("Range")
-        if asked:
-            first, _, last = asked.removeprefix("bytes=").partition("-")
-            end = min(int(last), len(content) - 1) if last else len(content) - 1
-            about["Content-Range"] = f"bytes {first}-{end}/{len(content)}"
-            return Answer(206, content[int(first) : end + 1], about)
-        return Answer(200, content, about)
+        tag = f'"{hashlib.sha256(files[path]).hexdigest()}"'
+        about = {"ETag": tag, "X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
+        return Answer.content(files[path], headers.get("Range"), **about)
 
 
 def _mode(path: str) -> str:

@@ -1,12 +1,41 @@
 """Servers on loopback for as long as a test needs them: of a handler of requests, and of a whole application."""
 
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+
+@dataclass
+class Answer:
+    """What goes back over HTTP."""
+
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def json(cls, data: Any, status: int = 200) -> "Answer":
+        return cls(status, json.dumps(data).encode(), {"Content-Type": "application/json"})
+
+    @classmethod
+    def error(cls, code: str, status: int = 404) -> "Answer":
+        return cls(status, json.dumps({"error": code}).encode(), {"X-Error-Code": code, "X-Error-Message": code})
+
+    @classmethod
+    def content(cls, content: bytes, asked: str | None, **headers: str) -> "Answer":
+        """A file, or the bytes of it that a header `Range` asks for."""
+        if not asked:
+            return cls(200, content, headers)
+        first, _, last = asked.removeprefix("bytes=").partition("-")
+        end = min(int(last), len(content) - 1) if last else len(content) - 1
+        about = {"Content-Range": f"bytes {first}-{end}/{len(content)}"}
+        return cls(206, content[int(first) : end + 1], headers | about)
 
 
 class QuietHandler:

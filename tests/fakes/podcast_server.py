@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from tests.fakes.loopback_server import LoopbackServer
+from tests.fakes.loopback_server import LoopbackServer, QuietHandler
 
 
 @dataclass
@@ -71,9 +71,7 @@ class PodcastServer(LoopbackServer):
         super().__exit__(*why)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     owner: PodcastServer
 
     def do_GET(self) -> None:
@@ -106,5 +104,3 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "hang":
             self.owner.over.wait(60)
         self.close_connection = fault in ("cut", "hang", "no length") or page.length is not None
-
-    def log_message(self, format: str, *args: object) -> None: ...

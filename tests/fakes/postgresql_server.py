@@ -80,7 +80,6 @@ class Server:
 
     def kill(self) -> None:
         """Kill all its processes at once, by their ids; none has time to write anything down."""
-        assert self._process is not None
         main = self._process.pid
         listed = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         for process in (main, *map(int, listed)):

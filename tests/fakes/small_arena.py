@@ -49,11 +49,8 @@ class SmallArena:
         """Make the systems, items and outputs that are not there."""
         with self.database.writing() as session:
             for number in range(systems):
-                control = {"kind": "control"} if number == 99 else {}
                 session.merge(
-                    ArenaSystem(
-                        id=f"s{number}", title=f"System {number}", added_at=self.clock.now, active=True, **control
-                    )
+                    ArenaSystem(id=f"s{number}", title=f"System {number}", added_at=self.clock.now, active=True)
                 )
             for number in range(items):
                 dimension = ("semantic", "ambient")[number % 2]
@@ -78,6 +75,12 @@ class SmallArena:
     def serve(self, voter: str, **choices: Any) -> BattleView:
         return self.arena.serve(voter, **choices)
 
+    def listen(self, voter: str, **choices: Any) -> BattleView:
+        """Serve, and listen for a minute."""
+        battle = self.serve(voter, **choices)
+        self.clock.on(60)
+        return battle
+
     def ballot(self, battle: BattleView, outcome: str = "a", **changes: Any) -> Ballot:
         """A ballot of someone who heard everything."""
         self._ballots += 1
@@ -93,6 +96,11 @@ class SmallArena:
         battle = battle or self.serve(voter)
         self.clock.on(60)
         return self.arena.vote(voter, self.ballot(battle, outcome, **changes))
+
+    def prefer(self, voter: str, system: str, *, protocol: str | None = None, **changes: Any) -> Acknowledgement:
+        """Serve a battle of two systems, and vote for one of them."""
+        battle = self.serve(voter, **({"protocol": protocol} if protocol else {}))
+        return self.vote(voter, "ab"[self.sides(battle).index(system)], battle=battle, **changes)
 
     def sides(self, battle: BattleView) -> tuple[str, str]:
         """Which systems a battle shows; only the database knows."""

@@ -14,11 +14,6 @@ from podeval.listening.questionnaire import QUESTIONNAIRE
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 
-SERVER_LONG = pytest.mark.parametrize(
-    "database_place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
-)
-"""What a database has little part in; that it works on a server, tests of what it keeps show."""
-
 KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx")
 ON_A_SERVER = ("mushra", "questionnaire")
 """One of marks, one of answers."""
@@ -53,6 +48,12 @@ def design(kind: str = "mushra", *, items: int | list[dict[str, Any]] = 4, syste
         **changes,
     }
     return read_design(content)
+
+
+def begin(listening: Listening, test: Design, who: str = "prolific:1") -> Any:
+    """Take a test in and have a listener start it; how far they are."""
+    listening.create(test)
+    return listening.start(test.id, who)
 
 
 def answer(kind: str, shown: Any, value: float = 3) -> dict[str, Any]:

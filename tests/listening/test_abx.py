@@ -17,8 +17,9 @@ from podeval.listening.results import Trial, d_prime, discrimination, share_righ
 from podeval.listening.stimuli import StimulusAudio
 from podeval.recording.playback import Playback
 from podeval.store.tables import ListeningSession
+from tests.fakes.databases import SERVER_LONG
 
-from .conftest import SERVER_LONG, design
+from .conftest import begin, design
 
 
 def test_sides_and_x_are_balanced_for_each_listener_and_follow_no_pattern() -> None:
@@ -51,7 +52,6 @@ def heard_by(ear: Callable[[str, str], bool], listening: Listening, test: Any, w
         side = 1 if (x == second) == (ear(first, second) or next(lucky)) else -1
         listening.save(begun.session, number, {"abx": side})
         answered = listening.answered(begun.session, number)
-        assert answered is not None
         assert answered.answer == {"abx": side}
     listening.finish(begun.session)
 
@@ -80,8 +80,7 @@ def test_what_listeners_can_tell_apart_is_told_apart_and_the_rest_is_chance(list
 @SERVER_LONG
 def test_an_answer_is_one_of_two(listening: Listening) -> None:
     test = design("abx", items=1, systems=2)
-    listening.create(test)
-    begun = listening.start(test.id, "one")
+    begun = begin(listening, test, "one")
     for wrong in ({"abx": 0}, {"abx": 2}, {"abx": 0.5}, {}, {"preference": 1}):
         with pytest.raises(BadInput):
             listening.save(begun.session, 0, wrong)
@@ -96,12 +95,10 @@ def test_x_is_as_long_as_the_others_and_has_no_picture(listening: Listening, tmp
         soundfile.write(path, 0.1 * np.sin(np.arange(round(16_000 * seconds)) / 5), 16_000)
     clips = {name: {"audio": str(path), "seconds": 1.0 + 0.25 * n} for n, (name, path) in enumerate(paths.items())}
     test = design("abx", systems=2, items=[{"id": "i0", "stimuli": clips}])
-    listening.create(test)
-    begun = listening.start(test.id, "one")
+    begun = begin(listening, test, "one")
     sounds = StimulusAudio(listening, Playback(tmp_path / "copies"), tmp_path)
     for letter in "ABX":
         copy = sounds.file(begun.session, 0, letter)
-        assert isinstance(copy, Path)
         assert soundfile.info(copy).duration == pytest.approx(1.25)
         assert sounds.peaks(begun.session, 0, letter) == [], "a picture would show which one it is"
     assert {shown["seconds"] for shown in listening.show(begun.session, 0).stimuli.values()} == {1.25}
@@ -141,8 +138,6 @@ def test_listeners_of_one_mind_are_no_more_evidence_than_they_are() -> None:
             Trial(n, x, x if hears[n] else bool(dice.random() < 0.5)) for n in range(12) for x in dice.random(16) < 0.5
         ]
         share = discrimination(trials).share
-        assert share.low is not None
-        assert share.high is not None
         covered += share.low <= 0.75 <= share.high
     assert covered / 200 >= 0.92
 

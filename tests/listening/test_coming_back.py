@@ -10,7 +10,7 @@ from podeval.listening.designs import resolve_recordings
 from podeval.listening.listener_pages import validate_answer
 from podeval.listening.sessions import get_page, get_session
 
-from .conftest import EVERY_KIND, answer, design
+from .conftest import EVERY_KIND, answer, begin, design
 
 
 @EVERY_KIND
@@ -24,10 +24,8 @@ def test_a_saved_answer_comes_back_as_it_can_be_sent_again_and_names_no_system(l
     heard = dict.fromkeys(shown.stimuli, 0.75)
     listening.save(begun.session, 0, answer(kind, shown, 4), heard_shares=heard)
     back = listening.resume(test.id, "prolific:1")
-    assert back is not None
     assert (back.session, back.saved) == (begun.session, (0,))
     again = listening.answered(back.session, 0)
-    assert again is not None
     assert not any(name in repr(again) for name in (*test.systems, "'HQ'", "'LQ'"))
     assert set(again.heard.values()) == {0.75}
     with listening.database.reading() as session:
@@ -38,8 +36,7 @@ def test_a_saved_answer_comes_back_as_it_can_be_sent_again_and_names_no_system(l
 
 def test_the_operator_sees_who_came_how_far_with_which_code(listening: Listening) -> None:
     test = design("mos", items=2)
-    listening.create(test)
-    done = listening.start(test.id, "prolific:1")
+    done = begin(listening, test)
     for number in range(2):
         listening.save(done.session, number, {"timbre": 3, "fidelity": 2})
     code = listening.finish(done.session)

@@ -8,8 +8,9 @@ import pytest
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
 from podeval.listening.completion import Completion
+from tests.fakes.databases import SERVER_LONG
 
-from .conftest import SERVER_LONG, design
+from .conftest import begin, design
 
 PROLIFIC = {"code": "C1A2B3C4", "screened_out": "C9Z8Y7X6", "panel": "prolific"}
 OTHER = {"address": "https://panel.example/end?token={code}&ok=1", "hosts": ["panel.example"], "seconds": 20}
@@ -56,15 +57,13 @@ def test_the_way_back_is_open_only_after_the_whole_test_is_saved(
     listening: Listening, heard: Callable[..., str]
 ) -> None:
     test = design("text_preference", items=2, completion=PROLIFIC)
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     for number in range(begun.pages):
         assert begun.return_to is None
         begun = listening.save(begun.session, number, {"preference": 1})
     assert (begun.completion_code, begun.return_to) == (None, None), "saved, and not yet sent"
     assert listening.finish(begun.session) == "C1A2B3C4"
     done = listening.resume(test.id, "prolific:1")
-    assert done is not None
     assert done.return_to == "https://app.prolific.com/submissions/complete?cc=C1A2B3C4"
     assert done.return_seconds == 10
     heard(test, "prolific:2")
@@ -76,7 +75,6 @@ def test_a_wrong_code_is_mended_by_adding_the_design_again(listening: Listening)
     for code in ("WRONG", "RIGHT"):
         listening.create(design("text_preference", completion={**PROLIFIC, "code": code}))
     completion = listening.design("a_text_preference").completion
-    assert completion is not None
     assert completion.code == "RIGHT"
     listening.create(design("text_preference"))
     assert listening.design("a_text_preference").completion is None

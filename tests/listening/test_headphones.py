@@ -14,8 +14,9 @@ from podeval.errors import BadInput
 from podeval.listening import Listening, headphones, results, session_results
 from podeval.listening.headphones import INTERVALS, NEEDED, PAGE, TRIAL_NAMES, TRIALS, synthesise
 from podeval.store.tables import ListeningSession
+from tests.fakes.databases import SERVER_LONG
 
-from .conftest import SERVER_LONG, answer, design
+from .conftest import answer, begin, design
 
 KINDS = pytest.mark.parametrize("kind", ["antiphase", "huggins"])
 
@@ -134,8 +135,7 @@ def test_who_fails_is_left_out_or_named_or_turned_away(
 @SERVER_LONG
 def test_the_first_answers_stand_and_nothing_on_the_page_tells_them(listening: Listening) -> None:
     test = design("mos", headphone_check={"kind": "huggins"})
-    listening.create(test)
-    begun = listening.start(test.id, "one")
+    begun = begin(listening, test, "one")
     page = listening.show(begun.session, 0)
     assert (page.kind, page.check, page.page, len(page.stimuli)) == (PAGE, "huggins", PAGE, TRIALS)
     assert len({str(sorted(shown.items() - {("audio", key)})) for key, shown in page.stimuli.items()}) == 1
@@ -147,7 +147,6 @@ def test_the_first_answers_stand_and_nothing_on_the_page_tells_them(listening: L
     after = listening.save(begun.session, 0, answers_of(listening, begun.session, 6))
     assert after.saved == (0,)
     answered = listening.answered(begun.session, 0)
-    assert answered is not None
     assert answered.answer == first
     assert session_results.read_sessions(listening.database, test.id)[0].headphones == 2
     assert listening.source(begun.session, 0, "A").audio is None

@@ -1,9 +1,9 @@
 """A listener's way: pages one by one, kept at once, taken up again, ended with a code; what is wrong is refused."""
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,8 +14,9 @@ from podeval.listening import Listening, session_results
 from podeval.store.database import Database
 from podeval.store.pseudonyms import erase
 from podeval.store.tables import ListeningRating, ListeningSession
+from tests.fakes.databases import SERVER_LONG
 
-from .conftest import EVERY_KIND, SECRET, SERVER_LONG, answer, design
+from .conftest import EVERY_KIND, SECRET, answer, begin, design
 
 
 @EVERY_KIND
@@ -60,8 +61,7 @@ def test_a_page_answered_anew_replaces_the_answer_until_the_end(
     listening: Listening, heard: Callable[..., str]
 ) -> None:
     test = design("mos", items=2)
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     for value in (1, 5, 5):
         listening.save(begun.session, 0, {"timbre": value, "fidelity": 2})
     listening.save(begun.session, 1, {"timbre": 4, "fidelity": 4})
@@ -75,14 +75,12 @@ def test_a_page_answered_anew_replaces_the_answer_until_the_end(
 @SERVER_LONG
 def test_nothing_that_leaves_tells_which_system_it_is(listening: Listening) -> None:
     test = design()
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     shown = listening.show(begun.session, 0)
     said = json.dumps([shown.stimuli, shown.questions, shown.title, shown.prompt])
     assert not any(name in said for name in (*test.systems, "HQ", "LQ", ".wav"))
     for letter in ("A", "reference"):
         audio = listening.source(begun.session, 0, letter).audio
-        assert audio is not None
         assert audio.name == "x.wav"
     with pytest.raises(BadInput, match="no recording"):
         listening.source(begun.session, 0, "../../etc/passwd")
@@ -104,8 +102,7 @@ def test_a_person_is_a_pseudonym_and_can_be_forgotten(listening: Listening, hear
 @SERVER_LONG
 def test_answers_out_of_range_are_refused_and_leave_nothing(listening: Listening) -> None:
     test = design("mos")
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     cases: list[tuple[dict[str, Any], str]] = [
         ({"timbre": 6, "fidelity": 1}, "from 1 to 5"),
         ({"timbre": -1, "fidelity": 1}, "from 1 to 5"),
@@ -125,8 +122,7 @@ def test_answers_out_of_range_are_refused_and_leave_nothing(listening: Listening
 @SERVER_LONG
 def test_foreign_sessions_pages_and_tests_are_refused(listening: Listening) -> None:
     test = design("mos")
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     for number in (-1, 4, 10**9):
         with pytest.raises(BadInput, match="there is no page"):
             listening.save(begun.session, number, {"timbre": 1, "fidelity": 1})
@@ -143,8 +139,7 @@ def test_foreign_sessions_pages_and_tests_are_refused(listening: Listening) -> N
 @SERVER_LONG
 def test_what_was_not_heard_far_enough_is_not_rated(listening: Listening) -> None:
     test = design("mos", heard=0.9)
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     good = {"timbre": 3, "fidelity": 3}
     for heard in (None, {"A": 0.5}, {"A": 0.89}):
         with pytest.raises(BadInput, match="listen to A to at least 90%"):
@@ -159,11 +154,8 @@ def test_listeners_that_come_together_get_places_of_their_own(database_place: st
     with Database(database_place) as database:
         service = Listening(database, secret=SECRET)
         service.create(test)
-        threads = [threading.Thread(target=service.start, args=(test.id, f"prolific:{n}")) for n in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(service.start, [test.id] * 6, [f"prolific:{n}" for n in range(6)]))
         with database.reading() as session:
             known = [(one.place, one.pages) for one in session.scalars(select(ListeningSession))]
     assert sorted(place for place, _ in known) == list(range(6))
@@ -195,8 +187,7 @@ def test_a_place_that_nobody_finished_is_given_again(listening: Listening, heard
 @SERVER_LONG
 def test_missed_attention_checks_are_noted_once_and_not_told(listening: Listening) -> None:
     test = design("questionnaire", items=1, systems=2)
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     wrong = answer("questionnaire", None) | {"speakers": {"mark": 4}}
     listening.save(begun.session, 0, wrong)
     listening.save(begun.session, 0, wrong)
@@ -224,8 +215,7 @@ def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
 @SERVER_LONG
 def test_a_closed_test_lets_finish_and_lets_nobody_in(listening: Listening) -> None:
     test = design("mos", items=1)
-    listening.create(test)
-    begun = listening.start(test.id, "prolific:1")
+    begun = begin(listening, test)
     listening.close(test.id)
     with pytest.raises(BadInput, match="is closed"):
         listening.start(test.id, "prolific:2")

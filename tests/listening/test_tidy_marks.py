@@ -10,8 +10,9 @@ from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
 from podeval.listening.session_results import TIDY_COLUMNS, tabulate_marks_of_test
 from podeval.listening.webmushra import tabulate
+from tests.fakes.databases import SERVER_LONG
 
-from .conftest import KINDS, SERVER_LONG, design
+from .conftest import KINDS, design
 
 
 @SERVER_LONG

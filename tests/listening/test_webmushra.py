@@ -60,9 +60,7 @@ def rows_of(marks: list[Mark]) -> list[dict[str, Any]]:
 
 
 def test_a_configuration_becomes_a_design_a_kind(tmp_path: Path) -> None:
-    path = tmp_path / "small.yaml"
-    path.write_text(CONFIGURATION, encoding="utf-8")
-    found = webmushra.read_configuration(path)
+    found = webmushra.read_configuration(configuration(tmp_path, CONFIGURATION))
     mushra, questionnaire = found.designs
     assert (mushra.kind, mushra.id, mushra.systems) == ("mushra", "small_test-mushra", ("our_tts", "other"))
     assert [item.id for item in mushra.items] == ["Arts", "True_Crime"]

@@ -52,8 +52,6 @@ def test_the_interval_holds_the_centre_however_many_values_there_are() -> None:
         missed += any(look is None or not look[0] <= 5 <= look[1] for look in looks)
     assert missed <= 3, "of forty, each looked at four times"
     wide, narrow = sequential_interval(rows[:12]), sequential_interval(rows)
-    assert wide is not None
-    assert narrow is not None
     assert narrow[1] - narrow[0] < wide[1] - wide[0]
     assert sequential_interval([1, 2, 3, 4, 5]) is None, "five pairs are no evidence at 2.5 % on either side"
 
@@ -63,7 +61,6 @@ def test_how_many_more_would_decide_is_about_right() -> None:
     values = generator.normal(0.5, 1, 400)
     count = count_needed(values[:40], 20)
     reached = int(np.argmax(evidence_of_increase(values) >= 20)) + 1
-    assert count is not None
     assert 40 < count < 6 * reached
     assert count_needed(-values[:40], 20) is None
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,8 @@ from sqlalchemy import event, select
 
 from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
+from tests.fakes.databases import ON_SQLITE, Make
 from tests.store import crashing_disk
-
-Make = Callable[..., Any]
 
 VOTES_UNTIL_KILLED = """
 import itertools, sys
@@ -73,7 +72,7 @@ def lost(folder: Path, acknowledged: list[str]) -> set[str]:
             return set(acknowledged) - set(session.scalars(select(Vote.id)))
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_acknowledged_votes_survive_the_loss_of_everything_not_synced(
     disk: Any, small_arena: Make, tmp_path: Path
 ) -> None:
@@ -92,7 +91,7 @@ def test_acknowledged_votes_survive_the_loss_of_everything_not_synced(
     disk.start()
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_that_test_sees_a_database_that_does_not_sync(disk: Any, small_arena: Make, tmp_path: Path) -> None:
     arena = small_arena(systems=5)
     arena.database.engine.dispose()

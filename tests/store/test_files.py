@@ -5,7 +5,7 @@ import os
 import resource
 import signal
 import stat
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -65,21 +65,9 @@ def test_a_reader_sees_the_old_or_the_new_file(tmp_path: Path, monkeypatch: pyte
 
 
 def test_threads_that_write_one_file_do_not_break_each_other(tmp_path: Path) -> None:
-    path, failed = tmp_path / "sound.wav", []
-
-    def work(number: int) -> None:
-        try:
-            for _ in range(50):
-                write_whole(path, bytes([number]) * 100_000)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    path = tmp_path / "sound.wav"
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda number: write_whole(path, bytes([number % 3]) * 100_000), range(150)))
     content = path.read_bytes()
     assert content == content[:1] * 100_000
     assert list(tmp_path.iterdir()) == [path]

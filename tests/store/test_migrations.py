@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
-from podeval.store.database import Database
+from podeval.store.database import Database, parse_address
 from podeval.store.migrate import build_configuration
 from podeval.store.tables import TableBase
 
@@ -38,12 +37,6 @@ def revisions() -> list[str]:
 
     scripts = ScriptDirectory.from_config(build_configuration()).walk_revisions()
     return [script.revision for script in scripts][::-1]
-
-
-def engine_of(place: str) -> sa.Engine:
-    if place.startswith("postgresql"):
-        return sa.create_engine(make_url(place).set(drivername="postgresql+psycopg"))
-    return sa.create_engine(f"sqlite:///{place}")
 
 
 def value(column: sa.Column[Any], number: int, rows: dict[str, list[dict[str, Any]]]) -> Any:
@@ -116,7 +109,7 @@ SHORT = (revisions()[0], revisions()[-1])
 def test_rows_of_every_earlier_schema_are_all_there_afterwards(database_place: str, revision: str) -> None:
     from alembic import command
 
-    engine = engine_of(database_place)
+    engine = sa.create_engine(parse_address(database_place))
     with engine.begin() as connection:
         command.upgrade(build_configuration(connection), revision)
     with engine.begin() as connection:

@@ -3,6 +3,7 @@
 import string
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,20 +60,14 @@ def test_a_secret_that_the_service_refuses_is_not_backed_up(
 
 
 def test_of_two_that_make_it_at_once_one_wins(database: Database, tmp_path: Path) -> None:
-    found: list[bytes] = []
     start = threading.Barrier(4)
 
-    def make() -> None:
+    def make(_: int) -> bytes:
         start.wait()
-        found.append(Secret.of(database).digest("a"))
+        return Secret.of(database).digest("a")
 
-    threads = [threading.Thread(target=make) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    assert len(set(found)) == 1
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(threads.map(make, range(4)))) == 1
     assert [path.name for path in tmp_path.glob("*secret*")] == ["podeval.db.secret"]
     assert (tmp_path / "podeval.db.secret").stat().st_mode & 0o777 == 0o600
 
