@@ -131,8 +131,6 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise BadInput(f"there is no backup {path}; name a file that `podeval backup` made")
         try:
             self._tar = tarfile.open(path, "r:*")  # noqa: SIM115 - closed with the reader
             members = self._tar.getmembers()
@@ -141,18 +139,13 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         self._members = {member.name: member for member in members}
         if len(self._members) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
             raise BadInput(f"{path} has links, devices, folders or a name twice, as no backup does; use another one")
-        if MANIFEST not in self._members:
-            raise BadInput(f"{path} has no {MANIFEST}, so it is not a complete backup; use another one")
         try:
             self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
             self.contents = _read_contents(self.manifest)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
-            raise BadInput(f"the manifest of {path} is damaged ({error}); use another backup") from None
-        expected = {*self.manifest["files"], MANIFEST}
-        if missing := sorted(expected - self._members.keys()):
-            raise BadInput(f"{path} lacks {', '.join(missing[:3])}; use another backup")
-        if more := sorted(self._members.keys() - expected):
-            raise BadInput(f"{path} holds {', '.join(more[:3])}, which its manifest does not name; use another backup")
+            raise BadInput(f"the manifest of {path} is damaged or not there ({error}); use another backup") from None
+        if wrong := sorted({*self.manifest["files"], MANIFEST} ^ self._members.keys()):
+            raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
     def unpack(self, folder: Path, only: Container[str] | None = None) -> None:
         """Compare every file with the manifest, and write them below a folder, synced.
@@ -290,10 +283,14 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
 
     They are listed as they are added: results before their protocols, and both before outputs with their recordings.
     """
+
+    def order(path: Path) -> tuple[bool, ...]:
+        return path.suffix[1:] in AUDIO_ENDINGS, path.name not in _DERIVED, path.suffix != ".jsonl"
+
     for folder, folders, names in os.walk(runs):
         chosen = [name for name in folders if not name.startswith(".") or name == SUPERSEDED]
         folders[:] = sorted(chosen, key=lambda name: (name == "outputs", name))
-        for path in (Path(folder, name) for name in sorted(names, key=_order)):
+        for path in sorted((Path(folder, name) for name in names), key=order):
             ours = not path.name.startswith(".") and not NO_RUN.search(path.name)
             if ours and path.is_file() and (with_audio or path.suffix[1:] not in AUDIO_ENDINGS):
                 yield _name(path, runs), path
@@ -302,13 +299,6 @@ def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
         if about.with_suffix("").is_dir():
             for path in (about, *sorted(about.with_suffix("").rglob("*"))):
                 yield _name(path, runs), path
-
-
-def _order(name: str) -> tuple[int, str]:
-    """Give the place of a file among those of its folder."""
-    ending = Path(name).suffix[1:]
-    kinds = (name in _DERIVED, ending == "jsonl", ending not in AUDIO_ENDINGS, True)
-    return kinds.index(True), name
 
 
 def _name(path: Path, runs: Path) -> str:

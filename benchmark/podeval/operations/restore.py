@@ -5,6 +5,7 @@ beside it, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
+import logging
 import secrets
 import shutil
 import sqlite3
@@ -27,7 +28,10 @@ from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
 
-Settle = Callable[[Database, Path], list[str]]
+Read = Callable[[Database], list[Any]]
+Settle = Callable[[Database, Path, list[Any]], list[str]]
+
+_LOG = logging.getLogger("podeval.operations")
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ def restore(
     runs: Path,
     *,
     force: bool = False,
-    settle: Settle = lambda copy, unpacked_runs: [],
+    read_decisions: Read = lambda replaced: [],
+    settle: Settle = lambda copy, unpacked_runs, decisions: [],
 ) -> Restored:
     """Restore a backup.
 
@@ -66,7 +71,9 @@ def restore(
         database: a SQLite file or a database address, not in use; a backup of PostgreSQL needs a server.
         runs: the folder of runs; it is made where it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
-        settle: called with the database that is not yet in its place and the unpacked runs.
+        read_decisions: called with the database that is replaced, as far as it can still be read.
+        settle: called with the database that is not yet in its place, the unpacked runs and the decisions that were
+            read.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set, or the backup holds a dump of
@@ -92,9 +99,9 @@ def restore(
             (unpacked / RUNS).mkdir(exist_ok=True)
             if (unpacked / RUNS / UPLOADS).is_dir():
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
-            erasures = _read_replaced(database, force)
+            erasures, decisions = _read_replaced(database, force, read_decisions)
             with _open_copy(unpacked, database, moment, kept) as copy:
-                settled = settle(copy, unpacked / RUNS)
+                settled = settle(copy, unpacked / RUNS, decisions)
                 copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
                 forgotten = copy.write(lambda session: _forget_again(session, erasures))
                 with copy.reading() as session:
@@ -111,26 +118,28 @@ def _count_rows(session: Session) -> dict[str, int]:
     return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in list_tables()}
 
 
-def _read_replaced(database: str | Path, force: bool) -> dict[str, datetime]:
-    """Read the erasures of persons from the database that is replaced, as far as it can still be read."""
+def _read_replaced(database: str | Path, force: bool, read_decisions: Read) -> tuple[dict[str, datetime], list[Any]]:
+    """Read persons' erasures and decisions from the database that is replaced, as far as it can still be read."""
     url = parse_address(database)
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if file is not None and not file.exists():
-        return {}
+        return {}, []
     try:
         with Database(database) as opened, opened.reading() as session:
             has_rows = any(_count_rows(session).values())
             erasures = {row.pseudonym: row.erased_at for row in session.scalars(select(Erasure))}
-    except (StoreUnusable, DBAPIError):
+            decisions = read_decisions(opened)
+    except (StoreUnusable, DBAPIError) as error:
         if file is None:
             raise
-        has_rows, erasures = True, {}
+        _LOG.warning("who was forgotten and what was taken down cannot be read from %s: %s", file, error)
+        has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
             f"{url.render_as_string()} holds votes or submissions already; name another database, or replace it with "
             "--force (a file is kept under another name, the rows of a server are not)"
         )
-    return erasures
+    return erasures, decisions
 
 
 @contextlib.contextmanager

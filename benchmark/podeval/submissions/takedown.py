@@ -18,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import select
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.audio.decode import hash_file
@@ -32,7 +31,7 @@ from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
-from podeval.store.database import Database, parse_address
+from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
@@ -168,11 +167,15 @@ def _boards(board: Path) -> list[Path]:
 def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
     """Store the decision, end the submission, and retire its outputs in the arena."""
     reason = f"{REASON}: {decision.reason}"
+    places = tuple(f"{run.path.resolve()}/" for _, run in list_run_folders(row, board))
 
     def also(session: Session) -> None:
         delete_log(session, row.id)
         _keep_takedown(session, decision)
-        _silence_battles(session, [run.path for _, run in list_run_folders(row, board)], content.contents)
+        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
+            # Also a copy that lies elsewhere; votes on it stay.
+            if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
+                output.active, output.audio = False, ""
 
     if row.state == "published":
         withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
@@ -286,23 +289,14 @@ def _list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
-def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
-    """Retire the arena's outputs of these runs, wherever their audio lies; votes on them stay."""
-    folders = {str(path.resolve()) + "/" for path in places}
-    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-        inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
-        if inside or output.sha256 in contents:
-            output.active, output.audio = False, ""
-
-
-def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | Path) -> list[str]:
+def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
     """Delete taken-down content from a restored database and runs that are not yet in their place.
 
     Args:
         copy: the restored database.
         runs: the unpacked runs.
+        replaced: decisions of the database that is replaced.
         backup: the backup; decisions that were made after it are read from the file beside it.
-        database: the database that is replaced; its decisions are read as far as it can still be read.
 
     Returns:
         The ids of the submissions that are taken down.
@@ -310,7 +304,7 @@ def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | P
     Raises:
         BadInput: the file beside the backup is damaged.
     """
-    decisions = [*list_takedowns(copy), *_read_beside(backup), *_read_replaced(database)]
+    decisions = [*list_takedowns(copy), *_read_beside(backup), *replaced]
     for decision in dict.fromkeys(decisions):
         take_down_again(Queue(copy), decision, runs)
     if decisions:
@@ -344,16 +338,3 @@ def _read_beside(backup: Path) -> list[TakenDown]:
 
 def _locate_beside(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.taken-down.jsonl")
-
-
-def _read_replaced(database: str | Path) -> list[TakenDown]:
-    """Read the decisions of a database that is replaced; none where there is none or it cannot be read."""
-    url = parse_address(database)
-    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
-        return []
-    try:
-        with Database(database) as opened:
-            return list_takedowns(opened)
-    except (PodevalError, DBAPIError) as error:
-        _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
-        return []
