@@ -19,7 +19,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -147,29 +147,27 @@ class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
         if wrong := sorted({*self.manifest["files"], MANIFEST} ^ self._members.keys()):
             raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
-    def unpack(self, folder: Path, only: Container[str] | None = None) -> None:
+    def unpack(self, folder: Path | None) -> None:
         """Compare every file with the manifest, and write them below a folder, synced.
 
         Args:
-            folder: the folder, which is made.
-            only: names of the files that are written; None writes all.
+            folder: the existing folder; None writes nothing.
 
         Raises:
             BadInput: a file has changed; the message names it.
             DiskFull: there is no room; nothing was changed.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         full = f"the disk is full while {folder} is filled; nothing was changed: free some space and restore again"
-        if only is None and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
+        if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
             raise DiskFull(full)
         # In the order of the archive, so that a compressed backup is read once.
         for name in self._members:
             if name == MANIFEST:
                 continue
-            source, target = _Hashed(self._open(name)), folder / name
+            source, target = _Hashed(self._open(name)), folder / name if folder else Path(os.devnull)
             try:
                 with explain_write_errors(target):
-                    _copy(source, target if only is None or name in only else Path(os.devnull))
+                    _copy(source, target)
             except (tarfile.TarError, EOFError, zlib.error) as error:
                 raise BadInput(f"{self.path}: {name} cannot be read ({error}); use another backup") from None
             except DiskFull as error:
@@ -219,7 +217,7 @@ def make_backup(
     secret = read_secret(url) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with _open_new(target) as tar, tempfile.TemporaryDirectory(dir=target.absolute().parent) as folder:
+    with _open_new(target) as tar, tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
         if runs is not None:
             _note_path(target, runs)
         # Copy the database, in one state.
@@ -264,17 +262,15 @@ def _note_path(target: Path, runs: Path) -> None:
 
 
 def verify(path: Path) -> Backup:
-    """Compare every file of a backup with its manifest and check its database; return its contents.
+    """Compare every file of a backup with its manifest; return its contents.
+
+    The database was checked when its copy was made.
 
     Raises:
-        BadInput: it is not a backup, or a file of it differs; or `pg_restore` is missing.
-        StoreUnusable: its database is damaged.
+        BadInput: it is not a backup, or a file of it differs.
     """
-    with BackupReader(path) as reader, tempfile.TemporaryDirectory(dir=path.absolute().parent) as folder:
-        reader.unpack(Path(folder), only=(DATABASE, DUMP))
-        (copy,) = Path(folder).iterdir()
-        if count_rows(copy) != reader.contents.rows:
-            raise BadInput(f"the database in {path} does not have the rows that its manifest lists; use another one")
+    with BackupReader(path) as reader:
+        reader.unpack(None)
         return reader.contents
 
 

@@ -85,7 +85,32 @@ class BoardModeration:
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
         """Return the votes with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
-            return _read_flagged_votes(session, newest)
+            flags = _read_signals(session, Flag.vote, newest)
+            # Read the votes, with the systems that met.
+            a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
+            query = (
+                select(Vote, Battle.dimension, first.title, second.title)
+                .join(Battle, Vote.battle == Battle.id)
+                .join(a, Battle.output_a == a.id)
+                .join(b, Battle.output_b == b.id)
+                .join(first, a.system == first.id)
+                .join(second, b.system == second.id)
+                .where(Vote.id.in_(flags))
+            )
+            rows = {row[0].id: row for row in session.execute(query)}
+            voters = {vote.voter for vote, *_ in rows.values()}
+            # Count the other counted votes of each voter.
+            counting = (
+                select(Vote.voter, func.count())
+                .where(Vote.voter.in_(voters), Vote.standing == "counted")
+                .group_by(Vote.voter)
+            )
+            counts = {voter: count for voter, count in session.execute(counting)}
+            return [
+                FlaggedVote(*row, signals, counts.get(row[0].voter, 0) - (row[0].standing == "counted"))
+                for id, signals in flags.items()
+                if (row := rows.get(id)) is not None
+            ]
 
     def flagged_sessions(self, newest: int = 100) -> list[tuple[ListeningSession, list[Flag]]]:
         """Return the listening sessions with a signal or a decision, with the signals, the newest flag first."""
@@ -111,34 +136,6 @@ class BoardModeration:
 
         self._database.write(work)
         self._changed()
-
-
-def _read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
-    """Read the votes with the newest flags, newest first."""
-    flags = _read_signals(session, Flag.vote, newest)
-    # Read the votes, with the systems that met.
-    a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
-    query = (
-        select(Vote, Battle.dimension, first.title, second.title)
-        .join(Battle, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .join(first, a.system == first.id)
-        .join(second, b.system == second.id)
-        .where(Vote.id.in_(flags))
-    )
-    rows = {row[0].id: row for row in session.execute(query)}
-    voters = {vote.voter for vote, *_ in rows.values()}
-    # Count the other counted votes of each voter.
-    counting = (
-        select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
-    )
-    counts = {voter: count for voter, count in session.execute(counting)}
-    return [
-        FlaggedVote(*row, signals, counts.get(row[0].voter, 0) - (row[0].standing == "counted"))
-        for id, signals in flags.items()
-        if (row := rows.get(id)) is not None
-    ]
 
 
 def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
