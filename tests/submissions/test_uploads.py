@@ -25,7 +25,7 @@ from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.source_files import fetch
-from podeval.submissions.takedown import repeat_takedowns, take_down
+from podeval.submissions.takedown import list_takedowns, repeat_takedowns, take_down
 from podeval.submissions.uploads import Uploads
 
 ALICE = Submitter("alice")
@@ -276,8 +276,9 @@ def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_a
 
     take_down(queue, row.id, "ada", tmp_path / "runs", "stolen", datetime.now(UTC))
     backup, place = tmp_path / "backup.tar", elsewhere / "podeval.db"
-    repeat = partial(repeat_takedowns, backup=backup, database=place)
-    assert restore(backup, place, elsewhere, force=True, settle=repeat).settled == [row.id]
+    repeat = partial(repeat_takedowns, backup=backup)
+    done = restore(backup, place, elsewhere, force=True, read_decisions=list_takedowns, settle=repeat)
+    assert done.settled == [row.id]
     assert files_in(Uploads(elsewhere)) == [waiting.token, f"{waiting.token}.json"]
     assert list(elsewhere.rglob(upload.token)) != [], "what a restore replaces is kept beside it"
     with Database(elsewhere / "podeval.db") as opened:

@@ -40,8 +40,7 @@ def backup(
     from podeval.operations import backup as backups
 
     if verify:
-        made_backup = backups.verify(target)
-        _print(target, made_backup, as_json, "is whole")
+        _print(target, backups.verify(target), as_json, "is whole")
         return
     existing_runs = runs if runs.is_dir() or database == "" else None
     made_backup = backups.make_backup(
@@ -78,11 +77,11 @@ def restore(
     from podeval.operations.restore import restore as put_back
     from podeval.store.database import Database as Opened
     from podeval.store.secret import explain_loss, read_secret
-    from podeval.submissions.takedown import repeat_takedowns
+    from podeval.submissions.takedown import list_takedowns, repeat_takedowns
 
     target = resolve_database(database, runs)
-    repeat = partial(repeat_takedowns, backup=source, database=target)
-    done = put_back(source, target, runs, force=force, settle=repeat)
+    repeat = partial(repeat_takedowns, backup=source)
+    done = put_back(source, target, runs, force=force, read_decisions=list_takedowns, settle=repeat)
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(f"restored to {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs")
     if done.forgotten:

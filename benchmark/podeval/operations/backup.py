@@ -1,7 +1,7 @@
 """Back up everything that cannot be made again: judgements, submissions, uploads, runs, recordings of the arena.
 
-The site and the workers go on meanwhile. The database is copied first, in one state; then the runs, derived files
-before those they derive from, so that nothing in the backup refers to what is not in it. A restored backup is a state
+The site and the workers go on meanwhile. The database is copied first, in one state; then the files in one pass, each
+before what it refers to. Recordings that the database names and nobody finds are listed. A restored backup is a state
 that existed; later votes come back from the public log and the bucket.
 
 A backup is a tar file with a manifest of lengths and SHA-256 sums. What is read from one is believed in nothing that
@@ -10,7 +10,6 @@ leads out of a folder: names, links, devices and sizes are checked before anythi
 
 import contextlib
 import hashlib
-import io
 import json
 import logging
 import os
@@ -20,7 +19,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -31,7 +30,7 @@ from sqlalchemy import make_url
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder
+from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder, write_json
 from podeval.operations.backup_database import copy_sqlite, count_rows, dump, list_sounds
 from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
 from podeval.store.database import Database, parse_address
@@ -77,26 +76,6 @@ class Backup:
     """Recordings of the arena and of listening tests that were not where the database says."""
 
 
-class _BackupWriter:
-    """The files of a backup that is being written."""
-
-    def __init__(self, tar: tarfile.TarFile) -> None:
-        self.files: dict[str, dict[str, Any]] = {}
-        self._tar = tar
-
-    def add(self, name: str, source: IO[bytes], size: int) -> None:
-        """Add a file of this name with the next `size` bytes of an open file."""
-        entry, hashed = tarfile.TarInfo(name), _Hashed(source)
-        entry.size, entry.mode = size, 0o600
-        self._tar.addfile(entry, cast("IO[bytes]", hashed))
-        self.files[name] = {"bytes": size, "sha256": hashed.digest.hexdigest()}
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        """Add the manifest."""
-        text = json.dumps({"schema": 1, **manifest, "files": self.files}, ensure_ascii=False, indent=1).encode()
-        self.add(MANIFEST, io.BytesIO(text), len(text))
-
-
 class _Hashed:
     """A reader that computes the digest of what passes."""
 
@@ -110,8 +89,8 @@ class _Hashed:
 
 
 @contextlib.contextmanager
-def _write_backup(path: Path) -> Iterator[_BackupWriter]:
-    """Write a backup, which has its name and is synced when the block ends, and leaves nothing behind if it fails.
+def _open_new(path: Path) -> Iterator[tarfile.TarFile]:
+    """Open a new backup, which has its name and is synced when the block ends, and leaves nothing behind if it fails.
 
     Raises:
         BadInput: the path exists, or its name does not end as the name of a backup does.
@@ -129,7 +108,7 @@ def _write_backup(path: Path) -> Iterator[_BackupWriter]:
             descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 with tarfile.open(fileobj=file, format=tarfile.PAX_FORMAT, **compressed) as tar:
-                    yield _BackupWriter(tar)
+                    yield tar
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
@@ -140,7 +119,7 @@ def _write_backup(path: Path) -> Iterator[_BackupWriter]:
         partial.unlink(missing_ok=True)
 
 
-class BackupReader:
+class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
     """The reader of an existing backup; a context manager.
 
     Args:
@@ -152,8 +131,6 @@ class BackupReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise BadInput(f"there is no backup {path}; name a file that `podeval backup` made")
         try:
             self._tar = tarfile.open(path, "r:*")  # noqa: SIM115 - closed with the reader
             members = self._tar.getmembers()
@@ -162,51 +139,41 @@ class BackupReader:
         self._members = {member.name: member for member in members}
         if len(self._members) < len(members) or not all(member.isreg() and not member.issparse() for member in members):
             raise BadInput(f"{path} has links, devices, folders or a name twice, as no backup does; use another one")
-        if MANIFEST not in self._members:
-            raise BadInput(f"{path} has no {MANIFEST}, so it is not a complete backup; use another one")
         try:
             self.manifest: dict[str, Any] = json.loads(self._open(MANIFEST).read(_LARGEST_MANIFEST))
             self.contents = _read_contents(self.manifest)
         except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
-            raise BadInput(f"the manifest of {path} is damaged ({error}); use another backup") from None
-        expected = {*self.manifest["files"], MANIFEST}
-        if missing := sorted(expected - self._members.keys()):
-            raise BadInput(f"{path} lacks {', '.join(missing[:3])}; use another backup")
-        if more := sorted(self._members.keys() - expected):
-            raise BadInput(f"{path} holds {', '.join(more[:3])}, which its manifest does not name; use another backup")
+            raise BadInput(f"the manifest of {path} is damaged or not there ({error}); use another backup") from None
+        if wrong := sorted({*self.manifest["files"], MANIFEST} ^ self._members.keys()):
+            raise BadInput(f"{path} and its manifest differ in {', '.join(wrong[:3])}; use another backup")
 
-    def unpack(self, folder: Path, only: Container[str] | None = None) -> None:
+    def unpack(self, folder: Path | None) -> None:
         """Compare every file with the manifest, and write them below a folder, synced.
 
         Args:
-            folder: the folder, which is made.
-            only: names of the files that are written; None writes all.
+            folder: the existing folder; None writes nothing.
 
         Raises:
             BadInput: a file has changed; the message names it.
             DiskFull: there is no room; nothing was changed.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         full = f"the disk is full while {folder} is filled; nothing was changed: free some space and restore again"
-        if only is None and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
+        if folder and sum(member.size for member in self._members.values()) > shutil.disk_usage(folder).free:
             raise DiskFull(full)
         # In the order of the archive, so that a compressed backup is read once.
         for name in self._members:
             if name == MANIFEST:
                 continue
-            target = folder / name if only is None or name in only else None
+            source, target = _Hashed(self._open(name)), folder / name if folder else Path(os.devnull)
             try:
-                with explain_write_errors(folder / name):
-                    digest = self._copy(name, target)
+                with explain_write_errors(target):
+                    _copy(source, target)
             except (tarfile.TarError, EOFError, zlib.error) as error:
                 raise BadInput(f"{self.path}: {name} cannot be read ({error}); use another backup") from None
             except DiskFull as error:
                 raise DiskFull(full) from error
-            if digest != self.manifest["files"][name]["sha256"]:
+            if source.digest.hexdigest() != self.manifest["files"][name]["sha256"]:
                 raise BadInput(f"{self.path}: {name} has changed since the backup; use another backup")
-
-    def __enter__(self) -> "BackupReader":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._tar.close()
@@ -214,19 +181,14 @@ class BackupReader:
     def _open(self, name: str) -> IO[bytes]:
         return cast("IO[bytes]", self._tar.extractfile(self._members[name]))
 
-    def _copy(self, name: str, target: Path | None) -> str:
-        """Return the digest of a file, after writing it to a new file where one is named."""
-        source = _Hashed(self._open(name))
-        if target is None:
-            while source.read(_BLOCK):
-                pass
-            return source.digest.hexdigest()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as file:
-            shutil.copyfileobj(cast("IO[bytes]", source), file, _BLOCK)
-            file.flush()
+
+def _copy(source: _Hashed, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        shutil.copyfileobj(cast("IO[bytes]", source), file, _BLOCK)
+        file.flush()
+        if target.is_file():
             os.fsync(file.fileno())
-        return source.digest.hexdigest()
 
 
 def make_backup(
@@ -255,11 +217,12 @@ def make_backup(
     secret = read_secret(url) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with _write_backup(target) as writer, tempfile.TemporaryDirectory(dir=target.absolute().parent) as folder:
+    with _open_new(target) as tar, tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
         if runs is not None:
             _note_path(target, runs)
+        # Copy the database, in one state.
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        copy = Path(folder) / name
+        copy = Path(folder, name)
         if name == DATABASE:
             copy_sqlite(Path(str(url.database)), copy)
             url = make_url(f"sqlite:///{copy}")
@@ -267,22 +230,27 @@ def make_backup(
             with Database(database, migrate=False) as opened:
                 dump(opened, copy)
         # After a dump: what came meanwhile is one recording too many, and none is missing.
-        sounds = list_sounds(url)
-        manifest: dict[str, Any] = {
-            "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(), "rows": count_rows(copy),
-            "audio": with_audio, "runs": str(runs or ""), "sounds": {}, "absent": [],
-        }  # fmt: skip
-        _add_file(writer, name, copy)
+        sounds = _name_sounds(list_sounds(url), runs) if with_audio else {}
+        paths = [(name, copy)]
         if secret is not None:
-            writer.add(SECRET, io.BytesIO(secret), len(secret))
-        if runs is not None:
-            for path in chain(_list_files(runs, with_audio), _list_uploads(runs) if with_audio else ()):
-                _add_file(writer, f"{RUNS}/{path.relative_to(runs).as_posix()}", path)
-        if with_audio:
-            _add_sounds(writer, manifest, sounds, runs)
-        writer.finish(manifest)
-    with BackupReader(target) as reader:
-        return reader.contents
+            paths.append((SECRET, copy.with_name(SECRET)))
+            copy.with_name(SECRET).write_bytes(secret)
+        # Add the files in one pass.
+        files: dict[str, dict[str, Any]] = {}
+        outside = ((name, Path(runs or "", path)) for path, name in sounds.items())
+        for name, path in chain(paths, _list_files(runs, with_audio) if runs else (), outside):
+            if entry := _add_file(tar, name, path):
+                files[name] = entry
+        # Add the manifest.
+        manifest = {
+            "schema": 1, "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(),
+            "rows": count_rows(copy), "audio": with_audio, "runs": str(runs or ""),
+            "sounds": {path: name for path, name in sounds.items() if name in files},
+            "absent": [path for path, name in sounds.items() if name not in files], "files": files,
+        }  # fmt: skip
+        write_json(copy.with_name(MANIFEST), manifest)
+        _add_file(tar, MANIFEST, copy.with_name(MANIFEST))
+    return _read_contents(manifest)
 
 
 def _note_path(target: Path, runs: Path) -> None:
@@ -294,75 +262,67 @@ def _note_path(target: Path, runs: Path) -> None:
 
 
 def verify(path: Path) -> Backup:
-    """Compare every file of a backup with its manifest and check its database; return its contents.
+    """Compare every file of a backup with its manifest; return its contents.
+
+    The database was checked when its copy was made.
 
     Raises:
-        BadInput: it is not a backup, or a file of it differs; or `pg_restore` is missing.
-        StoreUnusable: its database is damaged.
+        BadInput: it is not a backup, or a file of it differs.
     """
-    with BackupReader(path) as reader, tempfile.TemporaryDirectory(dir=path.absolute().parent) as folder:
-        reader.unpack(Path(folder), only=(DATABASE, DUMP))
-        (copy,) = Path(folder).iterdir()
-        if count_rows(copy) != reader.contents.rows:
-            raise BadInput(f"the database in {path} does not have the rows that its manifest lists; use another one")
+    with BackupReader(path) as reader:
+        reader.unpack(None)
         return reader.contents
 
 
-def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
-    """Yield all files below a folder of runs, in an order in which each comes before those it refers to."""
+def _list_files(runs: Path, with_audio: bool) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a folder of runs with their names, in an order in which each comes before what it refers to.
 
-    def kind(path: Path) -> int:
-        if path.name in _DERIVED:
-            return 0
-        return 1 if path.suffix == ".jsonl" else 3 if path.suffix[1:] in AUDIO_ENDINGS else 2
+    They are listed as they are added: results before their protocols, and both before outputs with their recordings.
+    """
 
-    for number in range(4 if with_audio else 3):
-        # Looked up anew for each kind: what came meanwhile is in it before what refers to it is not.
-        for folder, folders, names in os.walk(runs):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") or name == SUPERSEDED)
-            paths = [Path(folder, name) for name in sorted(names) if not name.startswith(".")]
-            chosen = (path for path in paths if kind(path) == number and not NO_RUN.search(path.name))
-            yield from filter(Path.is_file, chosen)
+    def order(path: Path) -> tuple[bool, ...]:
+        return path.suffix[1:] in AUDIO_ENDINGS, path.name not in _DERIVED, path.suffix != ".jsonl"
 
-
-def _list_uploads(runs: Path) -> Iterator[Path]:
-    """Yield the files of what was uploaded and unpacked: of each upload the file about it, then its recordings."""
-    for about in sorted((runs / UPLOADS).glob("u*.json")):
-        recordings = about.with_suffix("")
-        if recordings.is_dir():
-            yield about
-            yield from (path for path in sorted(recordings.rglob("*")) if path.is_file())
+    for folder, folders, names in os.walk(runs):
+        chosen = [name for name in folders if not name.startswith(".") or name == SUPERSEDED]
+        folders[:] = sorted(chosen, key=lambda name: (name == "outputs", name))
+        for path in sorted((Path(folder, name) for name in names), key=order):
+            ours = not path.name.startswith(".") and not NO_RUN.search(path.name)
+            if ours and path.is_file() and (with_audio or path.suffix[1:] not in AUDIO_ENDINGS):
+                yield _name(path, runs), path
+    # Of each upload that is unpacked the file about it, then its recordings.
+    for about in sorted((runs / UPLOADS).glob("u*.json")) if with_audio else ():
+        if about.with_suffix("").is_dir():
+            for path in (about, *sorted(about.with_suffix("").rglob("*"))):
+                yield _name(path, runs), path
 
 
-def _add_sounds(writer: _BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
-    """Add the recordings that lie outside the runs, each once, under names that no earlier restore used."""
-    for path in sorted(paths):
-        source = Path(runs or "", path)
-        if runs is not None and source.resolve().is_relative_to(runs):
-            continue
-        name = f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{source.suffix}"
-        if _add_file(writer, name, source):
-            manifest["sounds"][path] = name
-        else:
-            manifest["absent"].append(path)
+def _name(path: Path, runs: Path) -> str:
+    return f"{RUNS}/{path.relative_to(runs).as_posix()}"
 
 
-def _add_file(writer: _BackupWriter, name: str, path: Path) -> bool:
-    """Add a file in its present state, cut after its last whole line; return False where it no longer exists."""
+def _name_sounds(paths: Iterable[str], runs: Path | None) -> dict[str, str]:
+    """Name the recordings that lie outside the runs as no earlier restore did."""
+    outside = [path for path in sorted(paths) if runs is None or not (runs / path).resolve().is_relative_to(runs)]
+    return {path: f"{RUNS}/{SOUNDS}/{secrets.token_hex(8)}{Path(path).suffix}" for path in outside}
+
+
+def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> dict[str, Any] | None:
+    """Add a file in its present state, cut after its last whole line; return its entry, None if it does not exist."""
     try:
         file = path.open("rb")
     except (FileNotFoundError, IsADirectoryError):
-        return False
+        return None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}; run as its owner") from error
     with file:
-        size = os.fstat(file.fileno()).st_size
-        if path.suffix == ".jsonl":
-            # A line that is being written is not in the backup.
-            size = find_end_of_last_line(file)
-            file.seek(0)
-        writer.add(name, file, size)
-    return True
+        member, source = tarfile.TarInfo(name), _Hashed(file)
+        # A line that is being written is not in the backup.
+        size = find_end_of_last_line(file) if path.suffix == ".jsonl" else os.fstat(file.fileno()).st_size
+        file.seek(0)
+        member.size, member.mode = size, 0o600
+        tar.addfile(member, cast("IO[bytes]", source))
+    return {"bytes": size, "sha256": source.digest.hexdigest()}
 
 
 def _read_contents(manifest: dict[str, Any]) -> Backup:

@@ -174,14 +174,10 @@ def _copy_in(connection: Connection, table: Described, file: Path) -> None:
 def _count_on(connection: Connection, table: Described) -> None:
     """Set a table's number sequence to go on after the highest number that was put in."""
     column = table.autoincrement_column
-    if column is None:
-        return
-    sequence = connection.scalar(
-        text("SELECT pg_get_serial_sequence(:table, :column)"), {"table": table.name, "column": column.name}
-    )
-    highest = connection.scalar(select(func.max(column)))
-    if sequence and highest is not None:
-        connection.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
+    if column is not None:
+        # Without a sequence or a number, `setval` does nothing.
+        sequence = func.pg_get_serial_sequence(table.name, column.name)
+        connection.execute(select(func.setval(sequence, func.max(column))))
 
 
 @contextlib.contextmanager
@@ -217,12 +213,10 @@ def dump(database: Database, file: Path) -> None:
     with database.reading() as session:
         schema = str(session.scalar(text("SELECT current_schema()"))).replace('"', '""')
     address, environment = hide_password(database.url)
-    words = [find_program("pg_dump"), "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
+    words = ["pg_dump", "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
     words += ["--no-password", "--lock-wait-timeout=60s", f"--file={file}", f"--dbname={address}"]
     words += [f'--table="{schema}"."{name}"' for name in ("alembic_version", *map(str, list_tables()))]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        _explain_failure("pg_dump", done.stderr, file)
+    _run(words, file, env=environment)
 
 
 def read_tables(file: Path, only: str = "") -> Iterator[tuple[str, list[str], Iterator[bytes]]]:
@@ -236,22 +230,16 @@ def read_tables(file: Path, only: str = "") -> Iterator[tuple[str, list[str], It
         BadInput: `pg_restore` is not installed, or too old for this dump.
         StoreUnusable: the dump is damaged.
     """
-    words = [find_program("pg_restore"), "--data-only", "--file=-", *([f"--table={only}"] if only else []), str(file)]
-    with tempfile.TemporaryFile() as errors, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors) as process:
-        lines = process.stdout
-        assert lines is not None
-        try:
-            while line := lines.readline():
-                if copied := _COPY.fullmatch(line):
-                    rows = _read_rows(lines)
-                    yield copied[2].decode(), [name.strip(' "') for name in copied[3].decode().split(",")], rows
-                    for _ in rows:  # what the reader left
-                        pass
-        finally:
-            lines.close()
-        if process.wait():
-            errors.seek(0)
-            _explain_failure("pg_restore", errors.read().decode(errors="replace"), file)
+    words = ["pg_restore", "--data-only", "--file=-", *([f"--table={only}"] if only else []), str(file)]
+    with tempfile.TemporaryFile(dir=file.parent) as lines:
+        _run(words, file, stdout=lines)
+        lines.seek(0)
+        while line := lines.readline():
+            if copied := _COPY.fullmatch(line):
+                rows = _read_rows(lines)
+                yield copied[2].decode(), [name.strip(' "') for name in copied[3].decode().split(",")], rows
+                for _ in rows:  # what the reader left
+                    pass
 
 
 def find_program(name: str) -> str:
@@ -289,8 +277,14 @@ def _read_rows(lines: IO[bytes]) -> Iterator[bytes]:
         yield line[:-1]
 
 
-def _explain_failure(name: str, errors: str, file: Path) -> None:
-    """Raise what a failed program says as a sentence."""
+def _run(words: list[str], file: Path, **options: Any) -> None:
+    """Run a program of PostgreSQL's on a dump; raise as a sentence what it says where it fails."""
+    name = words[0]
+    words = [find_program(name), *words[1:]]
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, errors="replace", check=False, **options)
+    if done.returncode == 0:
+        return
+    errors = done.stderr
     reason = next((line for line in errors.splitlines() if "error:" in line), errors.strip().partition("\n")[0])
     reason = reason.partition("error:")[2].strip() or reason
     if "No space left" in errors or "File too large" in errors:

@@ -21,47 +21,24 @@ Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True)
-class Signal:
-    """A rule's signal: what it saw."""
-
-    rule: str
-    points: float
-    detail: str
-
-
-@dataclass(frozen=True)
 class FlaggedVote:
-    """A vote flagged by a rule or a person."""
+    """A vote flagged by a rule or a person.
 
-    id: str
-    voter: str
-    at: datetime
-    outcome: str
-    a: str
-    """Title of the system on side A."""
-    b: str
+    Attributes:
+        vote: the vote.
+        dimension: what it is about.
+        a: title of the system on side A.
+        b: title of the system on side B.
+        signals: what rules saw.
+        others: number of other counted votes of the voter.
+    """
+
+    vote: Vote
     dimension: str
-    comment: str
-    counted: bool
-    reason: str
-    by: str
-    signals: tuple[Signal, ...]
+    a: str
+    b: str
+    signals: list[Flag]
     others: int
-    """Number of other counted votes of the voter."""
-
-
-@dataclass(frozen=True)
-class FlaggedSession:
-    """A listening session flagged by a rule or a person."""
-
-    test: str
-    listener: str
-    at: datetime
-    finished: bool
-    counted: bool
-    reason: str
-    by: str
-    signals: tuple[Signal, ...]
 
 
 class BoardModeration:
@@ -105,20 +82,43 @@ class BoardModeration:
         """
         self._set_frozen(what, "", "thawed", validate_reason(reason), by)
 
-    def frozen(self) -> dict[str, str]:
-        """Return what is frozen, each with its sentence."""
-        with self._database.reading() as session:
-            return operator_settings.read_frozen(session)
-
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
         """Return the votes with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
-            return _read_flagged_votes(session, newest)
+            flags = _read_signals(session, Flag.vote, newest)
+            # Read the votes, with the systems that met.
+            a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
+            query = (
+                select(Vote, Battle.dimension, first.title, second.title)
+                .join(Battle, Vote.battle == Battle.id)
+                .join(a, Battle.output_a == a.id)
+                .join(b, Battle.output_b == b.id)
+                .join(first, a.system == first.id)
+                .join(second, b.system == second.id)
+                .where(Vote.id.in_(flags))
+            )
+            rows = {row[0].id: row for row in session.execute(query)}
+            voters = {vote.voter for vote, *_ in rows.values()}
+            # Count the other counted votes of each voter.
+            counting = (
+                select(Vote.voter, func.count())
+                .where(Vote.voter.in_(voters), Vote.standing == "counted")
+                .group_by(Vote.voter)
+            )
+            counts = {voter: count for voter, count in session.execute(counting)}
+            return [
+                FlaggedVote(*row, signals, counts.get(row[0].voter, 0) - (row[0].standing == "counted"))
+                for id, signals in flags.items()
+                if (row := rows.get(id)) is not None
+            ]
 
-    def flagged_sessions(self, newest: int = 100) -> list[FlaggedSession]:
-        """Return the listening sessions with a signal or a decision, the newest flag first."""
+    def flagged_sessions(self, newest: int = 100) -> list[tuple[ListeningSession, list[Flag]]]:
+        """Return the listening sessions with a signal or a decision, with the signals, the newest flag first."""
         with self._database.reading() as session:
-            return _read_flagged_sessions(session, newest)
+            flags = _read_signals(session, Flag.session, newest)
+            rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
+            by_id = {row.id: row for row in rows}
+        return [(by_id[id], signals) for id, signals in flags.items() if id in by_id]
 
     def trail(self, newest: int = 100) -> list[OperatorAction]:
         """Return the newest decisions, newest first."""
@@ -138,82 +138,12 @@ class BoardModeration:
         self._changed()
 
 
-def _read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
-    """Read the votes with the newest flags, newest first."""
-    flags = _read_signals(session, Flag.vote, newest)
-    # Read the votes, with the systems that met.
-    a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
-    query = (
-        select(Vote, Battle.dimension, first.title, second.title)
-        .join(Battle, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .join(first, a.system == first.id)
-        .join(second, b.system == second.id)
-        .where(Vote.id.in_(flags))
-    )
-    rows = {row[0].id: row for row in session.execute(query)}
-    voters = {vote.voter for vote, *_ in rows.values()}
-    # Count the other counted votes of each voter.
-    counting = (
-        select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
-    )
-    others = {voter: count for voter, count in session.execute(counting)}
-    result = []
-    for id, signals in flags.items():
-        if id not in rows:
-            continue
-        vote, dimension, title_a, title_b = rows[id]
-        counted = vote.standing == "counted"
-        result.append(
-            FlaggedVote(
-                id=id,
-                voter=vote.voter,
-                at=vote.recorded_at,
-                outcome=vote.outcome,
-                a=title_a,
-                b=title_b,
-                dimension=dimension,
-                comment=vote.comment,
-                counted=counted,
-                reason=vote.standing_reason,
-                by=vote.standing_by,
-                signals=signals,
-                others=others.get(vote.voter, 0) - counted,
-            )
-        )
-    return result
-
-
-def _read_flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
-    """Read the listening sessions with the newest flags, newest first."""
-    flags = _read_signals(session, Flag.session, newest)
-    rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
-    by_id = {row.id: row for row in rows}
-    return [
-        FlaggedSession(
-            test=row.test,
-            listener=row.listener,
-            at=row.started_at,
-            finished=row.finished_at is not None,
-            counted=row.standing == "counted",
-            reason=row.standing_reason,
-            by=row.standing_by,
-            signals=signals,
-        )
-        for id, signals in flags.items()
-        if (row := by_id.get(id)) is not None
-    ]
-
-
-def _read_signals(
-    session: Session, about: InstrumentedAttribute[str | None], newest: int
-) -> dict[str, tuple[Signal, ...]]:
+def _read_signals(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, list[Flag]]:
     """Read the signals of rules by the vote or session they are about; those with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
-    by_subject: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}
+    by_subject: dict[str, list[Flag]] = {str(id): [] for id in session.scalars(query)}
     signals = select(about, Flag).where(about.in_(by_subject), Flag.kind == "signal").order_by(Flag.number)
     for id, flag in session.execute(signals):
-        by_subject[str(id)].append(Signal(flag.rule, flag.points, flag.detail))
-    return {id: tuple(seen) for id, seen in by_subject.items()}
+        by_subject[str(id)].append(flag)
+    return by_subject

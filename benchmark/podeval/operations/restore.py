@@ -5,6 +5,7 @@ beside it, under a name with the time; the tables of a server are not kept.
 """
 
 import contextlib
+import logging
 import secrets
 import shutil
 import sqlite3
@@ -27,7 +28,10 @@ from podeval.store.pseudonyms import erase
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, Erasure, ListeningTest
 
-Settle = Callable[[Database, Path], list[str]]
+Read = Callable[[Database], list[Any]]
+Settle = Callable[[Database, Path, list[Any]], list[str]]
+
+_LOG = logging.getLogger("podeval.operations")
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ def restore(
     runs: Path,
     *,
     force: bool = False,
-    settle: Settle = lambda copy, unpacked_runs: [],
+    read_decisions: Read = lambda replaced: [],
+    settle: Settle = lambda copy, unpacked_runs, decisions: [],
 ) -> Restored:
     """Restore a backup.
 
@@ -66,7 +71,9 @@ def restore(
         database: a SQLite file or a database address, not in use; a backup of PostgreSQL needs a server.
         runs: the folder of runs; it is made where it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
-        settle: called with the database that is not yet in its place and the unpacked runs.
+        read_decisions: called with the database that is replaced, as far as it can still be read.
+        settle: called with the database that is not yet in its place, the unpacked runs and the decisions that were
+            read.
 
     Raises:
         BadInput: the backup is damaged, or something exists and `force` is not set, or the backup holds a dump of
@@ -92,16 +99,13 @@ def restore(
             (unpacked / RUNS).mkdir(exist_ok=True)
             if (unpacked / RUNS / UPLOADS).is_dir():
                 (unpacked / RUNS / UPLOADS).chmod(0o700)
-            erasures = _read_replaced(database, force)
+            erasures, decisions = _read_replaced(database, force, read_decisions)
             with _open_copy(unpacked, database, moment, kept) as copy:
-                settled = settle(copy, unpacked / RUNS)
+                settled = settle(copy, unpacked / RUNS, decisions)
                 copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
                 forgotten = copy.write(lambda session: _forget_again(session, erasures))
                 with copy.reading() as session:
-                    rows = {
-                        table.name: session.scalar(select(func.count()).select_from(table)) or 0
-                        for table in list_tables()
-                    }
+                    rows = _count_rows(session)
             # The database is in its place; move the runs and the secret there.
             _move_in(unpacked, runs, runs / f"{REPLACED}{moment}", kept)
             secret = _put_secret(unpacked / SECRET, database, runs, moment, kept)
@@ -110,44 +114,45 @@ def restore(
     return Restored(reader.contents, rows, forgotten, settled, secret, kept)
 
 
-def _read_replaced(database: str | Path, force: bool) -> list[tuple[str, datetime]]:
-    """Read the erasures of persons from the database that is replaced, as far as it can still be read."""
+def _count_rows(session: Session) -> dict[str, int]:
+    return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in list_tables()}
+
+
+def _read_replaced(database: str | Path, force: bool, read_decisions: Read) -> tuple[dict[str, datetime], list[Any]]:
+    """Read persons' erasures and decisions from the database that is replaced, as far as it can still be read."""
     url = parse_address(database)
     file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if file is not None and not file.exists():
-        return []
+        return {}, []
     try:
         with Database(database) as opened, opened.reading() as session:
-            has_rows = any(session.scalar(select(func.count()).select_from(table)) for table in list_tables())
-            erasures = [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]
-    except (StoreUnusable, DBAPIError):
+            has_rows = any(_count_rows(session).values())
+            erasures = {row.pseudonym: row.erased_at for row in session.scalars(select(Erasure))}
+            decisions = read_decisions(opened)
+    except (StoreUnusable, DBAPIError) as error:
         if file is None:
             raise
-        has_rows, erasures = True, []
+        _LOG.warning("who was forgotten and what was taken down cannot be read from %s: %s", file, error)
+        has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
             f"{url.render_as_string()} holds votes or submissions already; name another database, or replace it with "
             "--force (a file is kept under another name, the rows of a server are not)"
         )
-    return erasures
+    return erasures, decisions
 
 
 @contextlib.contextmanager
 def _open_copy(unpacked: Path, database: str | Path, moment: str, kept: list[Path]) -> Iterator[Database]:
     """Open an unpacked database beside its place, with the tables of this version, and put it there at the end."""
     url, file = parse_address(database), unpacked / DATABASE
-    if file.exists():
-        check_schema(file)
-        with Database(file) as copy:
-            if wrong := find_damage(copy):
-                raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
     if url.get_backend_name() != "sqlite":
         with _open_schema(unpacked, database) as copy:
             yield copy
         return
     if not file.exists():
         raise BadInput("it is a backup of PostgreSQL; name a server with --database postgresql://user@host/name")
-    with Database(file) as copy:
+    with _open_checked(file) as copy:
         yield copy
     merge_log(file)
     target = Path(str(url.database))
@@ -164,6 +169,16 @@ def _open_copy(unpacked: Path, database: str | Path, moment: str, kept: list[Pat
 
 
 @contextlib.contextmanager
+def _open_checked(file: Path) -> Iterator[Database]:
+    """Open an unpacked SQLite file that is whole and has the tables of its version alone."""
+    check_schema(file)
+    with Database(file) as copy:
+        if wrong := find_damage(copy):
+            raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
+        yield copy
+
+
+@contextlib.contextmanager
 def _open_schema(unpacked: Path, database: str | Path) -> Iterator[Database]:
     """Open a copy in a schema of its own on a server, and let its tables take the place of the old ones at the end."""
     name = f"podeval_{unpacked.name.rpartition('-')[2]}"
@@ -172,13 +187,12 @@ def _open_schema(unpacked: Path, database: str | Path) -> Iterator[Database]:
             current = connection.scalar(text("SELECT current_schema()"))
             connection.execute(text(f"CREATE SCHEMA {name}"))
         address = target.url.update_query_dict({"options": f"-csearch_path={name}"})
-        staged = address.render_as_string(hide_password=False)
         try:
             if (unpacked / DUMP).exists():
                 load_dump(unpacked / DUMP, address)
-            with Database(staged) as copy:
+            with Database(address.render_as_string(hide_password=False)) as copy:
                 if (unpacked / DATABASE).exists():
-                    with Database(unpacked / DATABASE) as source:
+                    with _open_checked(unpacked / DATABASE) as source:
                         copy_rows(source, copy)
                 yield copy
             tables = ["alembic_version", *map(str, list_tables())]
@@ -201,18 +215,19 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
         inside = before.is_absolute() and (before / path).is_relative_to(before) and ".." not in Path(path).parts
         return str(runs / (before / path).relative_to(before)) if inside else ""
 
-    def is_path(part: Any) -> bool:
-        return isinstance(part, str) and part != "" and not part.startswith(("https://", "http://"))
-
-    def locate_all(document: Any) -> Any:
+    def locate_all(document: Any, name: str = "") -> Any:
+        if isinstance(document, dict):
+            return {key: locate_all(part, key) for key, part in document.items()}
         if isinstance(document, list):
             return [locate_all(part) for part in document]
-        if not isinstance(document, dict):
-            return document
-        return {
-            key: locate(part) or str(runs / SOUNDS / "absent") if key == "audio" and is_path(part) else locate_all(part)
-            for key, part in document.items()
-        }
+        if (
+            name == "audio"
+            and isinstance(document, str)
+            and document
+            and not document.startswith(("https://", "http://"))
+        ):
+            return locate(document) or str(runs / SOUNDS / "absent")
+        return document
 
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
         output.audio = locate(output.audio)
@@ -224,16 +239,15 @@ def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
         submission.place = locate(submission.place)
 
 
-def _forget_again(session: Session, erasures: list[tuple[str, datetime]]) -> int:
-    erased = set(session.scalars(select(Erasure.pseudonym)))
-    new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in erased]
-    for pseudonym, moment in new:
-        erase(session, pseudonym, now=moment)
+def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
+    new = erasures.keys() - set(session.scalars(select(Erasure.pseudonym)))
+    for pseudonym in sorted(new):
+        erase(session, pseudonym, now=erasures[pseudonym])
     return len(new)
 
 
 def _move_in(unpacked: Path, runs: Path, old: Path, kept: list[Path]) -> None:
-    """Move runs and recordings into place, after what they replace into a folder beside them."""
+    """Move runs and recordings into place, and what they replace into a folder beside them."""
     for path in sorted((unpacked / RUNS).iterdir()):
         target = runs / path.name
         if target.exists():

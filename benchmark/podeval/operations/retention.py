@@ -151,12 +151,10 @@ def schedule_housekeeping(
 
     def work() -> None:
         done = keep_to_budget(runs, budget, find_needed(database, runs))
-        if done.removed:
+        if done.bytes > budget:
             log(
                 f"{done.freed / 2**30:.3g} GB of recordings of {len(done.removed)} runs were removed: {done.describe()}"
             )
-        elif done.bytes > budget:
-            log(done.describe())
 
     return {"retention": (_HOUR, work)}
 

@@ -17,25 +17,17 @@ from podeval.store.database import Database
 from podeval.store.operator_settings import note
 from podeval.store.tables import ArenaOutput
 
-RETIRED = "output retired"
-"""The action recorded on the trail."""
 
-_RULES = "rules"
-
-
-def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> int:
-    """Exclude outputs from new battles; return how many were playable until now. The session must be a writing one."""
-    retired = 0
+def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> None:
+    """Exclude outputs from new battles. The session must be a writing one."""
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
         if output.active or output.audio:
-            note(session, RETIRED, f"{output.system} on {output.item}", reason, _RULES, now)
+            note(session, "output retired", f"{output.system} on {output.item}", reason, "rules", now)
             output.active, output.audio = False, ""
-            retired += 1
-    return retired
 
 
-def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> int:
-    """Retire the outputs below these folders whose files are missing or changed; return how many.
+def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> None:
+    """Retire the outputs below these folders whose files are missing or changed.
 
     Args:
         database: the arena's database.
@@ -44,14 +36,13 @@ def retire_changed(database: Database, places: Collection[Path], reason: str, no
         now: the time.
     """
     folders = tuple(f"{folder.resolve()}/" for folder in places)
-    if not folders:
-        return 0
     with database.reading(one_state=False) as session:
         outputs = session.execute(
             select(ArenaOutput.id, ArenaOutput.audio, ArenaOutput.sha256).where(ArenaOutput.audio != "")
         ).all()
     gone = [row.id for row in outputs if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
-    return database.write(lambda session: retire(session, gone, reason, now)) if gone else 0
+    if gone:
+        database.write(lambda session: retire(session, gone, reason, now))
 
 
 def _is_there(row: Any) -> bool:

@@ -207,10 +207,8 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
     marks = read_taken_down_marks(database)
     for item in items:
         output = run.output(item.id) if marks else None
-        mark = next((mark for mark in compute_marks(run, output) if mark in marks), None) if output else None
-        if mark is not None:
-            why = _reason(database, marks[mark])
-            sentence = write_sentence("content-taken-down", item=item.id, why=why)
+        for mark in compute_marks(run, output) & marks.keys() if output else ():
+            sentence = write_sentence("content-taken-down", item=item.id, why=_reason(database, marks[mark]))
             raise SubmissionRefused(Refusal("taken_down", sentence))
         yield item
 

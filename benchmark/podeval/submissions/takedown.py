@@ -12,28 +12,26 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
-from podeval.files import append_line, lock_folder, read_lines, write_json, write_whole
+from podeval.files import append_line, lock_folder, read_lines, write_json
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import BACKUPS, REPLACED, SPOT_CHECK_FILE, SUPERSEDED, UPLOADS, RunFolder
-from podeval.store.database import Database, parse_address
+from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
+from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
@@ -60,8 +58,8 @@ Tell = Callable[[str], None]
 
 _LOG = logging.getLogger("podeval.submissions")
 
-_KEPT = ("run.json", "items.json", "submission.json", SPOT_CHECK_FILE)
-_KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
+_KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
+"""What stays of a run: its plan, and the values and protocols of each profile."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +167,15 @@ def _boards(board: Path) -> list[Path]:
 def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
     """Store the decision, end the submission, and retire its outputs in the arena."""
     reason = f"{REASON}: {decision.reason}"
+    places = tuple(f"{run.path.resolve()}/" for _, run in list_run_folders(row, board))
 
     def also(session: Session) -> None:
         delete_log(session, row.id)
         _keep_takedown(session, decision)
-        _silence_battles(session, [run.path for _, run in list_run_folders(row, board)], content.contents)
+        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
+            # Also a copy that lies elsewhere; votes on it stay.
+            if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
+                output.active, output.audio = False, ""
 
     if row.state == "published":
         withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
@@ -219,11 +221,10 @@ def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
         )
 
 
-def delete_facts(contents: Iterable[str]) -> None:
+def delete_facts(contents: Collection[str]) -> None:
     """Delete transcripts and copies of recordings from this machine's cache, by the SHA-256 of their files."""
-    hashes = list(contents)
-    open_default_cache().delete_about(hashes)
-    Playback.default().delete_copies(hashes)
+    open_default_cache().delete_about(contents)
+    Playback.default().delete_copies(contents)
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
@@ -246,51 +247,22 @@ def _delete_tables(board: Path) -> None:
 
 
 def _leave_figures(run: RunFolder) -> None:
-    """Delete everything of a run except its plan, its figures and their protocols."""
-    for path in sorted(run.path.iterdir()):
-        if path.is_dir() and (path / "results.jsonl").exists():
-            _remove_all_but(_KEPT_OF_A_PROFILE, path.iterdir())
-            _leave_figures_of_a_profile(path)
-        else:
-            _remove_all_but(_KEPT, [path])
-    checked = run.path / SPOT_CHECK_FILE
-    if checked.exists():
-        write_json(checked, json.loads(checked.read_text(encoding="utf-8")) | {"failed": {}})
-
-
-def _leave_figures_of_a_profile(folder: Path) -> None:
-    lines = [line | {"result": _figures(line["result"])} for line in read_lines(folder / "results.jsonl")]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_whole(folder / "results.jsonl", text.encode())
-    summary = folder / "summary.json"
-    if summary.exists():
-        document = json.loads(summary.read_text(encoding="utf-8"))
-        for metric in document["metrics"]:
-            metric["reasons"] = {REASON: sum(metric["reasons"].values())} if metric["reasons"] else {}
-        write_json(summary, document)
-
-
-def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result without its notes, and without a reason that may quote the content."""
-    if "unscored" in result:
-        return {"unscored": REASON, "cause": result["cause"]}
-    return {name: value for name, value in result.items() if name != "notes"}
-
-
-def _remove_all_but(kept: Sequence[str], paths: Iterable[Path]) -> None:
-    for path in paths:
-        if path.name in kept:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
+    """Delete everything of a run except its plan, its values and their protocols."""
+    shutil.rmtree(run.outputs, ignore_errors=True)
+    kept = {path for pattern in _KEPT for path in run.path.glob(pattern)}
+    for path in sorted(run.path.rglob("*")):
+        if path not in kept and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)
+    for path in run.path.glob("*/summary.json"):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        for metric in document["metrics"]:
+            # A reason may quote the content.
+            metric["reasons"] = {REASON: sum(metric["reasons"].values())} if metric["reasons"] else {}
+        write_json(path, document)
 
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
     """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
-    if not content.records and not content.passages:
-        return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
     files = {
         path
@@ -317,23 +289,14 @@ def _list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
-def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
-    """Retire the arena's outputs of these runs, wherever their audio lies; votes on them stay."""
-    folders = {str(path.resolve()) + "/" for path in places}
-    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-        inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
-        if inside or output.sha256 in contents:
-            output.active, output.audio = False, ""
-
-
-def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | Path) -> list[str]:
+def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
     """Delete taken-down content from a restored database and runs that are not yet in their place.
 
     Args:
         copy: the restored database.
         runs: the unpacked runs.
+        replaced: decisions of the database that is replaced.
         backup: the backup; decisions that were made after it are read from the file beside it.
-        database: the database that is replaced; its decisions are read as far as it can still be read.
 
     Returns:
         The ids of the submissions that are taken down.
@@ -341,7 +304,7 @@ def repeat_takedowns(copy: Database, runs: Path, backup: Path, database: str | P
     Raises:
         BadInput: the file beside the backup is damaged.
     """
-    decisions = [*list_takedowns(copy), *_read_beside(backup), *_read_replaced(database)]
+    decisions = [*list_takedowns(copy), *_read_beside(backup), *replaced]
     for decision in dict.fromkeys(decisions):
         take_down_again(Queue(copy), decision, runs)
     if decisions:
@@ -375,16 +338,3 @@ def _read_beside(backup: Path) -> list[TakenDown]:
 
 def _locate_beside(backup: Path) -> Path:
     return backup.with_name(f"{backup.name}.taken-down.jsonl")
-
-
-def _read_replaced(database: str | Path) -> list[TakenDown]:
-    """Read the decisions of a database that is replaced; none where there is none or it cannot be read."""
-    url = parse_address(database)
-    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
-        return []
-    try:
-        with Database(database) as opened:
-            return list_takedowns(opened)
-    except (PodevalError, DBAPIError) as error:
-        _LOG.warning("takedowns cannot be read from the database that is replaced: %s", error)
-        return []
