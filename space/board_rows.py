@@ -18,7 +18,7 @@ from markupsafe import Markup
 from website import write_system_address
 
 from podeval.board import table
-from podeval.board.query import Index, Key
+from podeval.board.runs_folder import Index, Key
 from podeval.board.system_info import NOT_STATED, Facts
 from podeval.board.view import COLUMNS_ON_A_PAGE, BoardView, ResolvedView, resolve_view
 from podeval.plots.svg import format_value

@@ -15,8 +15,8 @@ from markupsafe import Markup
 from podeval import benchmarks
 from podeval.board import pictures, table
 from podeval.board.columns import Column
-from podeval.board.query import Index, Key
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.item_results import choose_samples
+from podeval.board.runs_folder import Index, Key, RunsFolder
 from podeval.board.view import EVERYTHING, FACTS, OVERVIEW, BoardView, ResolvedView, resolve_view
 from podeval.errors import BadInput
 
@@ -49,7 +49,7 @@ def describe_view(
     status = words["status"].format(len(settled.keys), settled.total)
     if len(first) < len(order):
         status += " · " + words["first_of"].format(FIRST)
-    rows = render_rows(settled, first, folder.samples(view.board, view.profile), words)
+    rows = render_rows(settled, first, choose_samples(folder, view.board, view.profile), words)
     place = " · ".join([write_board_name(settled.title), *([words.slice(view.slice)] if view.slice else [])])
     reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
     return SimpleNamespace(

@@ -22,8 +22,7 @@ from website import Site
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.arena.ratings import PUBLIC_COLUMNS
-from podeval.board.query import PROFILES
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.runs_folder import PROFILES, RunsFolder
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric

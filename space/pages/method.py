@@ -58,8 +58,7 @@ class MethodPage:
         tests = read_marks_by_test(self.site.services.database)
 
         def compute() -> list[Validity]:
-            groups = (group_by_measure(test, marks) for test, marks in tests.items())
-            measures = {name: marks for group in groups for name, marks in group.items()}
+            measures = group_by_measure(tests)
             return compute_validity(items, measures) if measures and not items.empty else []
 
         state = id(items), sum(len(marks) for marks in tests.values())

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
+from podeval.board.item_results import choose_samples
 from podeval.board.report import SystemReport, UnknownReport, report_system
 from podeval.board.report_page import build_report
 from podeval.reports.page import Sample
@@ -44,7 +45,7 @@ def _list_samples(site: Site, report: SystemReport, texts: dict[str, Any]) -> di
     samples = {}
     for chapter in report.chapters:
         benchmark, split, profile = chapter.parts
-        item = site.results.samples(f"{benchmark}/{split}", profile).get(report.about.system)
+        item = choose_samples(site.results, f"{benchmark}/{split}", profile).get(report.about.system)
         if item is None:
             continue
         query = {"system": report.about.system, "where": chapter.where, "item": item, "part": 0}

@@ -11,7 +11,7 @@ import yaml
 
 from podeval.board import table
 from podeval.board.columns import Offer, choose, judge_of
-from podeval.board.query import Index, arrange_numbers, list_offers
+from podeval.board.runs_folder import Index, arrange_numbers, list_offers
 from podeval.board.system_info import NOT_STATED, Facts, build_system_row, build_system_rows, collect_by_system
 from podeval.board.view import EVERYTHING, FACTS, BoardView, resolve_view
 from podeval.hub_sources import locate_hub_source

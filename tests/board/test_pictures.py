@@ -10,8 +10,7 @@ import pytest
 
 from podeval.board import columns, pictures, table
 from podeval.board.columns import get_column
-from podeval.board.query import Index, arrange_numbers
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.runs_folder import Index, RunsFolder, arrange_numbers
 from podeval.board.system_info import Facts
 from podeval.board.view import PLOTS, BoardView, resolve_view
 from podeval.hub_sources import locate_hub_source

@@ -204,13 +204,13 @@ class Work:
     """Counts what should be done once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from podeval.board import query, table
+        from podeval.board import runs_folder, table
 
         self.done: Counter[str] = Counter()
-        self._count(monkeypatch, query, "arrange_numbers", "tables read")
-        self._count(monkeypatch, query, "list_offers", "protocols looked through")
-        self._count(monkeypatch, query.Sheet, "__init__", "sheets made")
-        self._count(monkeypatch, query, "list_rows", "columns read")
+        self._count(monkeypatch, runs_folder, "arrange_numbers", "tables read")
+        self._count(monkeypatch, runs_folder, "list_offers", "protocols looked through")
+        self._count(monkeypatch, runs_folder.Sheet, "__init__", "sheets made")
+        self._count(monkeypatch, runs_folder, "list_rows", "columns read")
         self._count(monkeypatch, table, "build_cell", "cells written")
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:

@@ -167,10 +167,25 @@ def test_two_systems_are_as_far_apart_as_their_odds() -> None:
     assert found.tie_odds == 0
 
 
-def test_the_fit_is_the_maximum_of_the_likelihood() -> None:
-    rows = davidson.group_into_rows(simulated(3), position=False)
-    fitted = davidson.fit(rows)
-    assert davidson.gradient(rows, fitted, 0.5) == pytest.approx(np.zeros(fitted.size), abs=1e-3)
+def test_the_fit_is_that_of_evalica() -> None:
+    """evalica's strengths and v (half of ours), with the average opponent of the prior as one more system."""
+    import evalica
+
+    battles, prior = simulated(3), 0.5
+    fitted = davidson.fit(davidson.group_into_rows(battles, position=False), prior)
+    names, average = [battles.systems[number] for number in np.unique(battles.first)], "average"
+    size = len(names)
+    winners = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)
+    result = evalica.newman(
+        [*(battles.systems[number] for number in battles.first), *names, *names],
+        [*(battles.systems[number] for number in battles.second), *[average] * (2 * size)],
+        [*(winners[outcome] for outcome in battles.outcome), *[winners[0]] * size, *[winners[1]] * size],
+        weights=[1.0] * len(battles) + [prior] * (2 * size),
+        tolerance=1e-9,
+        limit=1000,
+    )
+    strengths = np.log(result.scores[names] / result.scores[average])
+    assert fitted == pytest.approx([*strengths, math.log(2 * result.v)], abs=1e-6)
 
 
 def test_information_is_the_derivative_of_the_score() -> None:

@@ -61,7 +61,7 @@ def test_human_scores_are_means_over_listeners_by_scale_without_the_anchors(tmp_
         ("a", n, "p1"), ("a", n + 2, "p2"), ("HQ", 9, "p1"), ("b", 9 - n, "")
     )]  # fmt: skip
     path.write_text("\n".join(["system,item,score,rater,measure", *rows, "b,i0,9,,"]), encoding="utf-8")
-    measures = group_by_measure(path.stem, read_marks(path))
+    measures = group_by_measure({path.stem: read_marks(path)})
     assert {name: len(found) for name, found in measures.items()} == {"listeners · t": 20, "listeners": 1}
     values = {(system, f"i{n}"): n / 10 for n in range(5) for system in ("a", "b", "HQ")}
     (found,) = compute_validity(items(values), measures)

@@ -10,7 +10,6 @@ __all__ = [
     "pictures",
     "playable",
     "queries",
-    "query",
     "report",
     "report_figures",
     "report_page",

@@ -12,7 +12,6 @@ import pandas as pd
 
 from podeval.board.columns import Choice, Column, choose_headlines, get_column, order_columns
 from podeval.board.item_results import BoardScores, Reading, read_scores, select_rows
-from podeval.board.query import choose_protocols
 from podeval.board.report_figures import (
     Paired,
     ReferenceFigure,
@@ -20,7 +19,7 @@ from podeval.board.report_figures import (
     pair_systems,
     set_against,
 )
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.board.table import Row, choose_names, to_number
 from podeval.errors import BadInput
 from podeval.texts import write_sentence

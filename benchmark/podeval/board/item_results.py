@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from podeval import benchmarks
-from podeval.board.columns import get_column
+from podeval.board.columns import Column, get_column
+from podeval.board.playable import list_parts
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.table import MISSING, choose_decimals, format_value, to_number
+from podeval.board.view import ResolvedView
 from podeval.errors import BadInput
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.score import BESIDE_VALUES, Result, Score, Timeline, Unscored, parse_result
@@ -321,3 +324,58 @@ def _plain(value: Any) -> str:
     if isinstance(value, float) and not value.is_integer():
         return format_value(value, None, None, choose_decimals([value]))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def read_item_values(
+    folder: RunsFolder, settled: ResolvedView, column: Column, systems: Sequence[str]
+) -> dict[str, list[float]]:
+    """Return the values of single items under a view's protocol, by system, in ascending order.
+
+    Only the necessary rows of the table are read; a slice by category is applied, any other is not known there.
+    """
+    view = settled.view
+    benchmark, _, split = view.board.partition("/")
+    filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": column.metric}
+    filters["protocol"] = settled.protocols[column.metric]
+    if view.slice.startswith("category="):
+        filters["category"] = view.slice.removeprefix("category=")
+
+    def read() -> dict[str, list[float]]:
+        values: dict[str, list[float]] = {system: [] for system in systems}
+        table = folder.read_items(["system", "result"], filters, ("system", "in", tuple(systems)))
+        for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
+            value = json.loads(result).get(column.key)
+            if isinstance(value, int | float) and math.isfinite(value):
+                values[system].append(float(value))
+        return {system: sorted(of_system) for system, of_system in values.items() if of_system}
+
+    key = (*filters.items(), column.key, *systems)
+    return folder.remember("values of items", [ITEMS], key, read, most=64)
+
+
+def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:
+    """Return an item to hear of each system of a board that left a recording of one: where it can be, the same.
+
+    Args:
+        folder: the folder of runs.
+        board: `benchmark/split`.
+        profile: under which they were measured.
+    """
+
+    def choose() -> dict[str, str]:
+        benchmark, _, split = board.partition("/")
+        filters = {"benchmark": benchmark, "split": split, "profile": profile}
+        outputs: dict[str, dict[str, str]] = {}
+        columns = ["system", "item", "output"]
+        table = folder.read_items(columns, filters, ("output", "!=", ""))
+        for row in table.group_by(columns).aggregate([]).to_pylist():
+            outputs.setdefault(row["system"], {})[row["item"]] = row["output"]
+        common = Counter(item for of_system in outputs.values() for item in of_system)
+        chosen = {
+            system: min(of_system, key=lambda item: (-common[item], item)) for system, of_system in outputs.items()
+        }
+        return {
+            system: item for system, item in chosen.items() if list_parts(folder.path, outputs[system][item])[0].audio
+        }
+
+    return folder.remember("samples", [ITEMS], (board, profile), choose, most=64)

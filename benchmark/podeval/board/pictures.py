@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from podeval.board.columns import FEWEST_AXES, Column, RadarAxis, choose_radar_axes
-from podeval.board.query import KIND_MARKS, Key
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.item_results import read_item_values
+from podeval.board.runs_folder import KIND_MARKS, Key, RunsFolder
 from podeval.board.table import (
     MISSING,
     Cell,
@@ -287,7 +287,7 @@ def _distribution(scene: Scene) -> Drawn:
     if not points:
         return Drawn(None, scene.words["none_value"])
     chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
-    items = scene.folder.item_values(scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
+    items = read_item_values(scene.folder, scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
     values = sorted(value for _, _, value in points)
     words = scene.words
     systems = [BoxRow(scene.settled.board.names[system], of_items) for system, of_items in items.items()]

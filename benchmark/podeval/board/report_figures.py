@@ -12,8 +12,7 @@ import pandas as pd
 
 from podeval.board.columns import Column, choose_headlines, get_column, order_columns
 from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
-from podeval.board.query import choose_protocols
-from podeval.board.runs_folder import RunsFolder
+from podeval.board.runs_folder import RunsFolder, choose_protocols
 from podeval.board.table import Row, count_unscored, to_number
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 

@@ -1,35 +1,304 @@
-"""Read a folder of runs for the board: its Parquet tables, and the outputs that they point to."""
+"""Read the tables of a folder of runs for the board, and arrange its numbers for lookups, shared by all readers.
+
+Everything is read once for each version of the tables. Texts of the board's table are categories, codes into their few
+values. An `Index` has a `ProfileBoard` for each benchmark's split under each profile. A `Sheet` is a board under one
+protocol for each metric, for all items or one slice of them: the content of one table. Boards and sheets are made on
+first use and kept; a sheet makes its columns likewise. Nothing here is changed after it was made, so threads share it.
+"""
 
 from __future__ import annotations
 
-import json
-import math
+import sys
 import threading
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from podeval.board.columns import Column
-from podeval.board.playable import list_parts
-from podeval.board.query import Index, Made, MadeOnce, arrange_numbers, read_numbers
-from podeval.board.system_info import collect_by_system
-from podeval.board.view import ResolvedView
+from podeval import benchmarks
+from podeval.board.columns import Column, Offers, choose, get_column, order_columns, rank_offers
+from podeval.board.system_info import Facts, collect_by_system
 from podeval.errors import BadInput
-from podeval.runs.board_tables import (
-    BOARD,
-    ITEMS,
-    SYSTEMS,
-    BoardRow,
-    ItemRow,
-    SystemRow,
-    read_table,
-)
+from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, BoardRow, ItemRow, SystemRow, read_table
 
 Stamp = tuple[int, int]
+Row = dict[str, Any]
+Made = TypeVar("Made")
+Key = tuple[str, str]
+"""A system and the provenance of its numbers: one row of a table."""
+
+NUMBERS = (
+    *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
+    *("values", "clusters"),
+)
+"""Columns of numbers; NaN where there is none."""
+TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
+CELL = (
+    *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
+    *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
+    *("values", "clusters"),
+)
+"""Columns that a table needs."""
+
+PROFILES = ("reference", "embedded", "paper")
+PROVENANCES = ("run by us", "outputs supplied", "reported")
+KIND_MARKS = {"control": " (control)", "human": " (human)"}
+BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
+"""Cache sizes: values derived from a board, sheets of a board, and listings of a sheet."""
+
+
+def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
+    """Return a board's table with all columns of `BoardRow`, of which one of an earlier version may lack some; texts
+    are categories.
+    """
+    columns = {name: board.get(name, "") for name in TEXTS}
+    texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
+    numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}
+    return board.assign(**texts, **numbers)[list(BoardRow.model_fields)].reset_index(drop=True)
+
+
+def list_offers(numbers: pd.DataFrame) -> Offers:
+    """Return the protocols of some rows, by metric, the default first."""
+    return rank_offers(
+        (
+            metric,
+            protocol,
+            str(group["protocol_json"].iloc[0]),
+            group["system"].nunique(),
+            max(group["created"].unique()),
+        )
+        for (metric, protocol), group in group_rows(numbers, "metric", "protocol")
+    )
+
+
+def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+    for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
+        yield tuple(map(str, texts)), rows
+
+
+def choose_protocols(board: pd.DataFrame) -> dict[str, str]:
+    """Choose one protocol for each metric among those of some rows of the board, as `columns.choose` does."""
+    return choose(list_offers(arrange_numbers(board)), ())
+
+
+def list_rows(numbers: pd.DataFrame, names: Sequence[str]) -> list[Row]:
+    """Return some fields of some rows as the mappings that `podeval.board.table` reads."""
+    columns = [numbers[name].tolist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+class MadeOnce:
+    """A cache of values derived from read-only numbers; a bound keeps only those used last.
+
+    Args:
+        most: number of values that are kept.
+    """
+
+    def __init__(self, most: int = sys.maxsize) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return the value of a key, made if it is not cached."""
+        with self._lock:
+            value: Made = self._values[key] if key in self._values else make()
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return value
+
+
+class Sheet:
+    """The numbers that one table can show: one profile, one slice, one protocol for each metric.
+
+    Attributes:
+        kept: cache of derived values that stay as long as the numbers do.
+        recent: the same for values of which there may be very many.
+    """
+
+    def __init__(self, numbers: pd.DataFrame) -> None:
+        self._numbers = numbers
+        self._by_column = {f"{metric}.{key}": group for (metric, key), group in group_rows(numbers, "metric", "key")}
+        self.kept, self.recent = MadeOnce(), MadeOnce(RECENT)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Ids of the columns that have rows."""
+        return tuple(self._by_column)
+
+    def rows(self, column_id: str) -> Mapping[Key, Row]:
+        """Return the rows of one column, by system and provenance."""
+
+        def read() -> Mapping[Key, Row]:
+            rows = list_rows(self._by_column[column_id], CELL) if column_id in self._by_column else []
+            return {(row["system"], row["provenance"]): row for row in rows}
+
+        return self.kept.get(("rows", column_id), read)
+
+    def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
+        """Return all rows of the systems to keep, columns as in `BoardRow`."""
+        keys = list(zip(self._numbers["system"], self._numbers["provenance"], strict=True))
+        kept = {key: keep(key) for key in set(keys)}
+        return self._numbers[[kept[key] for key in keys]].astype(dict.fromkeys(TEXTS, "str"))
+
+
+class ProfileBoard:
+    """One benchmark's split under one profile."""
+
+    def __init__(self, numbers: pd.DataFrame, benchmark: str) -> None:
+        self._numbers, self._benchmark = numbers, benchmark
+        self._kept, self._sheets = MadeOnce(BOARD_VALUES), MadeOnce(SHEETS)
+        self.offers: Offers = list_offers(numbers)
+
+    @cached_property
+    def slices(self) -> tuple[str, ...]:
+        """Names of the slices, all items ("") first, then by the benchmark's breakdowns in their order."""
+        return tuple(sorted(self._numbers["slice"].unique(), key=_slice_order(self._benchmark)))
+
+    @cached_property
+    def provenances(self) -> tuple[str, ...]:
+        """The provenances of its numbers, in the order of the board."""
+        return tuple(sorted(self._numbers["provenance"].unique(), key=PROVENANCES.index))
+
+    @cached_property
+    def systems(self) -> Mapping[str, Row]:
+        """One row for each system, which gives its title and kind."""
+        rows = self._numbers.drop_duplicates("system", keep="last")
+        return {row["system"]: row for row in list_rows(rows, list(rows.columns))}
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """Display name of each system."""
+        return name_systems(self.systems.values())
+
+    def columns(self, protocols: Mapping[str, str]) -> list[Column]:
+        """Return every column under these protocols, in the order of the board."""
+
+        def make() -> list[Column]:
+            ids = self._under(protocols)[["metric", "key", "dimension"]].drop_duplicates()
+            return order_columns(get_column(*of_one) for of_one in ids.itertuples(index=False, name=None))
+
+        return self._kept.get(("columns", *protocols.items()), make)
+
+    def sheet(self, protocols: Mapping[str, str], slice_: str) -> Sheet:
+        """Return the numbers of one slice under these protocols."""
+
+        def make() -> Sheet:
+            numbers = self._under(protocols)
+            return Sheet(numbers[numbers["slice"] == slice_])
+
+        return self._sheets.get((slice_, *protocols.items()), make)
+
+    def _under(self, protocols: Mapping[str, str]) -> pd.DataFrame:
+        """Return the rows of the chosen protocol of each metric; a paper's setting may be that of several metrics."""
+
+        def make() -> pd.DataFrame:
+            chosen = self._numbers["metric"].map(protocols).astype("object")
+            return self._numbers[self._numbers["protocol"].astype("object") == chosen]
+
+        return self._kept.get(("rows", *protocols.items()), make)
+
+
+class Index:
+    """All boards under all profiles, and the stated facts of the systems on them.
+
+    Args:
+        numbers: the board's table, as `arrange_numbers` gives it.
+        facts: the facts by system.
+    """
+
+    def __init__(self, numbers: pd.DataFrame, facts: Mapping[str, Facts] | None = None) -> None:
+        self._numbers = numbers
+        self.facts: Mapping[str, Facts] = facts or {}
+        self._boards = MadeOnce()
+        self._rows: dict[str, dict[str, pd.DataFrame]] = {}
+        for (benchmark, split, profile), rows in group_rows(numbers, "benchmark", "split", "profile"):
+            self._rows.setdefault(f"{benchmark}/{split}", {})[profile] = rows
+
+    @classmethod
+    def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
+        """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
+        return cls(arrange_numbers(board), collect_by_system(systems) if systems is not None else None)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has been measured."""
+        return self._numbers.empty
+
+    @cached_property
+    def boards(self) -> tuple[str, ...]:
+        """The name `benchmark/split` of every split; figures of a whole benchmark stand on the boards of its splits."""
+        with_splits = {name.partition("/")[0] for name in self._rows if not name.endswith("/")}
+        return tuple(name for name in self._rows if not name.endswith("/") or name[:-1] not in with_splits)
+
+    @cached_property
+    def measured(self) -> Mapping[str, int]:
+        """How many systems were measured on each board: those of papers and controls are none."""
+        ours = self._numbers[self._numbers["profile"] != "paper"]
+        ours = ours[ours["system_kind"].isin(["system", "human"])]
+        places = group_rows(ours, "benchmark", "split")
+        counts = {f"{benchmark}/{split}": rows["system"].nunique() for (benchmark, split), rows in places}
+        return dict.fromkeys(self._rows, 0) | counts
+
+    def profiles(self, board: str) -> tuple[str, ...]:
+        """Return the profiles under which a board has numbers."""
+        profiles = {profile for name in _names(board) for profile in self._rows.get(name, {})}
+        return tuple(sorted(profiles, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
+
+    def is_whole(self, board: str, profile: str) -> bool:
+        """Tell whether the numbers of a board under a profile are of its benchmark as a whole, and of no split."""
+        return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
+
+    def board(self, name: str, profile: str) -> ProfileBoard:
+        """Return one board under one profile."""
+
+        def make() -> ProfileBoard:
+            parts = [self._rows[part][profile] for part in _names(name) if profile in self._rows.get(part, {})]
+            numbers = pd.concat(parts).sort_index() if parts else self._numbers.head(0)
+            return ProfileBoard(numbers, name.partition("/")[0])
+
+        return self._boards.get((name, profile), make)
+
+
+def name_systems(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
+    systems = {str(row["system"]): row for row in rows}
+    shared = Counter(row["system_title"] for row in systems.values())
+    return {
+        system: (f"{row['system_title']} [{system}]" if shared[row["system_title"]] > 1 else str(row["system_title"]))
+        + KIND_MARKS.get(row["system_kind"], "")
+        for system, row in systems.items()
+    }
+
+
+def _names(board: str) -> tuple[str, ...]:
+    """Return the board itself and the name for figures of its whole benchmark."""
+    whole = f"{board.partition('/')[0]}/"
+    return (board,) if board == whole else (board, whole)
+
+
+def _slice_order(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
+    """Return the sort key of slices: the benchmark's breakdowns and groups in its declared order, others by name."""
+    try:
+        breakdowns = benchmarks.get(benchmark).breakdowns
+    except BadInput:
+        breakdowns = ()
+    declared = {part.name: (number, list(part.groups)) for number, part in enumerate(breakdowns)}
+
+    def order(name: str) -> tuple[Any, ...]:
+        breakdown, _, group = name.partition("=")
+        number, groups = declared.get(breakdown, (len(declared), []))
+        return (bool(name), number, breakdown, groups.index(group) if group in groups else len(groups), group)
+
+    return order
 
 
 class RunsFolder:
@@ -82,64 +351,15 @@ class RunsFolder:
     def _read_index(self) -> Index:
         path = self.path / BOARD
         try:
-            numbers = read_numbers(path) if path.exists() else arrange_numbers(self.board())
-            return Index(numbers, collect_by_system(self.systems()))
+            # Texts stay in their stored form, each value once.
+            board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
+            return Index.of(board, self.systems())
         except (OSError, ValueError, KeyError) as error:
             sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
             raise BadInput(sentence) from error
 
-    def item_values(self, settled: ResolvedView, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
-        """Return the values of single items under a view's protocol, by system, in ascending order.
-
-        Only the necessary rows of the table are read; a slice by category is applied, any other is not known there.
-        """
-        view = settled.view
-        benchmark, _, split = view.board.partition("/")
-        filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": column.metric}
-        filters["protocol"] = settled.protocols[column.metric]
-        if view.slice.startswith("category="):
-            filters["category"] = view.slice.removeprefix("category=")
-
-        def read() -> dict[str, list[float]]:
-            values: dict[str, list[float]] = {system: [] for system in systems}
-            table = self._read_items(["system", "result"], filters, ("system", "in", tuple(systems)))
-            for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
-                value = json.loads(result).get(column.key)
-                if isinstance(value, int | float) and math.isfinite(value):
-                    values[system].append(float(value))
-            return {system: sorted(of_system) for system, of_system in values.items() if of_system}
-
-        key = (*filters.items(), column.key, *systems)
-        return self.remember("values of items", [ITEMS], key, read, most=64)
-
-    def samples(self, board: str, profile: str) -> dict[str, str]:
-        """Return an item to hear of each system of a board that left a recording of one: where it can be, the same.
-
-        Args:
-            board: `benchmark/split`.
-            profile: under which they were measured.
-        """
-
-        def choose() -> dict[str, str]:
-            benchmark, _, split = board.partition("/")
-            filters = {"benchmark": benchmark, "split": split, "profile": profile}
-            outputs: dict[str, dict[str, str]] = {}
-            columns = ["system", "item", "output"]
-            table = self._read_items(columns, filters, ("output", "!=", ""))
-            for row in table.group_by(columns).aggregate([]).to_pylist():
-                outputs.setdefault(row["system"], {})[row["item"]] = row["output"]
-            common = Counter(item for of_system in outputs.values() for item in of_system)
-            chosen = {
-                system: min(of_system, key=lambda item: (-common[item], item)) for system, of_system in outputs.items()
-            }
-            return {
-                system: item for system, item in chosen.items() if list_parts(self.path, outputs[system][item])[0].audio
-            }
-
-        return self.remember("samples", [ITEMS], (board, profile), choose, most=64)
-
-    def _read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:
-        """Read some columns of the items that pass the filters, as a table of Arrow."""
+    def read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:
+        """Read some columns of the items that pass the filters, as a table of Arrow; `more` is one more filter."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from podeval.board.columns import read_object, write_dimension_title
-from podeval.board.query import PROVENANCES, Index, Key, Sheet, name_systems
+from podeval.board.runs_folder import PROVENANCES, Index, Key, Sheet, name_systems
 from podeval.board.system_info import Facts
 from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, ResolvedView, resolve_view
 from podeval.metrics.aggregate import COMPLETE

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from podeval.board.columns import Choice, Column, choose, choose_headlines, write_dimension_title
-from podeval.board.query import Index, Key, ProfileBoard, Sheet
+from podeval.board.runs_folder import Index, Key, ProfileBoard, Sheet
 from podeval.board.system_info import NOT_STATED, OPENNESS, SIZES, Facts
 
 OVERVIEW, EVERYTHING = "overview", "all"

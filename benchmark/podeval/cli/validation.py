@@ -57,6 +57,7 @@ def agreement(
     if published:
         _print_published(as_json)
         return
+    from podeval.validation.agreement import group_by_measure
     from podeval.validation.raters import analyse_marks
 
     if not ratings and not is_there(resolve_database(database, runs)):
@@ -64,12 +65,13 @@ def agreement(
             f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
             f"{resolve_database(database, runs)} (--published shows what the papers have)"
         )
-    measures: dict[str, list[Mark]] = {}
+    tests: dict[str, list[Mark]] = {}
     lines: list[AnalysisLine] = []
     for path in ratings or []:
-        lines += _read_ratings(path, measures)
+        lines += _read_ratings(path, tests)
     if database or not ratings:
-        lines += _read_database(require_database(database, runs), measures)
+        lines += _read_database(require_database(database, runs), tests)
+    measures = group_by_measure(tests)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
     agreements = _compare_metrics(runs, measures) if measures else []
     if as_json:
@@ -84,25 +86,18 @@ def agreement(
         raise typer.Exit(1)
 
 
-def _read_ratings(path: Path, measures: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     """Add the marks of a file, or return the findings on its votes."""
     from podeval.validation.human_scores import has_scores, read_marks
     from podeval.validation.raters import analyse_votes, read_votes
 
     if not has_scores(path):
         return analyse_votes(path.stem, read_votes(path))
-    _add_marks(measures, path.stem, read_marks(path, columns=("system", "item", "score")))
+    tests.setdefault(path.stem, []).extend(read_marks(path, columns=("system", "item", "score")))
     return []
 
 
-def _add_marks(measures: "dict[str, list[Mark]]", name: str, marks: "list[Mark]") -> None:
-    from podeval.validation.agreement import group_by_measure
-
-    for measure, of_measure in group_by_measure(name, marks).items():
-        measures.setdefault(measure, []).extend(of_measure)
-
-
-def _read_database(location: str, measures: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
+def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     """Add the marks of a database's listening tests, and return the findings on its votes."""
     from podeval.arena.ratings import build_rating_table
     from podeval.listening.session_results import read_marks_by_test
@@ -117,7 +112,7 @@ def _read_database(location: str, measures: "dict[str, list[Mark]]") -> "list[An
             rows = [{str(name): str(v) for name, v in row.items()} for row in part.to_dict("records")]
             lines += analyse_votes(f"{dimension} ({protocol})", rows)
         for test, marks in read_marks_by_test(opened).items():
-            _add_marks(measures, test, marks)
+            tests.setdefault(test, []).extend(marks)
     return lines
 
 

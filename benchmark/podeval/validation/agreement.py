@@ -55,6 +55,8 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
 Output = tuple[str, str]
 """A system and an item."""
+KeyValues = tuple[str, str, Key, Mapping[Output, float]]
+"""A metric, a protocol, and one of the metric's keys with its values."""
 
 TABLES = Path(__file__).parent / "paper_tables"
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
@@ -108,11 +110,12 @@ class Validity:
         return (min(values), max(values)) if values else None
 
 
-def group_by_measure(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
-    """Return marks by human measure: the name of their test or file, and their scale."""
+def group_by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
+    """Return the marks of tests or files by human measure: the name of the test or file, and the scale."""
     measures: dict[str, list[Mark]] = defaultdict(list)
-    for mark in marks:
-        measures[f"{name} · {mark.scale}" if mark.scale else name].append(mark)
+    for name, marks in tests.items():
+        for mark in marks:
+            measures[f"{name} · {mark.scale}" if mark.scale else name].append(mark)
     return dict(measures)
 
 
@@ -127,19 +130,24 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
         The agreements; pairs with fewer than five common outputs are left out.
     """
     human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
+    agreements = _compare_all(_values_by_key(items), human)
+    return sorted(agreements, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
+
+
+def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]]) -> list[Validity]:
+    """Return the agreement of each key with each human measure, on at least five outputs that both have."""
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
-    for metric, protocol, key, values in _values_by_key(items):
+    for metric, protocol, key, values in keys:
         for measure, scores in human.items():
-            shared = sorted(values.keys() & scores.keys())
+            shared = [output for output in scores if output in values]
             if len(shared) < FEWEST:
                 continue
             ours = [to_badness(key, values[output]) for output in shared]
             agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(_means_by_system(shared, ours))
     by_chance = {measure: _best_by_chance(columns, human[measure]) for measure, columns in means.items()}
-    counted = [replace(row, keys=len(means[row.human]), by_chance=by_chance[row.human]) for row in agreements]
-    return sorted(counted, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
+    return [replace(row, keys=len(means[row.human]), by_chance=by_chance[row.human]) for row in agreements]
 
 
 def compare(
@@ -241,36 +249,29 @@ def _fisher(value: float) -> float:
     return math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9))
 
 
-def compute_best_by_chance(keys: Sequence[Sequence[float]], people: Sequence[float]) -> float | None:
-    """Return what the best of so many keys reaches in 95 % of draws in which people's order is a random one.
+def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> float | None:
+    """Return what the best of these keys reaches in 95 % of draws in which people's order is a random one.
 
     Args:
-        keys: the systems' means by each key, turned so that more is better.
-        people: the systems' means by people, in the same order.
+        columns: by key, the systems' means, turned so that more is better; compared are the systems that all have.
+        scores: people's scores.
     """
+    from scipy.spatial.distance import cdist
     from scipy.stats import rankdata
 
-    ranks = np.array([rankdata(values) for values in keys if len(set(values)) > 1])
-    if len(ranks) == 0 or len(people) < FEWEST_CLUSTERS:
+    shared = [system for system in columns[0] if all(system in column for column in columns)]
+    keys = [[column[system] for system in shared] for column in columns]
+    ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
+    if not ranks or len(shared) < FEWEST_CLUSTERS:
         return None
-    centred = ranks - ranks.mean(axis=1, keepdims=True)
-    order = rankdata(people) - (len(people) + 1) / 2
-    random = np.random.default_rng(0)
-    draws = np.array([random.permutation(order) for _ in range(DRAWS)])
-    norms = np.linalg.norm(centred, axis=1)[:, None] * np.linalg.norm(order)
-    return float(np.quantile((centred @ draws.T / norms).max(axis=0), 0.95))
-
-
-def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> float | None:
-    """Return what the best of these keys reaches by chance, on the systems that all of them have."""
-    shared = sorted(set.intersection(*(set(column) for column in columns)))
     liked = _means_by_system(list(scores), list(scores.values()))
-    return compute_best_by_chance(
-        [[column[name] for name in shared] for column in columns], [liked[name] for name in shared]
-    )
+    order = rankdata([liked[system] for system in shared])
+    random = np.random.default_rng(0)
+    draws = [random.permutation(order) for _ in range(DRAWS)]
+    return float(np.quantile((1 - cdist(ranks, draws, "correlation")).max(axis=0), 0.95))
 
 
-def _values_by_key(items: pd.DataFrame) -> Iterator[tuple[str, str, Key, dict[Output, float]]]:
+def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
     """Yield each key of each metric and protocol with its values by output."""
     measured: dict[tuple[str, str], list[tuple[Output, dict[str, object]]]] = defaultdict(list)
     columns = items[["metric", "protocol", "system", "item", "result"]]
@@ -298,7 +299,7 @@ def _mean_by_output(marks: Iterable[Mark]) -> dict[Output, float]:
     for mark in marks:
         if mark.stimulus not in (HIGH, LOW):
             of_output[mark.stimulus, mark.page].append(mark.value)
-    return {output: fmean(values) for output, values in of_output.items()}
+    return {output: fmean(values) for output, values in sorted(of_output.items())}
 
 
 @cache
@@ -327,21 +328,17 @@ def recompute_agreement() -> list[Validity]:
     The interval of `within`, the mean over categories, is valid for new categories alone.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
-    rows: list[Validity] = []
-    columns: list[list[float]] = []
+    keys: list[KeyValues] = []
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
         key = catalogue.get(metric).key(key_name)
-        if not has_direction(key):
-            continue
-        ours = {output: to_badness(key, value) for output, value in sorted(values.items())}
-        theirs = [people[system] for system, _ in ours]
-        row = compare(metric, key, "embedded, no script", MEASURE, list(ours), list(ours.values()), theirs)
-        columns.append([fmean(value for (name, _), value in ours.items() if name == system) for system in ORDER])
-        rows.append(replace(row, within=_compare_within(ours, people)))
-    chance = compute_best_by_chance(columns, list(people.values()))
-    counted = [replace(row, keys=len(rows), by_chance=chance) for row in rows]
-    return sorted(counted, key=lambda row: -(row.systems.value or 0.0))
+        if has_direction(key):
+            keys.append((metric, "embedded, no script", key, values))
+    outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
+    rows = _compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}})
+    within = {(metric, key.name): _compare_within(key, values, people) for metric, _, key, values in keys}
+    rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
+    return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
 
 
 def _read_values() -> dict[str, dict[Output, float]]:
@@ -357,11 +354,11 @@ def _read_values() -> dict[str, dict[Output, float]]:
     return columns
 
 
-def _compare_within(ours: dict[Output, float], people: dict[str, float]) -> Estimate:
+def _compare_within(key: Key, values: Mapping[Output, float], people: Mapping[str, float]) -> Estimate:
     """Return the mean over categories of the SRCC of the systems' clips."""
     by_category: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for (system, category), value in ours.items():
-        by_category[category].append((value, people[system]))
+    for (system, category), value in values.items():
+        by_category[category].append((to_badness(key, value), people[system]))
     figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_category.values()]
     mean = mean_ci([value for value in figures if value is not None], bounds=(-1, 1))
     return Estimate(mean.mean, mean.low, mean.high, mean.n)

@@ -254,13 +254,13 @@ def _flips(systems: Mapping[str, Mapping[str, float]]) -> tuple[tuple[Flip, ...]
 
 def _list_missing(run: RunFolder, people: RunFolder | None, systems: Mapping[str, object], key: str) -> tuple[str, ...]:
     """Return what a fuller certificate needs."""
-    missing = []
-    if not run.repeats():
-        missing.append("the spread over seeds (`podeval run … --seeds 3`)")
-    if people is None and key in ERROR_RATES:
-        missing.append("the recogniser's floor (`--people RUN`, a run of recordings of people)")
-    if len(run.summaries()) < 2:
-        missing.append("what another recogniser makes of it (`podeval run … --profile reference` measures again)")
-    if not systems and key in ERROR_RATES:
-        missing.append("whether ranks change (`--against RUN`)")
-    return tuple(missing)
+    error_rate = key in ERROR_RATES
+    lacking = {
+        "the spread over seeds (`podeval run … --seeds 3`)": not run.repeats(),
+        "the recogniser's floor (`--people RUN`, a run of recordings of people)": people is None and error_rate,
+        "what another recogniser makes of it (`podeval run … --profile reference` measures again)": (
+            len(run.summaries()) < 2
+        ),
+        "whether ranks change (`--against RUN`)": not systems and error_rate,
+    }
+    return tuple(what for what, lacks in lacking.items() if lacks)

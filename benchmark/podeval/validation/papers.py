@@ -10,7 +10,7 @@ public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_m
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from podeval.hub_sources import locate_hub_source
@@ -198,24 +198,23 @@ def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
     def misses(count: int, wins: int) -> float:
         return max(
             abs(100 * (exact or 0.0) - float(row[name]))
-            for row, hits in ((one, wins), (other, count - wins))
-            for name, exact in zip(("value", "ci95_low", "ci95_high"), _share(hits, count), strict=True)
+            for row, exact_share in ((one, wilson(wins, count)), (other, wilson(count - wins, count)))
+            for name, exact in (
+                ("value", exact_share.value),
+                ("ci95_low", exact_share.low),
+                ("ci95_high", exact_share.high),
+            )
         )
 
     share = float(one["value"]) / 100
     candidates = ((count, wins) for count in range(1000, 3000) for wins in {int(share * count), int(share * count) + 1})
     count, wins = min(candidates, key=lambda pair: misses(*pair))
     for row, hits in ((one, wins), (other, count - wins)):
-        _, low, high = _share(hits, count)
-        for column, end, bound in (("ci95_low", "lower", low), ("ci95_high", "upper", high)):
+        exact_share = wilson(hits, count)
+        for column, end, bound in (("ci95_low", "lower", exact_share.low), ("ci95_high", "upper", exact_share.high)):
             name = f"{judge}, {row['metric']}, {end} bound of {count} votes"
             exact = 100 * (bound or 0.0)
             yield PaperFigure("mtalk", "Table 3", name, float(row[column]), exact, _half_digit(one["value"]))
-
-
-def _share(wins: int, count: int) -> tuple[float | None, float | None, float | None]:
-    share = wilson(wins, count)
-    return share.value, share.low, share.high
 
 
 def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -247,19 +246,15 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             continue
         of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"])]
         values = [float(clip[column]) for clip in of_system if clip.get(column := f"{row['module']}.{row['key']}")]
-        value, material, why = None, "", "no audio of this system is published"
+        name, printed, rounding = f"{row['system']}: {row['printed']}", float(row["value"]), _half_digit(row["value"])
+        figure = PaperFigure("podeval", "Table 9", name, printed, rounding=rounding, of_system=True)
         if values:
-            value, material, why = (
-                fmean(values),
-                f"{len(values)} public clips of about 17 s in place of whole episodes",
-                "",
-            )
+            material = f"{len(values)} public clips of about 17 s in place of whole episodes"
+            yield replace(figure, recomputed=fmean(values), material=material)
         elif of_system:
-            why = "the public clips are dialogue alone, without the music that it needs"
-        name, rounding = f"{row['system']}: {row['printed']}", _half_digit(row["value"])
-        yield PaperFigure(
-            "podeval", "Table 9", name, float(row["value"]), value, rounding, why, material, of_system=True
-        )
+            yield replace(figure, why_not="the public clips are dialogue alone, without the music that it needs")
+        else:
+            yield replace(figure, why_not="no audio of this system is published")
 
 
 def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.spatial.distance import cdist
 
 from podeval.errors import BadInput
 from podeval.metrics.human_records import list_records
@@ -132,8 +133,8 @@ def rank_without_items(
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
         ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
-        rho = _pearson_of_rows(ranks, target)
-        rho = rho[~np.isnan(rho)]
+        # Subsets that rank all systems alike correlate with nothing.
+        rho = 1 - cdist(target[None], ranks[np.ptp(ranks, axis=1) > 0], "correlation")[0]
         if rho.size:
             low, high = np.quantile(rho, (0.025, 0.975))
             exclusions.append(Exclusion(kept, float(rho.mean()), float(low), float(high)))
@@ -249,14 +250,6 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
     # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     return values - values.mean(), variances
-
-
-def _pearson_of_rows(rows: Array, target: Array) -> Array:
-    """Return Pearson's correlation of every row with one list; NaN for a constant row."""
-    centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
-    size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
-    correlations: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
-    return correlations
 
 
 @dataclass(frozen=True)
