@@ -19,15 +19,18 @@ from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, list_episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.real_pod_scripts import SCRIPT_RULES, count_words, list_split_features, make_split_rows
-from podeval.datasets.real_pod_sources import (
+from podeval.datasets.real_pod_scripts import (
     KNOWN_ERRORS,
     PROVENANCE,
     RESPONSIBLE_USE,
+    SCRIPT_RULES,
     SOURCES,
+    count_words,
     find_unsourced_claim,
     list_claim_features,
+    list_split_features,
     make_claims_rows,
+    make_split_rows,
     read_parts,
     read_topic_id,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podeval.datasets.mtalk_answers import MtalkAnswer, read_answers
+from podeval.datasets.mtalk_turns import MtalkAnswer, read_answers
 from podeval.errors import BadInput
 
 MODELS = ("loud", "quiet")

@@ -48,8 +48,7 @@ def dialogues(
 
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
-    from podeval.datasets.mtalk_answers import read_answers
-    from podeval.datasets.mtalk_turns import Taxonomy
+    from podeval.datasets.mtalk_turns import Taxonomy, read_answers
     from podeval.hub_sources import locate_hub_source
 
     read = read_answers(answers)

@@ -21,17 +21,19 @@ from podeval.benchmarks.lfs_bench import CHALLENGES, SCENARIOS
 from podeval.construction.lfs_cases import BY_NAME, CODES, LANGUAGES, Case, CaseTurn, make_case, parse_turns, read_cases
 from podeval.construction.lfs_refining import DULL, UNSAFE, RefinedCase, digest_cases, rate, screen
 from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_duplicates
-from podeval.construction.orders import Suggestions, suggest, write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import (
     Encode,
     Sifted,
     StagedRow,
     Step,
+    Suggestions,
     WaitingRow,
     Workshop,
     ask_each,
     require_known,
+    suggest,
+    write_ordered,
     write_rows,
 )
 from podeval.errors import BadInput

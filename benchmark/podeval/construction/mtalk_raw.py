@@ -25,9 +25,18 @@ from podeval.construction.mtalk_writing import (
     write_dialogues,
 )
 from podeval.construction.near_duplicates import ALIKE, drop_near_duplicates
-from podeval.construction.orders import ORDERS, write_ordered
 from podeval.construction.review import ReviewRow, apply_review, lay_out
-from podeval.construction.workshop import Encode, Sifted, StagedRow, Step, Workshop, ask_each, require_known
+from podeval.construction.workshop import (
+    ORDERS,
+    Encode,
+    Sifted,
+    StagedRow,
+    Step,
+    Workshop,
+    ask_each,
+    require_known,
+    write_ordered,
+)
 from podeval.errors import BadInput
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt

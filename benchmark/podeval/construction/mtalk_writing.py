@@ -14,8 +14,7 @@ from itertools import product
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.orders import Suggestions, suggest
-from podeval.construction.workshop import Sifted, StagedRow, WaitingRow, ask_each
+from podeval.construction.workshop import Sifted, StagedRow, Suggestions, WaitingRow, ask_each, suggest
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked

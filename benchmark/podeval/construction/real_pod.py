@@ -14,14 +14,15 @@ from pydantic import Field
 
 from podeval import progress
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
-from podeval.construction.orders import Suggestions, suggest
 from podeval.construction.review import ReviewRow, apply_review, lay_out, read_decisions
 from podeval.construction.workshop import (
     StagedRow,
     Step,
+    Suggestions,
     WaitingRow,
     Workshop,
     require_known,
+    suggest,
 )
 from podeval.datasets.feeds import Read, ask_apple
 from podeval.errors import BadInput

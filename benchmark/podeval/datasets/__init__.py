@@ -11,7 +11,6 @@ __all__ = [
     "feeds",
     "fetch_episodes",
     "items",
-    "mtalk_answers",
     "mtalk_turns",
     "podbench_meta",
     "push",

@@ -16,12 +16,12 @@ import datasets
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
-from podeval.datasets.downloading import hash_file
 from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, write_json
 from podeval.hub.commits import HUB_PARQUET
+from podeval.models.downloading import hash_file
 from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20

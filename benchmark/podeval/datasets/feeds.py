@@ -15,8 +15,8 @@ from typing import Any, Self
 from urllib.parse import urlencode
 from xml.etree.ElementTree import ParseError
 
-from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
+from podeval.models.downloading import Gone
 
 ITUNES = "https://itunes.apple.com"
 """Address at which Apple answers lookups; PODEVAL_ITUNES names another."""

@@ -19,11 +19,11 @@ from podeval import progress
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import read_container_and_seconds
 from podeval.benchmarks import real_pod
-from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.files import append_line, explain_write_errors, lock_folder, read_lines
+from podeval.models.downloading import Gone, TooLarge
 
 RECORD = "episodes.jsonl"
 

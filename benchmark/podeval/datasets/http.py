@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import httpx
 from safehttpx import is_public_ip
 
-from podeval.datasets.downloading import Watch, download, make_client
 from podeval.errors import BadInput
+from podeval.models.downloading import Watch, download, make_client
 
 LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
 """Seconds between lookups: Apple asks for no more than about 20 a minute."""

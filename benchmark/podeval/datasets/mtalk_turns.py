@@ -1,13 +1,23 @@
-"""Interpret the rows of MTalk-Bench's source: dialogues and turns, what a dialogue tests, words and tags."""
+"""Read MTalk-Bench's files: the dialogues and turns of its source, and a submission's answers of models.
+
+A submission file has the form of the authors' `data/sample.json`:
+
+    {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
+                                "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
+
+There the dialogue is known by `record_<number>` in the path of its question, a turn by its place in its dialogue.
+"""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from podeval.errors import BadInput
 
 TYPES = {"sem": "semantic", "para": "paralinguistic", "amb": "ambient"}
 """The paper's three dimensions, by their names in the source."""
@@ -103,3 +113,168 @@ def _sort_key(turn: SourceTurn) -> tuple[Any, ...]:
     type_rank = types.index(turn.type) if turn.type in types else len(types)
     numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]
     return type_rank, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row
+
+
+SECTIONS = {
+    "Semantic information": "semantic",
+    "Paralinguistic information": "paralinguistic",
+    "Ambient sound": "ambient",
+}
+"""The dimension of each section of the file."""
+
+
+@dataclass(frozen=True)
+class MtalkAnswer:
+    """The answer of one model in one turn; paths are those in the file, transcripts "" where it has none.
+
+    Attributes:
+        dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
+        type: semantic, paralinguistic or ambient.
+        model: as the file names it.
+        turn: from 1.
+        question: path of what the user says.
+        answer: path of what the model answers.
+        question_transcript: the user's words.
+        answer_transcript: the model's words.
+    """
+
+    dialogue: str
+    type: str
+    model: str
+    turn: int
+    question: str
+    answer: str
+    question_transcript: str
+    answer_transcript: str
+
+
+@dataclass(frozen=True)
+class MtalkAnswers:
+    """All answers of a file in its order, and sentences on what is missing or odd in it."""
+
+    answers: tuple[MtalkAnswer, ...]
+    missing: tuple[str, ...]
+
+
+def read_answers(path: Path) -> MtalkAnswers:
+    """Read a submission file.
+
+    Entries that cannot be used are left out and named in `missing`, as are absent transcripts, and models that answer
+    only some turns of a dialogue.
+
+    Raises:
+        BadInput: the file is not JSON, has no section of answers, or nothing in it can be used.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read as JSON ({error})") from None
+    sections = ", ".join(SECTIONS)
+    if not isinstance(content, Mapping) or not any(section in content for section in SECTIONS):
+        raise BadInput(f"{path} has no section of answers; it must be an object with one or more of {sections}")
+    missing = [
+        f"section {name!r} is not known and is left out; known are {sections}" for name in content.keys() - SECTIONS
+    ]
+    answers: list[MtalkAnswer] = []
+    for section, kind in SECTIONS.items():
+        dialogues = content.get(section, [])
+        if not isinstance(dialogues, list):
+            missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
+            continue
+        # Read the dialogues of a section, each once.
+        read: dict[str, int] = {}
+        for number, turns in enumerate(dialogues, 1):
+            where = f"{section}, dialogue {number}"
+            dialogue = _find_dialogue_id(turns, kind, where, missing)
+            if dialogue is None:
+                continue
+            if dialogue in read:
+                missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
+                continue
+            read[dialogue] = number
+            dialogue_answers = list(_read_dialogue(turns, dialogue, kind, missing))
+            missing += _find_unanswered(dialogue_answers, dialogue, len(turns))
+            answers += dialogue_answers
+    if not answers:
+        raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
+    return MtalkAnswers(tuple(answers), tuple(missing))
+
+
+def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
+    """Return the dialogue's id from the first question whose path holds it."""
+    if not isinstance(turns, list) or not turns:
+        missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
+        return None
+    for turn in turns:
+        question = turn.get("question") if isinstance(turn, Mapping) else None
+        if match := re.search(r"record_(\d+-\d+)", str(question)):
+            return f"{kind}-{match[1]}"
+    missing.append(f"{where}: no question's path holds record_<number>, so which dialogue it is cannot be told")
+    return None
+
+
+def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
+    """Yield the answers of a dialogue; what is absent is added to `missing`."""
+    for number, turn in enumerate(turns, 1):
+        where = f"{dialogue}-{number}"
+        if not isinstance(turn, Mapping):
+            missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
+            continue
+        # Read the user's question.
+        question = _read_text(turn, "question", where, missing)
+        missing += _find_disagreements(question, dialogue, kind, number)
+        question_words = _read_text(turn, "question_transcription", where, missing)
+        # Read the models' answers; those without audio are left out.
+        paths = _read_object(turn, "dialogue", where, missing)
+        words = _read_object(turn, "dialogue_transcription", where, missing)
+        if lonely := sorted(words.keys() - paths.keys()):
+            missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
+        for model, path in paths.items():
+            if not isinstance(path, str) or not path.strip():
+                missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
+                continue
+            answer_words = words.get(model)
+            if not isinstance(answer_words, str) or not answer_words.strip():
+                missing.append(f"{where}: {model} has no transcript")
+                answer_words = ""
+            yield MtalkAnswer(dialogue, kind, model, number, question, path, question_words, answer_words)
+
+
+def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
+    """Yield where the path of a question names another dialogue, turn or dimension than its position in the file."""
+    if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
+        yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
+    if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
+        if int(match[1]) != number:
+            yield f"{dialogue}-{number}: its question is of turn {match[1]} by its path; its place in the file counts"
+        if TYPES.get(match[2], kind) != kind:
+            yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
+
+
+def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
+    for model in dict.fromkeys(answer.model for answer in answers):
+        answered_turns = {answer.turn for answer in answers if answer.model == model}
+        if absent := [str(turn) for turn in range(1, turns + 1) if turn not in answered_turns]:
+            yield f"{dialogue}: {model} does not answer turn {', '.join(absent)}"
+
+
+def _read_text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
+    value = turn.get(key)
+    if isinstance(value, str) and value.strip():
+        return value
+    missing.append(f"{where}: has no {key}")
+    return ""
+
+
+def _read_object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
+    value = turn.get(key)
+    if isinstance(value, Mapping) and value:
+        return value
+    missing.append(
+        f"{where}: has no {key}, which gives a model's name its " + ("path" if key == "dialogue" else "words")
+    )
+    return {}
+
+
+def _describe_kind(value: Any) -> str:
+    return "empty" if value in ([], {}, "", None) else f"a {type(value).__name__}"

@@ -1,11 +1,15 @@
-"""Real-Pod's scripts as tables: the scripts of the topics with their rules, and the splits beyond the topics.
+"""Real-Pod's scripts as tables: scripts with their rules, splits beyond the topics, and the sources of claims.
 
 Scripts of the topics may be a user's own, so rules check them one by one. The other splits are the package's own files,
 which are pinned.
+
+Some sources of claims stand in the files of scripts. Those of scripts whose files a protocol pins, and had none, stand
+in a file of their own, which is part of no protocol and which no system is given: it can grow without a figure being
+another's. Here too is what the card says of who wrote the scripts, and what is known to be wrong with them.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +17,11 @@ from typing import Any
 
 import datasets
 from podeval.benchmarks.benchmark import Split
+from podeval.benchmarks.records import PinnedFile
 from podeval.datasets.data_files import read_object_lines, read_objects
+from podeval.datasets.dataset_record import ResponsibleUse
 from podeval.datasets.row_rules import Row, RowRule
+from podeval.errors import BadInput
 from podeval.text.characters import HAN
 
 TURNS = (8, 44)
@@ -149,3 +156,176 @@ def make_split_rows(split: Split, folder: Path) -> Iterator[Row]:
             "sources": list(script.get("sources", ())),
             "length": len(_HAN.findall(whole)) if item["language"] == "zh" else len(whole.split()),
         }
+
+
+SOURCES = PinnedFile(
+    file="real_pod_sources.json",
+    revision="sha256:9abc8fd38a0472a522914b9e55aac44ab1dcd6283d2da2fc6cc3e5bec6835c85",
+)
+
+NAMED_THROUGHOUT = ("topics", "demo")
+"""Splits of which every year and every name that is said has a source, or is said to be invented."""
+
+_YEAR = re.compile(
+    r"\b(?:(?:fifteen|sixteen|seventeen|eighteen|nineteen|twenty)[ -](?:o |hundred|ten|eleven|twelve|thirteen|fourteen"
+    r"|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)"
+    r"|two thousand)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"\b[A-Z][a-z]+(?: (?:de |van |von |le )?[A-Z][a-z]+)+")
+_FIRST_WORDS = frozenset(
+    "And As At Because But By Did Does Every For From How If In Is Not Of On Or Since So That The Then There This To"  # noqa: SIM905
+    " Until Was What When Who Why With".split()
+)
+"""Words that begin a sentence before a name, and are no part of it."""
+
+
+def list_claim_features() -> datasets.Features:
+    """Return the columns of the table of claims."""
+    text = datasets.Value("string")
+    turn = {"speaker": text, "text": text, "claims": datasets.List({"claim": text, "source": text})}
+    return datasets.Features(
+        {"id": text, "split": text, "topic": text, "topic_id": datasets.Value("int32")}
+        | {"turns": datasets.List(turn), "note": text}
+        | {"own_turns": datasets.List(datasets.Value("int32")), "own_names": datasets.List(text)}
+    )
+
+
+def make_claims_rows(folder: Path, splits: Sequence[Split]) -> Iterator[Row]:
+    """Yield a row for each script of those splits whose files are in the folder, in their order."""
+    more = read_more_sources(folder)
+    for split in splits:
+        if not (folder / str(split.file)).is_file():
+            continue
+        items = {item.get("id"): item for item in read_objects(folder / str(split.file))}
+        scripts: Iterable[Mapping[str, Any]] = items.values()
+        if split.scripts:
+            scripts = [script for _, script in read_object_lines(folder / split.scripts.file)]
+        for script in scripts:
+            item = items.get(script.get("id"), {})
+            yield _make_row(split.name, script, item, more.get(script.get("id"), {}))
+
+
+def read_more_sources(folder: Path) -> Mapping[Any, Mapping[str, Any]]:
+    """Return what the file of sources says of each script; a folder of one's own need not have it."""
+    path = folder / SOURCES.file
+    return {one.get("id"): one for one in read_objects(path)} if path.is_file() else {}
+
+
+def find_unsourced_claim(row: Row) -> str | None:
+    """Report a turn that says a year, or a name of two words that is no speaker's, and has no claim with a source.
+
+    Only in splits that promise a source for each.
+    """
+    speakers = {turn["speaker"] for turn in row["turns"]}
+    for number, turn in enumerate(row["turns"], 1):
+        if turn["claims"] or row["split"] not in NAMED_THROUGHOUT:
+            continue
+        if year := _YEAR.search(turn["text"]):
+            return f"turn {number} says {year[0]!r} without a source"
+        for match in _NAME.finditer(turn["text"]):
+            first, _, rest = match[0].partition(" ")
+            name = rest if first in _FIRST_WORDS else match[0]
+            if " " in name and not speakers.issuperset(name.split()):
+                return f"turn {number} names {name!r} without a source"
+    return None
+
+
+def read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
+    """Return a list's objects with these values."""
+    objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
+    return [{name: one.get(name) for name in names} for one in objects]
+
+
+def read_topic_id(item: Mapping[str, Any]) -> int | None:
+    """Return the number of the topic that an id ends in, as the paper counts topics."""
+    number = str(item.get("id")).rpartition("_")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
+    """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
+    added = list(more.get("sources", ()))
+    held = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
+    sources = read_parts(held, "turn", "claim", "source")
+    turns = read_parts(script.get("turns", script.get("script")), "speaker", "text")
+    if stray := [one["turn"] for one in added if not 1 <= one["turn"] <= len(turns)]:
+        raise BadInput(f"{SOURCES.file} names turn {stray[0]} of {script.get('id')}, which has {len(turns)} turns")
+    for number, turn in enumerate(turns, 1):
+        turn["claims"] = read_parts([one for one in sources if one["turn"] == number], "claim", "source")
+    return {
+        "id": script.get("id"),
+        "split": split,
+        "topic": item.get("topic"),
+        "topic_id": read_topic_id(script) if split in NAMED_THROUGHOUT else None,
+        "turns": turns,
+        "note": more.get("note", ""),
+        "own_turns": list(more.get("own_turns", ())),
+        "own_names": list(more.get("own_names", ())),
+    }
+
+
+PROVENANCE = (
+    "The categories are those of podcast directories. A language model suggested topics for each, which were "
+    "reviewed, and episodes were chosen by hand (paper, section 3). podeval added ids, language, voices, the numbers "
+    "of show and episode, and the store's country; it also decides how many voices a topic has: as many as its "
+    "script, two to four. The scripts of this revision, in both versions and with their sources, were written for "
+    "podeval in November 2026 by Claude, a language model of Anthropic, in one session (which does not know its exact"
+    " version), script by script after an editor's review of those of revision 1.2.0, which were also written by a "
+    "language model; no person wrote or edited them. Rules check lengths, turns, whether everything can be read "
+    "aloud, that both versions say the same, and that every year or name has a source. When the scripts were written,"
+    " rules also checked that the written version stands alone, contractions, repeated openings and endings, that "
+    "voices are used equally, and that no phrase of eight words occurs in two scripts. No episode was read for them. "
+    "Hosts and guests are invented. The paper's systems read scripts made by PodAgent, and MoonCast's spontaneous "
+    "version of them. The voices are 12 women and 12 men from PodAgent's presets, one utterance of 6.6 to 9.9 seconds"
+    " each, stored as FLAC; each speaks in five scripts. The tables `hard`, `long`, `long_zh`, `demo_zh` and `zh` "
+    "were also written in November 2026 by Claude, each long episode as a whole; rules checked them then. The six "
+    "scripts of `demo` are by podeval's founders, which are sessions of Claude too. The table `sources` has one row "
+    "for every script, with sources for its claims from the model's knowledge, or a note that it claims nothing; no "
+    "protocol covers it, and no system is shown sources, tags or accepted readings. Rows of `episodes` come from the "
+    "models of the embedded profile, which each row names, and clips are grouped as in PodEval."
+)
+"""Who wrote the scripts and whose voices speak them, for the card, as what follows."""
+
+RESPONSIBLE_USE = ResponsibleUse(
+    use_cases=(
+        "Comparing systems that make podcasts with each other and with published episodes; finding out what they "
+        "stumble over and how well they last over an hour."
+    ),
+    out_of_scope=(
+        "Training; learning facts from scripts; using the voices, or the episodes' makers, for anything else."
+    ),
+    biases=(
+        "Only English and Chinese; 17 categories, three topics each. Chinese scripts have no voices, because no "
+        "recordings with a suitable licence were available. The voices are those of audiobook readers, most of them "
+        "American, whatever the speaker's region; they do not match the speakers' ages. Of the 51 scripts, 13 have two "
+        "women, 13 two men, 12 a woman and a man (each is the host in six), eight three speakers and five four "
+        "speakers; 25 hosts are women, 26 men. Most of the speech is British. Scripts by one language "
+        "model share its habits; a writer or a judge of the same family may suit them better than others. "
+        "Accepted readings of `hard` are those that we thought of, and names are spelt as a transcriber might spell "
+        "them: a correct reading that is in no list counts as wrong."
+    ),
+    personal_information=(
+        "Titles and links of published episodes name their makers. The voices are recordings that volunteers "
+        "published; they are not meant to be cloned for anything but this test. Scripts name dead "
+        "and public people for what they did or published. Victims of crimes and people who were wrongly "
+        "accused are not named; scripts that mention suicide say that help lines exist."
+    ),
+    sensitive_content=(
+        "Some scripts are about crimes, illness, grief and fear. They treat victims and living people as a "
+        "public broadcaster would; scripts on medical topics refer listeners to a doctor."
+    ),
+    synthetic=True,
+)
+
+KNOWN_ERRORS = (
+    "Links break: `podeval data fetch real_pod` shows which episodes are still available.",
+    "Links of topics 28 to 51 go to the Hong Kong store (/hk/), some with a language; the others go to /us/.",
+    "The authors do not state the length, language, licence or number of speakers of an episode.",
+    "The language model that wrote the scripts named the sources from its knowledge: nobody has checked each "
+    "source against its claim. A program lists every sentence with a figure or, in English, a name that has neither a "
+    "source nor a reader's mark that the story invented it (`own_turns`, `own_names`); there are none. It cannot find "
+    "names in Chinese, and the marks are a language model's reading.",
+    "Names and words from other languages are written in plain letters, without accents.",
+    "Fillers of the spontaneous version were written, not transcribed from real conversations.",
+)

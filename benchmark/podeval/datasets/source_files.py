@@ -8,9 +8,9 @@ from importlib import resources
 from pathlib import Path
 
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
-from podeval.datasets.downloading import download, hash_file
 from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable, call_with_retries
+from podeval.models.downloading import download, hash_file
 
 Progress = Callable[[str], None]
 

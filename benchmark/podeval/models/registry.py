@@ -22,7 +22,9 @@ from podeval.errors import BadInput, ModelMissing, PodevalError
 from podeval.models import embedded, reference, weights
 from podeval.models.card import JOBS, PROFILES, ModelCard
 from podeval.models.device import is_out_of_memory
-from podeval.models.weights import Progress
+
+Progress = Callable[[str], None]
+"""Called with what happens, line by line."""
 
 CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 

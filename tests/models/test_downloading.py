@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from podeval.datasets.downloading import download
 from podeval.errors import BadInput
+from podeval.models.downloading import download
 from tests.fakes.podcast_server import Page, PodcastServer
 
 CONTENT = bytes(range(256)) * 8000
