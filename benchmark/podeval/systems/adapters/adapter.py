@@ -72,7 +72,7 @@ class Job(JobPart):
         """
         if not path.is_file():
             raise NotPrepared(f"there is no job file {path}")
-        job: Job = _parse(cls, path.read_bytes(), str(path))
+        job: Job = parse_json(cls, path.read_bytes(), str(path))
         folder = path.resolve().parent
         paths = {
             name: folder / value
@@ -92,7 +92,7 @@ class Job(JobPart):
             raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
-            _parse(Ask, line, f"{self.items_file}, line {number}")
+            parse_json(Ask, line, f"{self.items_file}, line {number}")
             for number, line in enumerate(lines, 1)
             if line.strip()
         ]
@@ -141,7 +141,12 @@ class Generated(JobPart):
         return [name for name in (self.audio, self.script, *(answer.audio for answer in self.answers)) if name]
 
 
-def _parse(form: type[Any], content: bytes, where: str) -> Any:
+def parse_json(form: type[Any], content: bytes, where: str) -> Any:
+    """Read an object of a class of pydantic from JSON.
+
+    Raises:
+        BadInput: it is none; says which field and why.
+    """
     try:
         return form.model_validate_json(content)
     except ValidationError as error:
@@ -173,7 +178,6 @@ class Adapter:
 
     Args:
         task: the name of the task.
-        title: the name by which people know it.
         models: the classes of models that it opens.
         check: checks whether it can open a model (its folder, and that of its base), by the model's small files alone;
             raises `BadInput` for another class of model, weights in a form that is not read, or code in the folder.
@@ -183,7 +187,6 @@ class Adapter:
     """
 
     task: str
-    title: str
     models: tuple[ModelClass, ...]
     check: Callable[[Path, Path | None], None]
     open: Callable[[Job, Preset], OutputMaker]

@@ -115,14 +115,10 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
         if not is_out_of_memory(error):
             raise
     # Outside of the except block: the error's frames hold the tensors that did not fit.
-    _free()
-    return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
-
-
-def _free() -> None:
     from accelerate.utils.memory import clear_device_cache
 
     clear_device_cache(garbage_collection=True)
+    return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

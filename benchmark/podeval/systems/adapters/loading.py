@@ -144,10 +144,20 @@ def read_wave(wave: Any, text: str) -> Samples:
     Raises:
         SpeechFailed: it is empty.
     """
-    samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
-    if not len(samples):
+    if wave is None or not wave.numel():
         raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
-    return samples
+    return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+
+
+def require_room(inputs: Any, window: int, what: str) -> None:
+    """Refuse inputs that do not fit into a model's window.
+
+    Raises:
+        BadInput: they do not; with their length.
+    """
+    length = int(inputs["input_ids"].shape[1])
+    if length >= window:
+        raise BadInput(f"{what} is {length} tokens long, the model's window {window}; nothing is cut")
 
 
 def load_reader(kind: str, folder: Path) -> Any:

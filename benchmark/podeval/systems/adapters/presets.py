@@ -43,7 +43,8 @@ class Preset:
 
     def sampling(self, *names: str) -> dict[str, Any]:
         """Return those of these settings that the preset sets, by the names that `generate` of transformers has."""
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return options | ({"do_sample": True} if options.get("temperature") else {})
 
     def settings(self) -> dict[str, Any]:
         """Return what the preset sets, as plain data for a protocol."""

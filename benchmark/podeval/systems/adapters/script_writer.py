@@ -316,7 +316,6 @@ def _window(config: Any) -> int | None:
 
 ADAPTER = Adapter(
     task="script-writer",
-    title="Script writer",
     models=(
         ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers has"),
         ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too"),

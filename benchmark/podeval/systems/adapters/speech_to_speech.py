@@ -119,7 +119,7 @@ class Cascade:
         (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(Turn("system", written["text"]),))  # type: ignore[arg-type]
-        spoken = self.voice.speak(line.spoken(), line, seed)
+        spoken = self.voice.speak(line, seed)
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
         return SpokenAnswer("", spoken, written["text"]), about
 
@@ -183,7 +183,6 @@ def read_system_prompt(folder: Path) -> str:
 
 ADAPTER = Adapter(
     task="speech-to-speech",
-    title="Speech to speech",
     models=(*_OMNI, _CASCADE),
     check=check,
     open=open_conversation,
