@@ -96,15 +96,11 @@ def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
     """
-    return _load(kind, folder, **options).to(choose_device()).eval()
+    return load_from_folder(kind, folder, **options).to(choose_device()).eval()
 
 
-def load_preprocessor(kind: str, folder: Path) -> Any:
-    """Load a tokenizer or feature extractor of class `kind` from its folder."""
-    return _load(kind, folder)
-
-
-def _load(kind: str, folder: Path, **options: Any) -> Any:
+def load_from_folder(kind: str, folder: Path, **options: Any) -> Any:
+    """Load a model, tokenizer or feature extractor of class `kind` from its folder, where it is."""
     import transformers
 
     with silence_transformers():

@@ -59,7 +59,7 @@ class HibariPiper(OnnxReader):
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else say_line(piper, line, RATE)
             for number, line in enumerate(lines)
         ]
-        return self._collect(sounds, RATE, begin, loaded, {str(voice): self.voices[voice] for voice in sorted(voices)})
+        return self._collect(lines, sounds, RATE, begin, loaded)
 
     @cached_property
     def _hibari(self) -> Any:

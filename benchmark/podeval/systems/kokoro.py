@@ -59,7 +59,7 @@ class Kokoro(OnnxReader):
         network = self.network
         loaded = time.perf_counter()
         sounds = [_say_line(network, line, _NAMES[line.voice]) for line in lines]
-        return self._collect(sounds, RATE, begin, loaded, {str(line.voice): _NAMES[line.voice] for line in lines})
+        return self._collect(lines, sounds, RATE, begin, loaded)
 
 
 class _Network:

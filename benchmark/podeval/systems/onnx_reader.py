@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import count_threads
-from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
 from podeval.systems.speech import Samples
 
 INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
@@ -50,16 +50,16 @@ class OnnxReader(DialogueReader):
         }
 
     def _collect(
-        self, sounds: Sequence[Samples], rate: int, begin: float, loaded: float, voices: dict[str, str]
+        self, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int, begin: float, loaded: float
     ) -> SynthesisedLines:
         """Join lines that were just said with the times they took and what said them.
 
         Args:
+            lines: the lines.
             sounds: the samples of each line.
             rate: their rate in Hz.
             begin: the time at which loading began, by `time.perf_counter`.
             loaded: the time at which it ended.
-            voices: the names of the voices, by their number.
         """
         return SynthesisedLines(
             lines=list(sounds),
@@ -68,7 +68,7 @@ class OnnxReader(DialogueReader):
             load_seconds=loaded - begin,
             details={
                 **{package: metadata.version(package) for package in self.packages.values()},
-                "voices": voices,
+                "voices": {str(voice): self.voices[voice] for voice in sorted({line.voice for line in lines})},
                 "threads": self.threads,
             },
         )

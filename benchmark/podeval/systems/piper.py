@@ -107,5 +107,4 @@ class Piper(OnnxReader):
             self._loaded[number] = load_voice(VOICES[number], self.threads)
         loaded = time.perf_counter()
         sounds = [say_line(self._loaded[line.voice], line, RATE) for line in lines]
-        voices = {str(number): VOICES[number] for number in sorted({line.voice for line in lines})}
-        return self._collect(sounds, RATE, begin, loaded, voices)
+        return self._collect(lines, sounds, RATE, begin, loaded)

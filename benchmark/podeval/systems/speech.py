@@ -88,10 +88,8 @@ class SpeechFailed(PodevalError):
     """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
 
 
-class SpokenTurn(BaseModel):
+class SpokenTurn(JobPart):
     """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     speaker: str
     start: float

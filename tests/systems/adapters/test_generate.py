@@ -300,15 +300,6 @@ def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) ->
     assert caught == 2
 
 
-def test_an_alarm_that_was_set_before_goes_on() -> None:
-    before = signal.getitimer(signal.ITIMER_REAL)[0]
-    signal.setitimer(signal.ITIMER_REAL, 200)
-    with limit_time(100):
-        time.sleep(0.02)
-    assert 150 < signal.getitimer(signal.ITIMER_REAL)[0] < 200
-    signal.setitimer(signal.ITIMER_REAL, before)
-
-
 def test_two_processes_do_not_generate_into_one_folder(job: Any, injected: Model, tmp_path: Path) -> None:
     file = job("text-to-speech", tmp_path, asks(1))
     with Log(tmp_path / "out").alone(), pytest.raises(BadInput, match="another process is generating"):

@@ -35,7 +35,7 @@ class Csm(SpeechModel):
         self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
         self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._options = preset.sampling("temperature", "top_k", "max_new_tokens")
+        self._options = preset.sampling("temperature", "max_new_tokens")
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
         """Say a line after another of the same voice, shape (frames,)."""

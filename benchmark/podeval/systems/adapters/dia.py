@@ -38,7 +38,7 @@ class Dia(SpeechModel):
         super().__init__()
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
         self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
-        self._options = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
+        self._options = preset.sampling("temperature", "top_p", "max_new_tokens")
         self.rate = int(self._processor.feature_extractor.sampling_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,29 +48,21 @@ class OutOfMemory(PodevalError):
 def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt what is in this block when its time is up, between two steps of the interpreter.
 
-    Only the main thread can be interrupted; elsewhere the block runs on.
-
     Raises:
         TookTooLong: the time was up.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise TookTooLong(f"it was not done after {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    begin = time.monotonic()
     # Again and again: a library may catch the first interruption and go on.
-    waiting, again = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if waiting:  # someone else's alarm goes on
-            signal.setitimer(signal.ITIMER_REAL, max(1e-3, waiting - (time.monotonic() - begin)), again)
 
 
 @dataclass

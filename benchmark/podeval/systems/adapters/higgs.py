@@ -33,7 +33,7 @@ class HiggsAudio(SpeechModel):
         self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)
         self.rate = int(self._processor.audio_tokenizer.config.sample_rate)
-        self._options = preset.sampling("temperature", "top_p", "top_k")
+        self._options = preset.sampling("temperature", "top_p")
         frames = self._processor.audio_tokenizer.config.frame_rate
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
 

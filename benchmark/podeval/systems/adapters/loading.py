@@ -4,7 +4,6 @@ A copy of a model lies on one device where it fits; where it does not, accelerat
 """
 
 import hashlib
-import logging
 import os
 import random
 import sys
@@ -18,7 +17,7 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
 from podeval.models.device import require_device
-from podeval.models.pretrained import silence_transformers
+from podeval.models.pretrained import load_from_folder, silence_transformers
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
 from podeval.systems.speech import Samples, SpeechFailed
 
@@ -82,9 +81,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
     with translate_errors(folder):
-        network = _class(kind).from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
-        )
+        network = load_from_folder(kind, folder, use_safetensors=True, **options)
         return network.eval() if "device_map" in options else network.to(device).eval()
 
 
@@ -167,7 +164,7 @@ def load_reader(kind: str, folder: Path) -> Any:
         BadInput: it cannot be loaded; with the library's reason.
     """
     with translate_errors(folder):
-        return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return load_from_folder(kind, folder)
 
 
 @contextmanager
@@ -177,8 +174,6 @@ def translate_errors(folder: Path) -> Iterator[None]:
     Raises:
         BadInput: anything went wrong but want of memory.
     """
-    advice = logging.getLogger("transformers")
-    level = advice.level
     try:
         with silence_transformers():
             yield
@@ -187,14 +182,6 @@ def translate_errors(folder: Path) -> Iterator[None]:
             raise
         reason = " ".join(str(error).split())[:500] or type(error).__name__
         raise BadInput(f"the model in {folder.name} cannot be loaded: {reason}") from error
-    finally:
-        advice.setLevel(level)
-
-
-def _class(kind: str) -> Any:
-    import transformers
-
-    return getattr(transformers, kind)
 
 
 def _fits(folder: Path, gpu: int) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
@@ -25,6 +25,7 @@ from podeval.systems.adapters.adapter import Adapter, Job, parse_json
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import (
     Ask,
+    JobPart,
     Product,
     Samples,
     Speech,
@@ -51,17 +52,15 @@ _MANIFEST_MOST = 64 * 2**20
 Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
 
 
-class ManifestLine(BaseModel):
+class ManifestLine(JobPart):
     """A line of the manifest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: str
     seed: int | None = None
     audio: str | None = None
     script: str | None = None
-    answers: dict[str, str] = {}
-    texts: dict[str, str] = {}
+    answers: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
+    texts: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
     wall_seconds: Seconds = 0.0
     strategy: Literal["whole", "turns", "chunks"] | None = None
     voices: Literal["own", "given"] | None = None

@@ -39,7 +39,7 @@ class QwenOmni:
         self._model: Any = loading.load_model(self.network, folder, device)
         self._preset = preset
         # The preset's sampling is meant for the words; the voice keeps its own.
-        sampling = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
+        sampling = preset.sampling("temperature", "top_p", "max_new_tokens")
         self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
         if not self._model.has_talker or not voices:

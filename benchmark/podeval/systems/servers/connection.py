@@ -333,15 +333,6 @@ class ServerSystem(ABC):
     options: ClassVar[tuple[str, ...]]
     at_once: int = 1
 
-    def __init_subclass__(cls) -> None:
-        """Refuse a class that declares no options.
-
-        Raises:
-            TypeError: it does; says what to declare.
-        """
-        if not hasattr(cls, "options"):
-            raise TypeError(f"{cls.__name__} declares no options; name those of `podeval run` that its open() takes")
-
     @classmethod
     @abstractmethod
     def open(cls, connection: ServerConnection, model: str, *_: Any, **options: Any) -> "ServerSystem":
