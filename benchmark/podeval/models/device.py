@@ -85,9 +85,11 @@ def count_copies(gigabytes: float) -> int | None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an error of torch or CTranslate2 says that memory was too small."""
-    reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
+    """Tell whether an error of Python, torch or CTranslate2 says that memory was too small."""
+    # cuDNN says that it does not support what it has no memory for.
+    reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
+    is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
+    return is_said or isinstance(error, MemoryError)
 
 
 def free_memory() -> None:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.models import weights
-from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines
-from podeval.systems.onnx_reader import INSTALL_PACKAGES, OnnxReader
+from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, SynthesisedLines
+from podeval.systems.onnx_reader import OnnxReader
 from podeval.systems.piper import JOE, MANNER, load_voice, say_line
 from podeval.systems.speech import Samples, SpeechFailed
 
@@ -46,7 +46,8 @@ class HibariPiper(OnnxReader):
                 **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
             "piper": MANNER,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:

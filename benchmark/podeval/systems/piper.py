@@ -98,7 +98,8 @@ class Piper(OnnxReader):
             "voices": list(VOICES),
             "weights": {file.to: file.sha256 for voice in VOICES for file in weights.lock()[voice].files},
             "piper": MANNER,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:

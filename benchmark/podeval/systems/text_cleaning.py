@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from podeval.text.characters import HAN
 
+PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
+"""How fast a person reads aloud; the second is of Chinese."""
+
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
 # Read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some engines.
@@ -66,11 +69,11 @@ def _plain_letters(character: str) -> str:
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
-def estimate_seconds(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
+def estimate_seconds(text: str) -> float:
     """Estimate how long a person takes to read a text, by words of alphabets and Chinese characters a minute."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
-    return 60.0 * (words / words_per_minute + characters / characters_per_minute)
+    return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])
 
 
 def split_sentences(text: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
+from podeval.files import lock_folder
 from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
 from podeval.systems.adapters.adapter import Generated, Job
@@ -302,7 +303,7 @@ def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_two_processes_do_not_generate_into_one_folder(job: Any, injected: Model, tmp_path: Path) -> None:
     file = job("text-to-speech", tmp_path, asks(1))
-    with Log(tmp_path / "out").alone(), pytest.raises(BadInput, match="another process is generating"):
+    with lock_folder(tmp_path / "out"), pytest.raises(BadInput, match="another podeval run is writing"):
         generate.run(Job.read(file), file)
 
 

@@ -5,23 +5,18 @@ again and never finished is at last given up.
 """
 
 import fcntl
-import io
 import json
-import os
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
 from podeval.files import append_synced, read_lines
 from podeval.systems.adapters.adapter import Generated
-from podeval.systems.speech import Speech, WrittenScript
 
 TRIES = 5
 """In how many processes an item is begun and not finished before it counts as one that kills them; whoever kills a
@@ -35,20 +30,6 @@ class Log:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._life = uuid.uuid4().hex
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the folder; the lock goes with the process, however it ends.
-
-        Raises:
-            BadInput: another process generates into it.
-        """
-        with (self.folder / ".lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BadInput(f"another process is generating into {self.folder}; wait for it to end") from None
-            yield
 
     def finished(self) -> dict[tuple[str, int], Generated]:
         """Read the lines by item and seed, of those whose files are all there.
@@ -83,35 +64,6 @@ class Log:
     def finish(self, line: Generated) -> None:
         """Keep a line; when this returns, a kill does not lose it."""
         self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
-
-    def keep_speech(self, name: str, speech: Speech) -> str:
-        """Keep audio as FLAC of 24 bits, or as float WAV where samples pass ±1; returns the file's name.
-
-        Args:
-            name: without extension.
-            speech: with finite samples.
-        """
-        import soundfile
-
-        fits = float(np.max(np.abs(speech.samples), initial=0.0)) <= 1.0
-        kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
-        buffer = io.BytesIO()
-        soundfile.write(buffer, speech.samples, speech.rate, format=kind, subtype=subtype)
-        return self._write_whole(f"{name}.{extension}", buffer.getvalue())
-
-    def keep_script(self, name: str, script: WrittenScript) -> str:
-        """Keep a script as JSON; returns the file's name."""
-        content = {"text": script.text, "turns": script.turns}
-        return self._write_whole(f"{name}.json", (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
-
-    def _write_whole(self, name: str, data: bytes) -> str:
-        partial = self.folder / f".{name}.{os.getpid()}.partial"
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.folder / name)
-        return name
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
         data = b"".join((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode() for line in lines)

@@ -16,7 +16,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
-from podeval.models.device import require_device
+from podeval.models.device import is_out_of_memory, require_device
 from podeval.models.pretrained import load_from_folder, silence_transformers
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
 from podeval.systems.speech import Samples, SpeechFailed
@@ -98,13 +98,6 @@ def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
     if (found := read_config(codec).get("model_type")) != kind:
         raise BadInput(f"the codec of {title} is a {kind} model, not {found!r}")
     return codec
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an error of any library says that memory was too small."""
-    from accelerate.utils.memory import should_reduce_batch_size
-
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)
 
 
 @contextmanager

@@ -36,13 +36,9 @@ class ChatEndpoint(ServerSystem):
     """A system that makes scripts and of spoken answers.
 
     Attributes:
-        connection: the connection to the server.
-        model: the name of the model there.
         voice: the voice that answers are spoken in.
     """
 
-    connection: ServerConnection
-    model: str
     voice: str = "alloy"
     options: ClassVar[tuple[str, ...]] = ("voice",)
 

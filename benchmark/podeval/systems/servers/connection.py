@@ -323,15 +323,20 @@ class ServerConnection:
         return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
 
 
+@dataclass
 class ServerSystem(ABC):
     """A system behind a server, opened by `podeval run --server`: an `OutputMaker`.
 
     Attributes:
+        connection: the connection to the server.
+        model: the name of the model there.
         options: the options of the command that `open` takes, by their names; another one is refused.
     """
 
+    connection: ServerConnection
+    model: str
     options: ClassVar[tuple[str, ...]]
-    at_once: int = 1
+    at_once = 1
 
     @classmethod
     @abstractmethod
