@@ -16,8 +16,8 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Files of the drivers of GPUs."""
 
 
-def choose_device() -> str:
-    """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
+def choose_device(requested: str | None = None) -> str:
+    """Return the requested device, such as `cuda:1`, otherwise `PODEVAL_DEVICE`, otherwise a usable GPU, or `cpu`.
 
     A CPU is `cpu` by whatever number it was asked for.
 
@@ -26,7 +26,7 @@ def choose_device() -> str:
     """
     import torch
 
-    chosen = os.environ.get("PODEVAL_DEVICE")
+    chosen = requested or os.environ.get("PODEVAL_DEVICE")
     if not chosen:
         chosen = "cuda" if torch.cuda.is_available() else "cpu"
     else:

@@ -15,9 +15,9 @@ import numpy as np
 
 from podeval.models import weights
 from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, SynthesisedLines
-from podeval.systems.onnx_reader import OnnxReader
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line
 from podeval.systems.piper import JOE, MANNER, load_voice, say_line
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 
 RATE = 24000
 """Common sampling rate in Hz: hibari's own; Piper's 22050 Hz are resampled."""
@@ -79,10 +79,5 @@ class HibariPiper(OnnxReader):
 
 
 def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
-    try:
+    with name_broken_line("hibari", line):
         return np.asarray(hibari(line.text, speed=line.speed, seed=seed), np.float32)
-    except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        what = f"{type(broken).__name__}: {broken}"
-        raise SpeechFailed(
-            f"hibari could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
-        ) from broken

@@ -1,7 +1,8 @@
 """What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import count_threads
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
-from podeval.systems.speech import Samples
+from podeval.systems.speech import Samples, SpeechFailed
 
 
 class OnnxReader(DialogueReader):
@@ -55,6 +56,22 @@ class OnnxReader(DialogueReader):
                 "threads": self.threads,
             },
         )
+
+
+@contextmanager
+def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
+    """Turn whatever an engine raises over a line into a sentence that names both.
+
+    Raises:
+        SpeechFailed: it raised anything; what makes sounds of words is of third parties.
+    """
+    try:
+        yield
+    except Exception as broken:
+        what = f"{type(broken).__name__}: {broken}"
+        raise SpeechFailed(
+            f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
+        ) from broken
 
 
 def open_session(model: Path, threads: int) -> Any:

@@ -17,8 +17,8 @@ import numpy as np
 from podeval.audio.resample import resample
 from podeval.models import weights
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.onnx_reader import OnnxReader, open_session
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.speech import Samples
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
@@ -56,13 +56,8 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
         noise_w_scale=MANNER["noise_w_scale"],
         normalize_audio=False,
     )
-    try:
+    with name_broken_line("Piper", line):
         parts = [np.asarray(part.audio_float_array, np.float32) for part in voice.synthesize(line.text, manner)]
-    except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        what = f"{type(broken).__name__}: {broken}"
-        raise SpeechFailed(
-            f"Piper could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
-        ) from broken
     if not parts:
         return np.zeros(0, np.float32)
     native = voice.config.sample_rate

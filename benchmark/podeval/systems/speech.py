@@ -54,6 +54,16 @@ class RecordedUserTurn(JobPart):
     audio: str | None = None
     words: str = ""
 
+    def require_audio(self, item: str) -> str:
+        """Return the recording of a turn of an item.
+
+        Raises:
+            BadInput: there is none.
+        """
+        if self.audio is None:
+            raise BadInput(f"turn {self.id} of {item} has no recording; speech-to-speech systems need recordings")
+        return self.audio
+
 
 class Ask(JobPart):
     """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.

@@ -4,6 +4,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 from podeval.text.characters import HAN
 
@@ -31,7 +32,8 @@ def make_speakable(text: str, laugh: str = "") -> str:
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
     would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
     """
-    plain = f" {laugh} ".join(piece.translate(_PLAIN).translate(_SPEAKABLE) for piece in _LAUGH.split(text))
+    pieces = _LAUGH.split(text.translate(_PLAIN))
+    plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
     plain = unicodedata.normalize("NFC", plain)
     plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
     plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
@@ -40,7 +42,9 @@ def make_speakable(text: str, laugh: str = "") -> str:
     return plain if any(character.isalnum() for character in plain) else ""
 
 
+@cache
 def _plain_character(character: str) -> str:
+    """Return what of a character can be said."""
     category = unicodedata.category(character)
     if category in ("Nd", "No"):  # engines know ASCII digits only
         digit = unicodedata.digit(character, None)
@@ -50,17 +54,6 @@ def _plain_character(character: str) -> str:
     if category in ("Cf", "Me") or "\ufe00" <= character <= "\ufe0f":  # joiners and variation selectors of emoji
         return ""
     return character if (category in _KEPT and character not in _MARKUP) or character in _SYMBOLS else " "
-
-
-class _Speakable(dict[int, str]):
-    """What of each character can be said, for `str.translate`; found out once."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = _plain_character(chr(code))
-        return self[code]
-
-
-_SPEAKABLE = _Speakable()
 
 
 def _plain_letters(character: str) -> str:

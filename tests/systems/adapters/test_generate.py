@@ -19,9 +19,8 @@ from podeval.errors import BadInput
 from podeval.files import lock_folder
 from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
-from podeval.systems.adapters.adapter import Generated, Job
+from podeval.systems.adapters.adapter import TRIES, Generated, Job, Log
 from podeval.systems.adapters.generate import Batches, OutOfMemory, TookTooLong, limit_time
-from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"

@@ -61,9 +61,6 @@ class Bark(SpeechModel):
         self._language = language
         return count
 
-    def begin(self) -> None:
-        """Do nothing: nothing is kept between lines."""
-
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in the voice of this number, shape (frames,).
 

@@ -24,8 +24,17 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing, PodevalError
 from podeval.files import lock_folder, write_json
 from podeval.models.device import free_memory, is_out_of_memory
-from podeval.systems.adapters.adapter import Adapter, Cause, Generated, GeneratedAnswer, Job, NotPrepared, find_adapter
-from podeval.systems.adapters.generation_log import TRIES, Log
+from podeval.systems.adapters.adapter import (
+    TRIES,
+    Adapter,
+    Cause,
+    Generated,
+    GeneratedAnswer,
+    Job,
+    Log,
+    NotPrepared,
+    find_adapter,
+)
 from podeval.systems.adapters.loading import choose_device, count_gpus_to_share
 from podeval.systems.adapters.presets import Preset, get_preset
 from podeval.systems.speech import (
