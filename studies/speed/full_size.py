@@ -100,8 +100,7 @@ def run_step(step: str, model: models.FullSize, device: str, place: Path) -> Non
 def run_adapter(model: models.FullSize, device: str, place: Path) -> dict[str, Any]:
     """Have the adapter open the model and make one item; what was measured."""
     from podeval.systems.adapters import generate, loading
-    from podeval.systems.adapters.adapter import Job
-    from podeval.systems.adapters.generation_log import Log
+    from podeval.systems.adapters.adapter import Job, Log
 
     dtypes: set[str] = set()
     load_plainly = loading.load_model

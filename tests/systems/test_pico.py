@@ -58,7 +58,7 @@ def test_more_than_two_speakers_and_chinese_are_refused() -> None:
 
 def test_without_its_package_it_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    assert str(Pico().available()).endswith("install it with `pip install 'podeval[baselines]'`")
+    assert str(Pico().available()).endswith("needs py-nanotts; install with `pip install 'podeval[baselines]'`")
 
 
 def test_an_engine_that_breaks_is_a_failure_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

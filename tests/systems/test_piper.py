@@ -36,6 +36,7 @@ def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:
 def test_it_speaks_in_the_voices_that_the_lock_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Joe stands in for kristin, whose file no package brings."""
     monkeypatch.setattr(piper, "VOICES", (piper.JOE, piper.JOE))
+    monkeypatch.setattr(Piper, "voices", (piper.JOE, piper.JOE))
     monkeypatch.setattr(Piper, "weight_names", (piper.JOE,))
     system = Piper()
     speech = system.speak(SCRIPT)

@@ -58,9 +58,6 @@ class EndpointChat:
         self.form = Form()
         self._refused = RefusedFields({name: ways for name, ways in _REPLACED.items() if name not in self._extra})
 
-    def __repr__(self) -> str:
-        return f"EndpointChat({self._model!r}, {self._endpoint!r})"
-
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:

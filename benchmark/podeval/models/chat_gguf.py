@@ -92,27 +92,20 @@ class GgufChat:
 
     def _ask(self, question: str) -> str:
         answers: list[str] = []
-        self._server.handle_chat_completions(question, lambda text: answers.append(_to_text(text)))
+        self._server.handle_chat_completions(question, answers.append)
         return answers[0] if answers else "{}"
 
-    def _explain_failure(self, error: Any) -> Exception:
-        message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
-        kind = error.get("type", "") if isinstance(error, dict) else ""
-        if kind == "exceed_context_size_error":
+    def _explain_failure(self, error: Mapping[str, Any]) -> Exception:
+        message = str(error.get("message", error))
+        if error.get("type") == "exceed_context_size_error":
             return ChatRefused(
                 f"{self._path.name} is loaded for {self._context} tokens ({message}); raise context in the judge's "
                 "YAML file, as far as model and memory go",
                 for_all=False,
             )
-        if isinstance(error, dict) and error.get("code", 500) < 500:
+        if error.get("code", 500) < 500:
             return ChatRefused(f"{self._path.name} does not take this: {message}", for_all=False)
         return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
-
-
-def _to_text(answer: Any) -> str:
-    if isinstance(answer, bytes):
-        return answer.decode("utf-8", "replace")
-    return answer if isinstance(answer, str) else json.dumps(answer)
 
 
 def load_gguf_chat(path: Path, context: int | None) -> GgufChat:

@@ -24,7 +24,7 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing
 from podeval.models.card import HubRepo, is_importable
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
-from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
+from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 RATE = 16_000
 
@@ -84,8 +84,8 @@ class TransformersChat:
             # A complete Omni model has a part that speaks beside the part that generates text.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
-            self._tokenizer = load_preprocessor("AutoTokenizer", folder)
-            self._features = load_preprocessor("WhisperFeatureExtractor", folder) if kind else None
+            self._tokenizer = load_from_folder("AutoTokenizer", folder)
+            self._features = load_from_folder("WhisperFeatureExtractor", folder) if kind else None
             self._model = load_pretrained(kind or "AutoModelForCausalLM", folder, **options)
         except (OSError, ValueError, KeyError) as error:
             first = str(error).strip().partition("\n")[0]

@@ -16,8 +16,8 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Files of the drivers of GPUs."""
 
 
-def choose_device() -> str:
-    """Return `PODEVAL_DEVICE`, such as `cuda:1`, otherwise `cuda` if there is a usable GPU, otherwise `cpu`.
+def choose_device(requested: str | None = None) -> str:
+    """Return the requested device, such as `cuda:1`, otherwise `PODEVAL_DEVICE`, otherwise a usable GPU, or `cpu`.
 
     A CPU is `cpu` by whatever number it was asked for.
 
@@ -26,7 +26,7 @@ def choose_device() -> str:
     """
     import torch
 
-    chosen = os.environ.get("PODEVAL_DEVICE")
+    chosen = requested or os.environ.get("PODEVAL_DEVICE")
     if not chosen:
         chosen = "cuda" if torch.cuda.is_available() else "cpu"
     else:
@@ -85,9 +85,11 @@ def count_copies(gigabytes: float) -> int | None:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an error of torch or CTranslate2 says that memory was too small."""
-    reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
+    """Tell whether an error of Python, torch or CTranslate2 says that memory was too small."""
+    # cuDNN says that it does not support what it has no memory for.
+    reasons = ("out of memory", "can't allocate memory", "ALLOC_FAILED", "CUDNN_STATUS_NOT_SUPPORTED")
+    is_said = isinstance(error, RuntimeError) and any(reason in str(error) for reason in reasons)
+    return is_said or isinstance(error, MemoryError)
 
 
 def free_memory() -> None:

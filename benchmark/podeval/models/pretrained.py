@@ -91,20 +91,16 @@ def build_recurrent(weights: dict[str, Tensor]) -> Any:
     return network.to(weights["weight_ih_l0"].device).eval()
 
 
-def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
-    """Load a model of class `kind` from its folder, in evaluation mode, on the device that models run on.
+def load_pretrained(kind: str, folder: Path, device: str | None = None, **options: Any) -> Any:
+    """Load a model of class `kind` from its folder, in evaluation mode, on a device: by default that of all models.
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
     """
-    return _load(kind, folder, **options).to(choose_device()).eval()
+    return load_from_folder(kind, folder, **options).to(choose_device(device)).eval()
 
 
-def load_preprocessor(kind: str, folder: Path) -> Any:
-    """Load a tokenizer or feature extractor of class `kind` from its folder."""
-    return _load(kind, folder)
-
-
-def _load(kind: str, folder: Path, **options: Any) -> Any:
+def load_from_folder(kind: str, folder: Path, **options: Any) -> Any:
+    """Load a model, tokenizer or feature extractor of class `kind` from its folder, where it is."""
     import transformers
 
     with silence_transformers():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from podeval.errors import CannotScore
 from podeval.models.device import choose_device
 from podeval.models.interfaces import SentenceEncoder
-from podeval.models.pretrained import load_preprocessor, load_pretrained
+from podeval.models.pretrained import load_from_folder, load_pretrained
 
 _GPU_BATCH, _CPU_BATCH = 128, 16
 
@@ -79,7 +79,7 @@ class SentenceBert(SentenceEncoder):
         with self._loading:
             if language not in self._loaded:
                 folder = self._folders[language]
-                tokenizer = load_preprocessor("AutoTokenizer", folder)
+                tokenizer = load_from_folder("AutoTokenizer", folder)
                 model = load_pretrained("BertModel", folder, dtype=torch.float32, add_pooling_layer=False)
                 self._loaded[language] = tokenizer, model
             return self._loaded[language]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from podeval.models.chunking import RATE, require_length, run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, SpeakerEncoder
-from podeval.models.pretrained import load_preprocessor, load_pretrained
+from podeval.models.pretrained import load_from_folder, load_pretrained
 
 _SHORTEST = 5_600
 """Minimum samples, 0.35 s: the time-delay network spans 15 frames of 20 ms, and a deviation needs two of them."""
@@ -33,7 +33,7 @@ class WavLMXVector(SpeakerEncoder):
 
     def __init__(self, files: dict[str, Path]) -> None:
         (folder,) = files.values()
-        self._extractor = load_preprocessor("AutoFeatureExtractor", folder)
+        self._extractor = load_from_folder("AutoFeatureExtractor", folder)
         self._model = load_pretrained("WavLMForXVector", folder, dtype=torch.float32)
         self._batch = _CPU_BATCH if choose_device() == "cpu" else _GPU_BATCH
 

@@ -30,7 +30,7 @@ from podeval.errors import CannotScore
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import free_memory, is_out_of_memory
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.pretrained import load_preprocessor, load_pretrained, silence_transformers
+from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
 _GPU_BATCH, _CPU_BATCH = 32, 2
 """Chunks decoded at once. Large v3 keeps half a gigabyte for each; a step costs a GPU the same for 16 and for 64."""
@@ -43,15 +43,18 @@ class WhisperTransformers(Transcriber):
         files: the folder of the model, by its repo on the Hub.
         num_beams: beams of the decoding; 1 is greedy.
         dtype: torch's name of the precision. As an option of a card, another one is part of the model's identity.
+        device: the device it runs on; by default that of all models.
     """
 
-    def __init__(self, files: dict[str, Path], *, num_beams: int, dtype: str = "float32") -> None:
+    def __init__(
+        self, files: dict[str, Path], *, num_beams: int, dtype: str = "float32", device: str | None = None
+    ) -> None:
         (folder,) = files.values()
         self._beams = num_beams
-        self._processor = load_preprocessor("WhisperProcessor", folder)
+        self._processor = load_from_folder("WhisperProcessor", folder)
         # Only eager attention returns its weights, from which word times are computed; the encoder's are of no use.
         self._model = load_pretrained(
-            "WhisperForConditionalGeneration", folder, dtype=getattr(torch, dtype), attn_implementation="eager"
+            "WhisperForConditionalGeneration", folder, device, dtype=getattr(torch, dtype), attn_implementation="eager"
         )
         _fuse_attention(self._model.get_encoder())
         self._batch = _CPU_BATCH if self._model.device.type == "cpu" else _GPU_BATCH

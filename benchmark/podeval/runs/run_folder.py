@@ -11,7 +11,6 @@
     seeds/<seed>/               the same again with another seed, laid out alike
 """
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,10 +23,10 @@ from pydantic import BaseModel, Field, ValidationError
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
-from podeval.files import append_lines, read_lines, write_json, write_whole
+from podeval.files import append_lines, read_lines, write_json
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Cause, Result, parse_result
-from podeval.systems.speech import SpokenTurn
+from podeval.systems.speech import SpokenTurn, write_audio
 
 Form = TypeVar("Form", bound=BaseModel)
 
@@ -270,15 +269,8 @@ class RunFolder:
         write_json(self.output_path(output.item), output.model_dump())
 
     def write_audio(self, name: str, samples: NDArray[np.float32], rate: int) -> str:
-        """Keep audio as FLAC of 24 bits, or float WAV where samples pass ±1; returns the file's name."""
-        import soundfile
-
-        fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
-        kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
-        buffer = io.BytesIO()
-        soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
-        write_whole(self.outputs / f"{name}.{extension}", buffer.getvalue())
-        return f"{name}.{extension}"
+        """Keep audio without loss; returns the file's name."""
+        return write_audio(self.outputs, name, samples, rate)
 
     def write_items(self, items: Sequence[Item]) -> None:
         """Keep what the board needs of the items: ids, topics and groups, none of their texts."""

@@ -18,13 +18,10 @@ from podeval.errors import BadInput
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn
-from podeval.systems.text_cleaning import estimate_seconds, split_sentences
+from podeval.systems.text_cleaning import PACE, estimate_seconds, split_sentences
 from podeval.text.script import Script
 
 _RATE = 24000
-_WORDS_PER_MINUTE = 150.0
-_CHARACTERS_PER_MINUTE = 250.0  # Chinese
-_PACE = {"words_per_minute": _WORDS_PER_MINUTE, "characters_per_minute": _CHARACTERS_PER_MINUTE}
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
@@ -59,7 +56,7 @@ class Silence(SpeakingSystem):
     @property
     def generation(self) -> dict[str, Any]:
         """How long the silence is."""
-        return {"system": self.name, "rate": _RATE, **_PACE}
+        return {"system": self.name, "rate": _RATE, **PACE}
 
     def available(self) -> str | None:
         """Return None: it can always be silent."""
@@ -99,7 +96,7 @@ class RepeatedSentence(ReaderControl):
     """The script's first sentence, over and over in the first voice: flawless sound, no content."""
 
     name: ClassVar[str] = "repeated_sentence"
-    facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **_PACE}
+    facts: ClassVar[dict[str, Any]] = {"pause": _REPEAT_PAUSE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Say the first sentence once and repeat that recording until the script's time is full."""
@@ -175,7 +172,7 @@ class UnevenPace(ReaderControl):
     """The script as it stands, but now hurried and now dragged: right words and voices, at no steady pace."""
 
     name: ClassVar[str] = "uneven_pace"
-    facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **_PACE}
+    facts: ClassVar[dict[str, Any]] = {"fastest": _FASTEST, "wave": _WAVE, **PACE}
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
         """Read the script sentence by sentence, each at the speed that the wave has where it begins."""
@@ -277,15 +274,11 @@ def _wave(lines: Iterable[SpokenLine]) -> Iterator[SpokenLine]:
     start = 0.0
     for line in lines:
         yield replace(line, speed=round(_FASTEST ** math.sin(2 * math.pi * start / _WAVE), 2))
-        start += _seconds_to_say(line.text)
+        start += estimate_seconds(line.text)
 
 
 def _expected_seconds(script: Script) -> float:
-    return max(1.0, _seconds_to_say(script.text))
-
-
-def _seconds_to_say(text: str) -> float:
-    return estimate_seconds(text, **_PACE)
+    return max(1.0, estimate_seconds(script.text))
 
 
 def plant_hole(samples: Samples, rate: int, at: float) -> None:

@@ -8,6 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata, util
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,9 @@ SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
 """Highest sample in dBFS; half a decibel of room for the true peak under −1."""
+
+INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
+"""The command that brings the packages of every reader."""
 
 _FRAME = 0.02
 _ACTIVE = 10 ** (-40 / 20)
@@ -64,12 +68,19 @@ class DialogueReader(SpeakingSystem):
         languages: the languages it reads, as ISO 639-1 codes.
         voices: the names of its voices for English, in the order in which a script's speakers receive them.
         longest_line: turns are split in sentences of at most so many characters; None reads turns whole.
+        packages: the modules that it imports, each with the package that brings it.
     """
 
     kind: ClassVar[Kind] = "model"
     languages: ClassVar[tuple[str, ...]] = ("en",)
     voices: ClassVar[tuple[str, ...]]
     longest_line: ClassVar[int | None] = None
+    packages: ClassVar[Mapping[str, str]]
+
+    def available(self) -> str | None:
+        """Return None where the packages are installed, else which are not and the command that brings them."""
+        missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
+        return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`" if missing else None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
         """Decide what is said by which voice; the n-th speaker of the script has the n-th voice.
@@ -105,6 +116,7 @@ class DialogueReader(SpeakingSystem):
             wall_seconds=sounds.wall_seconds + time.perf_counter() - begin,
             load_seconds=sounds.load_seconds,
             details={
+                **{package: metadata.version(package) for package in self.packages.values()},
                 **sounds.details,
                 "seed": seed,
                 "unspoken_turns": [number for number in range(len(script.turns)) if number not in spoken],
@@ -129,6 +141,11 @@ class DialogueReader(SpeakingSystem):
                 f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; "
                 f"take a system that reads {'it' if language == 'other' else language}"
             )
+
+    def describe_chunks(self) -> dict[str, Any]:
+        """Describe in which pieces it reads and how they become a recording, for `generation`."""
+        chunk = "turn" if self.longest_line is None else f"sentence, at most {self.longest_line} characters"
+        return {"strategy": "chunked", "chunk": chunk, **self.assembly()}
 
     @staticmethod
     def assembly() -> dict[str, float]:

@@ -5,7 +5,7 @@ state, so that each script is spoken in a child process, whose end ends nothing 
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,8 +48,7 @@ class EspeakNg(WorkerReader):
     languages: ClassVar[tuple[str, ...]] = tuple(_VOICES)
     voices: ClassVar[tuple[str, ...]] = _LABELS["en"]
     engine: ClassVar[str] = "espeak-ng"
-    package: ClassVar[str] = "espeakng-loader"
-    module: ClassVar[str] = "espeakng_loader"
+    packages: ClassVar[Mapping[str, str]] = {"espeakng_loader": "espeakng-loader"}
     worker: ClassVar[str] = espeak_worker.__file__
 
     @property
@@ -61,9 +60,7 @@ class EspeakNg(WorkerReader):
             "voices": {language: list(labels) for language, labels in _LABELS.items()},
             "words_per_minute": _WORDS_PER_MINUTE,
             "volume": _VOLUME,
-            "strategy": "chunked",
-            "chunk": "turn",
-            **self.assembly(),
+            **self.describe_chunks(),
         }
 
     def _prepare(

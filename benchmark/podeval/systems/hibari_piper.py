@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.models import weights
-from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines
-from podeval.systems.onnx_reader import INSTALL_PACKAGES, OnnxReader
+from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, SynthesisedLines
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line
 from podeval.systems.piper import JOE, MANNER, load_voice, say_line
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.speech import Samples
 
 RATE = 24000
 """Common sampling rate in Hz: hibari's own; Piper's 22050 Hz are resampled."""
@@ -46,7 +46,8 @@ class HibariPiper(OnnxReader):
                 **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
             "piper": MANNER,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
@@ -59,7 +60,7 @@ class HibariPiper(OnnxReader):
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else say_line(piper, line, RATE)
             for number, line in enumerate(lines)
         ]
-        return self._collect(sounds, RATE, begin, loaded, {str(voice): self.voices[voice] for voice in sorted(voices)})
+        return self._collect(lines, sounds, RATE, begin, loaded)
 
     @cached_property
     def _hibari(self) -> Any:
@@ -78,10 +79,5 @@ class HibariPiper(OnnxReader):
 
 
 def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
-    try:
+    with name_broken_line("hibari", line):
         return np.asarray(hibari(line.text, speed=line.speed, seed=seed), np.float32)
-    except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        what = f"{type(broken).__name__}: {broken}"
-        raise SpeechFailed(
-            f"hibari could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
-        ) from broken

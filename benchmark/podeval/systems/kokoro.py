@@ -14,8 +14,8 @@ import numpy as np
 
 from podeval.models import weights
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.onnx_reader import OnnxReader, open_session
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.speech import Samples
 
 RATE = 24_000
 """Hz of what it says."""
@@ -51,7 +51,8 @@ class Kokoro(OnnxReader):
             "voices": list(_NAMES),
             "weights": {file.to: file.sha256 for file in weights.lock()[WEIGHTS].files},
             "speed": 1.0,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
@@ -59,7 +60,7 @@ class Kokoro(OnnxReader):
         network = self.network
         loaded = time.perf_counter()
         sounds = [_say_line(network, line, _NAMES[line.voice]) for line in lines]
-        return self._collect(sounds, RATE, begin, loaded, {str(line.voice): _NAMES[line.voice] for line in lines})
+        return self._collect(lines, sounds, RATE, begin, loaded)
 
 
 class _Network:
@@ -90,11 +91,8 @@ class _Network:
 
 
 def _say_line(network: _Network, line: SpokenLine, voice: str) -> Samples:
-    try:
+    with name_broken_line("Kokoro", line):
         sounds = network.spell(line.text)
         pieces = [sounds[start : start + _MOST_SOUNDS] for start in range(0, len(sounds), _MOST_SOUNDS)]
         parts = [network.speak(piece, voice, line.speed) for piece in pieces]
-    except Exception as broken:  # third-party G2P and runtime: any error there is the engine's, and must name its line
-        what = f"{type(broken).__name__}: {broken}"
-        raise SpeechFailed(f"Kokoro could not say turn {line.turn + 1} ({what}): {line.text:.80}") from broken
     return cut_silence(np.concatenate(parts), RATE) if parts else np.zeros(0, np.float32)

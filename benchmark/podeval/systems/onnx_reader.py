@@ -1,26 +1,21 @@
 """What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
 
 import time
-from collections.abc import Mapping, Sequence
-from importlib import metadata, util
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import count_threads
-from podeval.systems.dialogue_reader import DialogueReader, SynthesisedLines
-from podeval.systems.speech import Samples
-
-INSTALL_PACKAGES = "pip install 'podeval[baselines]'"
-"""The command that brings the packages of every such system."""
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
+from podeval.systems.speech import Samples, SpeechFailed
 
 
 class OnnxReader(DialogueReader):
     """A reader of English scripts by networks that packages bring, or `podeval models install`."""
 
-    packages: ClassVar[Mapping[str, str]]
-    """Modules that it imports, each with the package that brings it."""
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
 
@@ -30,9 +25,8 @@ class OnnxReader(DialogueReader):
 
     def available(self) -> str | None:
         """Return None where the packages and the weights are there, else what is missing and its command."""
-        missing = [package for module, package in self.packages.items() if util.find_spec(module) is None]
-        if missing:
-            return f"{self.name} needs {' and '.join(missing)}; install with `{INSTALL_PACKAGES}`"
+        if (missing := super().available()) is not None:
+            return missing
         try:
             for name in self.weight_names:
                 weights.locate_weights(name)
@@ -40,26 +34,17 @@ class OnnxReader(DialogueReader):
             return f"{self.name}: {absent}"
         return None
 
-    def _describe_chunks(self, rate: int) -> dict[str, Any]:
-        """Describe rate, pieces and assembly, for `generation`."""
-        return {
-            "rate": rate,
-            "strategy": "chunked",
-            "chunk": f"sentence, at most {self.longest_line} characters",
-            **self.assembly(),
-        }
-
     def _collect(
-        self, sounds: Sequence[Samples], rate: int, begin: float, loaded: float, voices: dict[str, str]
+        self, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int, begin: float, loaded: float
     ) -> SynthesisedLines:
         """Join lines that were just said with the times they took and what said them.
 
         Args:
+            lines: the lines.
             sounds: the samples of each line.
             rate: their rate in Hz.
             begin: the time at which loading began, by `time.perf_counter`.
             loaded: the time at which it ended.
-            voices: the names of the voices, by their number.
         """
         return SynthesisedLines(
             lines=list(sounds),
@@ -67,11 +52,26 @@ class OnnxReader(DialogueReader):
             wall_seconds=time.perf_counter() - loaded,
             load_seconds=loaded - begin,
             details={
-                **{package: metadata.version(package) for package in self.packages.values()},
-                "voices": voices,
+                "voices": {str(voice): self.voices[voice] for voice in sorted({line.voice for line in lines})},
                 "threads": self.threads,
             },
         )
+
+
+@contextmanager
+def name_broken_line(engine: str, line: SpokenLine) -> Iterator[None]:
+    """Turn whatever an engine raises over a line into a sentence that names both.
+
+    Raises:
+        SpeechFailed: it raised anything; what makes sounds of words is of third parties.
+    """
+    try:
+        yield
+    except Exception as broken:
+        what = f"{type(broken).__name__}: {broken}"
+        raise SpeechFailed(
+            f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
+        ) from broken
 
 
 def open_session(model: Path, threads: int) -> Any:

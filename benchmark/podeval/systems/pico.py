@@ -5,7 +5,7 @@ and some texts it never finishes; so each script is spoken in a child process, w
 Equal scripts give equal samples, whatever the seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,8 +25,7 @@ class Pico(WorkerReader):
     voices: ClassVar[tuple[str, ...]] = ("en-US", "en-GB")
     longest_line: ClassVar[int | None] = 300
     engine: ClassVar[str] = "SVOX Pico"
-    package: ClassVar[str] = "py-nanotts"
-    module: ClassVar[str] = "py_nanotts"
+    packages: ClassVar[Mapping[str, str]] = {"py_nanotts": "py-nanotts"}
     worker: ClassVar[str] = pico_worker.__file__
 
     @property
@@ -38,9 +37,7 @@ class Pico(WorkerReader):
             "voices": list(self.voices),
             "volume": _VOLUME,
             "rate": pico_worker.RATE,
-            "strategy": "chunked",
-            "chunk": f"sentence, at most {self.longest_line} characters",
-            **self.assembly(),
+            **self.describe_chunks(),
         }
 
     def _prepare(

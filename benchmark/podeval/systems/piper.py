@@ -17,8 +17,8 @@ import numpy as np
 from podeval.audio.resample import resample
 from podeval.models import weights
 from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
-from podeval.systems.onnx_reader import OnnxReader, open_session
-from podeval.systems.speech import Samples, SpeechFailed
+from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
+from podeval.systems.speech import Samples
 
 JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
@@ -56,13 +56,8 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
         noise_w_scale=MANNER["noise_w_scale"],
         normalize_audio=False,
     )
-    try:
+    with name_broken_line("Piper", line):
         parts = [np.asarray(part.audio_float_array, np.float32) for part in voice.synthesize(line.text, manner)]
-    except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        what = f"{type(broken).__name__}: {broken}"
-        raise SpeechFailed(
-            f"Piper could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}"
-        ) from broken
     if not parts:
         return np.zeros(0, np.float32)
     native = voice.config.sample_rate
@@ -98,7 +93,8 @@ class Piper(OnnxReader):
             "voices": list(VOICES),
             "weights": {file.to: file.sha256 for voice in VOICES for file in weights.lock()[voice].files},
             "piper": MANNER,
-            **self._describe_chunks(RATE),
+            "rate": RATE,
+            **self.describe_chunks(),
         }
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
@@ -107,5 +103,4 @@ class Piper(OnnxReader):
             self._loaded[number] = load_voice(VOICES[number], self.threads)
         loaded = time.perf_counter()
         sounds = [say_line(self._loaded[line.voice], line, RATE) for line in lines]
-        voices = {str(number): VOICES[number] for number in sorted({line.voice for line in lines})}
-        return self._collect(sounds, RATE, begin, loaded, voices)
+        return self._collect(lines, sounds, RATE, begin, loaded)

@@ -86,7 +86,8 @@ class PythonSystem:
         set_seed(seed)
         if ask.script is not None:
             script = ask.spoken()
-            voices = {speaker: _audio_of(ask, speaker) for speaker in script.speakers}
+            given = {speaker: reference.audio for speaker, reference in ask.voices.items()}
+            voices = {speaker: given.get(speaker) for speaker in script.speakers}
             begin = time.perf_counter()
             result = self._call(seed, list(script.turns), voices, ask.language)
             samples, rate = self._read_sound(result)
@@ -218,10 +219,6 @@ def _describe_error(error: BaseException, path: Path) -> str:
         lines.append(error.lineno)
     where = f", line {lines[-1]}" if lines else ""
     return f"{type(error).__name__}{where}: {' '.join(str(error).split())[:300]}"
-
-
-def _audio_of(ask: Ask, speaker: str) -> str | None:
-    return ask.voices[speaker].audio if speaker in ask.voices else None
 
 
 def _describe(value: Any) -> str:

@@ -5,9 +5,11 @@ model that an adapter opened, supplied files: each is an `OutputMaker` and makes
 `SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who made it.
 """
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.files import write_whole
 from podeval.text.script import Script, Turn
 
 Samples = NDArray[np.float32]
@@ -50,6 +53,16 @@ class RecordedUserTurn(JobPart):
     id: Annotated[str, Field(pattern=ITEM_ID)]
     audio: str | None = None
     words: str = ""
+
+    def require_audio(self, item: str) -> str:
+        """Return the recording of a turn of an item.
+
+        Raises:
+            BadInput: there is none.
+        """
+        if self.audio is None:
+            raise BadInput(f"turn {self.id} of {item} has no recording; speech-to-speech systems need recordings")
+        return self.audio
 
 
 class Ask(JobPart):
@@ -88,10 +101,8 @@ class SpeechFailed(PodevalError):
     """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
 
 
-class SpokenTurn(BaseModel):
+class SpokenTurn(JobPart):
     """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     speaker: str
     start: float
@@ -165,6 +176,25 @@ def list_speeches(product: Product) -> list[Speech]:
         case SpokenAnswers():
             return [answer.speech for answer in product.answers]
     return []
+
+
+def write_audio(folder: Path, name: str, samples: Samples, rate: int) -> str:
+    """Keep finite samples as FLAC of 24 bits, or float WAV where samples pass ±1; returns the file's name.
+
+    Args:
+        folder: receives the file.
+        name: the name without its ending.
+        samples: shape (frames,) or (frames, channels).
+        rate: sampling rate in Hz.
+    """
+    import soundfile
+
+    fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
+    kind, subtype = ("FLAC", "PCM_24") if fits else ("WAV", "FLOAT")
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
+    write_whole(folder / f"{name}.{kind.lower()}", buffer.getvalue())
+    return f"{name}.{kind.lower()}"
 
 
 class OutputMaker(Protocol):

@@ -4,8 +4,12 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 from podeval.text.characters import HAN
+
+PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
+"""How fast a person reads aloud; the second is of Chinese."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
@@ -28,7 +32,8 @@ def make_speakable(text: str, laugh: str = "") -> str:
     The mark `[laughs]` becomes the engine's own mark of a laugh; it is taken out for engines that have none, which
     would read the word. Empty where no letter and no digit is left, for then there is nothing to say.
     """
-    plain = f" {laugh} ".join(piece.translate(_PLAIN).translate(_SPEAKABLE) for piece in _LAUGH.split(text))
+    pieces = _LAUGH.split(text.translate(_PLAIN))
+    plain = f" {laugh} ".join("".join(map(_plain_character, piece)) for piece in pieces)
     plain = unicodedata.normalize("NFC", plain)
     plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
     plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
@@ -37,7 +42,9 @@ def make_speakable(text: str, laugh: str = "") -> str:
     return plain if any(character.isalnum() for character in plain) else ""
 
 
+@cache
 def _plain_character(character: str) -> str:
+    """Return what of a character can be said."""
     category = unicodedata.category(character)
     if category in ("Nd", "No"):  # engines know ASCII digits only
         digit = unicodedata.digit(character, None)
@@ -49,28 +56,17 @@ def _plain_character(character: str) -> str:
     return character if (category in _KEPT and character not in _MARKUP) or character in _SYMBOLS else " "
 
 
-class _Speakable(dict[int, str]):
-    """What of each character can be said, for `str.translate`; found out once."""
-
-    def __missing__(self, code: int) -> str:
-        self[code] = _plain_character(chr(code))
-        return self[code]
-
-
-_SPEAKABLE = _Speakable()
-
-
 def _plain_letters(character: str) -> str:
     """Replace mathematical bold, full-width forms, fractions and ligatures by the letters and digits they stand for."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
-def estimate_seconds(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
+def estimate_seconds(text: str) -> float:
     """Estimate how long a person takes to read a text, by words of alphabets and Chinese characters a minute."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
-    return 60.0 * (words / words_per_minute + characters / characters_per_minute)
+    return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])
 
 
 def split_sentences(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,26 +25,18 @@ class WorkerReader(DialogueReader):
 
     Attributes:
         engine: its name in messages.
-        package: the package that brings it.
-        module: the module by which the package is imported.
         worker: the file of the child's program.
     """
 
     engine: ClassVar[str]
-    package: ClassVar[str]
-    module: ClassVar[str]
     worker: ClassVar[str]
 
-    def available(self) -> str | None:
-        """Return None where the package is installed, else the command that brings it."""
-        if self._locate_package() is None:
-            return f"{self.name} needs the package {self.package}; install it with `pip install 'podeval[baselines]'`"
-        return None
-
-    def _locate_package(self) -> Path | None:
+    def _locate_package(self) -> Path:
         """Find the folder of the package without importing it."""
-        spec = util.find_spec(self.module)
-        return Path(spec.origin).parent if spec is not None and spec.origin else None
+        (module,) = self.packages
+        spec = util.find_spec(module)
+        assert spec is not None, "checked by require()"
+        return Path(str(spec.origin)).parent
 
     @abstractmethod
     def _prepare(
@@ -54,9 +46,7 @@ class WorkerReader(DialogueReader):
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
-        folder = self._locate_package()
-        assert folder is not None, "checked by require()"
-        job, arguments, voices = self._prepare(lines, language, folder)
+        job, arguments, voices = self._prepare(lines, language, self._locate_package())
         characters = sum(len(line.text) for line in lines)
         output = run_worker(self.engine, self.worker, arguments, {"seed": seed, **job}, characters)
         rate, sounds, synthesis = read_records(output, len(lines))
@@ -65,10 +55,7 @@ class WorkerReader(DialogueReader):
             rate=rate,
             wall_seconds=synthesis,
             load_seconds=time.perf_counter() - begin - synthesis,
-            details={
-                self.package: metadata.version(self.package),
-                "voices": {str(voice): voices[voice] for voice in sorted({line.voice for line in lines})},
-            },
+            details={"voices": {str(voice): voices[voice] for voice in sorted({line.voice for line in lines})}},
         )
 
 

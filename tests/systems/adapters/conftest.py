@@ -12,8 +12,7 @@ import pytest
 import soundfile
 
 from podeval.systems.adapters import generate, snapshot
-from podeval.systems.adapters.adapter import Generated, Job
-from podeval.systems.adapters.generation_log import Log
+from podeval.systems.adapters.adapter import Generated, Job, Log
 from tests.fakes import tiny_qwen25, tiny_submissions
 from tests.fakes.loopback_hub import LoopbackHub, point_client_to
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
+from podeval.files import lock_folder
 from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
-from podeval.systems.adapters.adapter import Generated, Job
+from podeval.systems.adapters.adapter import TRIES, Generated, Job, Log
 from podeval.systems.adapters.generate import Batches, OutOfMemory, TookTooLong, limit_time
-from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.speech import Ask, SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"
@@ -300,18 +300,9 @@ def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) ->
     assert caught == 2
 
 
-def test_an_alarm_that_was_set_before_goes_on() -> None:
-    before = signal.getitimer(signal.ITIMER_REAL)[0]
-    signal.setitimer(signal.ITIMER_REAL, 200)
-    with limit_time(100):
-        time.sleep(0.02)
-    assert 150 < signal.getitimer(signal.ITIMER_REAL)[0] < 200
-    signal.setitimer(signal.ITIMER_REAL, before)
-
-
 def test_two_processes_do_not_generate_into_one_folder(job: Any, injected: Model, tmp_path: Path) -> None:
     file = job("text-to-speech", tmp_path, asks(1))
-    with Log(tmp_path / "out").alone(), pytest.raises(BadInput, match="another process is generating"):
+    with lock_folder(tmp_path / "out"), pytest.raises(BadInput, match="another podeval run is writing"):
         generate.run(Job.read(file), file)
 
 

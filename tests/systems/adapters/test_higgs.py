@@ -19,7 +19,7 @@ sys.path[:0] = [packages, tests]
 import numpy as np, soundfile
 from tests.fakes import tiny_higgs
 from podeval.systems.adapters import generate, presets
-from podeval.systems.adapters.generation_log import Log
+from podeval.systems.adapters.adapter import Log
 from podeval.systems.adapters.adapter import Job
 
 presets.PRESETS["brief"] = presets.Preset("brief", "", "", temperature=1.0, max_new_tokens=30)

@@ -130,10 +130,10 @@ def test_what_is_no_usable_audio_fails_its_item_alone(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{broken", "line 1 is not JSON"),
+        ("{broken", "line 1: Invalid JSON"),
         ({"item": "a", "code": "x"}, "line 1: code"),
         ({"item": "a", "audio": "a.wav", "wall_seconds": -1}, "wall_seconds"),
-        ("[" * 100_000, "line 1 is not JSON"),
+        ("[" * 100_000, "line 1: Invalid JSON"),
     ],
 )
 def test_a_broken_manifest_is_a_sentence(supplied: Path, line: Any, says: str) -> None:

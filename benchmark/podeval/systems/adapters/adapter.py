@@ -8,7 +8,10 @@ A job is a JSON file; its items are JSON lines, and so is what was made of them.
 the folder of the items' file, so that a sandbox can mount the two together and nothing else.
 """
 
+import fcntl
+import json
 import pkgutil
+import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,10 +22,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from podeval.errors import BadInput
+from podeval.files import append_synced, read_lines
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 
 SEEDS_MOST = 2**31
+
+TRIES = 5
+"""In how many processes an item is begun and not finished before it counts as one that kills them; whoever kills a
+process for reasons of their own hits the same item that often only by great misfortune."""
 
 Cause = Literal["system", "ours"]
 
@@ -72,7 +80,7 @@ class Job(JobPart):
         """
         if not path.is_file():
             raise NotPrepared(f"there is no job file {path}")
-        job: Job = _parse(cls, path.read_bytes(), str(path))
+        job: Job = parse_json(cls, path.read_bytes(), str(path))
         folder = path.resolve().parent
         paths = {
             name: folder / value
@@ -92,7 +100,7 @@ class Job(JobPart):
             raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
-            _parse(Ask, line, f"{self.items_file}, line {number}")
+            parse_json(Ask, line, f"{self.items_file}, line {number}")
             for number, line in enumerate(lines, 1)
             if line.strip()
         ]
@@ -141,13 +149,75 @@ class Generated(JobPart):
         return [name for name in (self.audio, self.script, *(answer.audio for answer in self.answers)) if name]
 
 
-def _parse(form: type[Any], content: bytes, where: str) -> Any:
+def parse_json(form: type[Any], content: bytes, where: str) -> Any:
+    """Read an object of a class of pydantic from JSON.
+
+    Raises:
+        BadInput: it is none; says which field and why.
+    """
     try:
         return form.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise BadInput(f"{where}: {field + ': ' if field else ''}{first['msg']}") from None
+        raise BadInput(f"{where}: {_describe_first(error)}") from None
+
+
+def _describe_first(error: ValidationError) -> str:
+    """Return the field and the words of the first mistake."""
+    first = error.errors()[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
+class Log:
+    """The log in one output folder: a line an item in `generated.jsonl`, whole and synced, beside the item's files.
+
+    Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again
+    and again and never finished is at last given up.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._life = uuid.uuid4().hex
+
+    def finished(self) -> dict[tuple[str, int], Generated]:
+        """Read the lines by item and seed, of those whose files are all there.
+
+        Raises:
+            BadInput: a whole line that is not one of this version's.
+        """
+        lines = {}
+        for line in read_lines(self.folder / "generated.jsonl"):
+            try:
+                generated = Generated.model_validate(line)
+            except ValidationError as error:
+                raise BadInput(
+                    f"{self.folder / 'generated.jsonl'} was not written by this version of podeval "
+                    f"({_describe_first(error)}); delete the folder to start afresh"
+                ) from None
+            if all((self.folder / name).is_file() for name in generated.files):
+                lines[generated.item, generated.seed] = generated
+        return lines
+
+    def died_on(self) -> set[tuple[str, int]]:
+        """List the items by seed that were begun in as many processes as are tried, finished or not."""
+        lives = {(line["item"], line["seed"], line["life"]) for line in read_lines(self.folder / "begun.jsonl")}
+        begun = Counter((item, seed) for item, seed, _ in lives)
+        return {key for key, times in begun.items() if times >= TRIES}
+
+    def begin(self, places: Sequence[tuple[str, int]]) -> None:
+        """Note what is about to be generated."""
+        self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
+
+    def finish(self, line: Generated) -> None:
+        """Keep a line; when this returns, a kill does not lose it."""
+        self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
+
+    def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
+        data = b"".join((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode() for line in lines)
+        with (self.folder / name).open("a+b", buffering=0) as file:
+            # Other processes wait for their turn.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            append_synced(file, data)
 
 
 @dataclass(frozen=True)
@@ -173,7 +243,6 @@ class Adapter:
 
     Args:
         task: the name of the task.
-        title: the name by which people know it.
         models: the classes of models that it opens.
         check: checks whether it can open a model (its folder, and that of its base), by the model's small files alone;
             raises `BadInput` for another class of model, weights in a form that is not read, or code in the folder.
@@ -183,7 +252,6 @@ class Adapter:
     """
 
     task: str
-    title: str
     models: tuple[ModelClass, ...]
     check: Callable[[Path, Path | None], None]
     open: Callable[[Job, Preset], OutputMaker]

@@ -61,9 +61,6 @@ class Bark(SpeechModel):
         self._language = language
         return count
 
-    def begin(self) -> None:
-        """Do nothing: nothing is kept between lines."""
-
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in the voice of this number, shape (frames,).
 
@@ -99,20 +96,15 @@ def list_voices(folder: Path) -> dict[str, list[dict[str, str]]]:
     if not (folder / VOICES).is_file():
         return {}
     presets = read_config(folder, VOICES)
-    for chosen in ("v2/", ""):
-        voices: dict[str, list[tuple[int, dict[str, str]]]] = {}
-        for name, paths in presets.items():
-            match = _NAME.fullmatch(name)
-            if match is None or not name.startswith(chosen):
-                continue
-            if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
-                raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {name}")
-            voices.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
-        if voices:
-            return {
-                language: [paths for _, paths in sorted(numbered, key=_number)] for language, numbered in voices.items()
-            }
-    return {}
+    names = [match for name in presets if (match := _NAME.fullmatch(name))]
+    newer = [match for match in names if match[0].startswith("v2/")]
+    voices: dict[str, list[dict[str, str]]] = {}
+    for match in sorted(newer or names, key=lambda match: int(match[2])):
+        paths = presets[match[0]]
+        if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
+            raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {match[0]}")
+        voices.setdefault(match[1], []).append({part: paths[part] for part in _PARTS})
+    return voices
 
 
 def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any, Any]"]:
@@ -136,7 +128,3 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
             raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
         arrays[part] = array.astype(np.int64)
     return arrays
-
-
-def _number(entry: tuple[int, dict[str, str]]) -> int:
-    return entry[0]

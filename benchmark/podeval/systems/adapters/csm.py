@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job
 from podeval.systems.adapters.presets import Preset
@@ -36,14 +35,11 @@ class Csm(SpeechModel):
         self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
         self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._options = preset.sampling("temperature", "top_k", "max_new_tokens")
+        self._options = preset.sampling("temperature", "max_new_tokens")
 
-    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with its speaker's voice, shape (frames,)."""
-        prompt = self.require_words(reference) if reference else self._first.get(voice)
-        samples = self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
-        self.keep(voice, samples, text)
-        return samples
+    def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
+        """Say a line after another of the same voice, shape (frames,)."""
+        return self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Say turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
@@ -78,10 +74,7 @@ class Csm(SpeechModel):
         sounds = [clip.samples for _, clip in before]
         prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
         inputs = self._processor(text=f"{context}{begin}[{speaker}]{text}{end}", **prompt)
-        room = int(self._model.config.max_position_embeddings)
-        if inputs["input_ids"].shape[1] >= room:
-            length = inputs["input_ids"].shape[1]
-            raise BadInput(f"a line with the voices before it is {length} frames long, the model's window {room}")
+        loading.require_room(inputs, self._model.config.max_position_embeddings, "a line with the voices before it")
         with loading.draw_sound(text, seed):
             (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
         return loading.read_wave(wave, text)

@@ -38,16 +38,12 @@ class Dia(SpeechModel):
         super().__init__()
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
         self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
-        self._options = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
+        self._options = preset.sampling("temperature", "top_p", "max_new_tokens")
         self.rate = int(self._processor.feature_extractor.sampling_rate)
 
-    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with the speaker's voice, shape (frames,)."""
-        prompt = self._tag(reference, 1) if reference else self._first.get(voice)
-        tagged = f"[S1] {text}"
-        samples = self._generate(tagged, [prompt] if prompt else [], seed)
-        self.keep(voice, samples, tagged)
-        return samples
+    def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
+        """Say a line after another of the same voice, shape (frames,)."""
+        return self._generate(f"[S1] {text}", [self._tag(prompt, 1)] if prompt else [], seed)
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Perform a piece of a dialogue of at most two speakers, shape (frames,).

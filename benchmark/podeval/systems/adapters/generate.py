@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,11 +22,31 @@ from typing import Any, TypeVar
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.systems.adapters.adapter import Adapter, Cause, Generated, GeneratedAnswer, Job, NotPrepared, find_adapter
-from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.loading import choose_device, count_gpus_to_share, is_out_of_memory
+from podeval.files import lock_folder, write_json
+from podeval.models.device import free_memory, is_out_of_memory
+from podeval.systems.adapters.adapter import (
+    TRIES,
+    Adapter,
+    Cause,
+    Generated,
+    GeneratedAnswer,
+    Job,
+    Log,
+    NotPrepared,
+    find_adapter,
+)
+from podeval.systems.adapters.loading import choose_device, count_gpus_to_share
 from podeval.systems.adapters.presets import Preset, get_preset
-from podeval.systems.speech import Ask, OutputMaker, Product, Speech, SpeechFailed, WrittenScript, list_speeches
+from podeval.systems.speech import (
+    Ask,
+    OutputMaker,
+    Product,
+    Speech,
+    SpeechFailed,
+    WrittenScript,
+    list_speeches,
+    write_audio,
+)
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
@@ -49,29 +68,21 @@ class OutOfMemory(PodevalError):
 def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt what is in this block when its time is up, between two steps of the interpreter.
 
-    Only the main thread can be interrupted; elsewhere the block runs on.
-
     Raises:
         TookTooLong: the time was up.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise TookTooLong(f"it was not done after {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    begin = time.monotonic()
     # Again and again: a library may catch the first interruption and go on.
-    waiting, again = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if waiting:  # someone else's alarm goes on
-            signal.setitimer(signal.ITIMER_REAL, max(1e-3, waiting - (time.monotonic() - begin)), again)
 
 
 @dataclass
@@ -115,14 +126,8 @@ def _try(batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | PodevalErr
         if not is_out_of_memory(error):
             raise
     # Outside of the except block: the error's frames hold the tensors that did not fit.
-    _free()
+    free_memory()
     return OutOfMemory("one item alone does not fit into memory; take a larger machine, or a smaller model")
-
-
-def _free() -> None:
-    from accelerate.utils.memory import clear_device_cache
-
-    clear_device_cache(garbage_collection=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -161,7 +166,7 @@ def run(job: Job, file: Path) -> int:
     if os.environ.get(_COPY) is not None:
         _make_share(job, adapter, settings, log, _open_work(log, asks, job.seeds))
         return 0
-    with log.alone():
+    with lock_folder(job.out_folder):
         (job.out_folder / REFUSED).unlink(missing_ok=True)
         work = _open_work(log, asks, job.seeds)
         if not work:
@@ -269,20 +274,21 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
         rtf=result.wall_seconds / seconds if seconds and result.wall_seconds else None,
         details=dict(result.details),
     )
-    return line.model_copy(update=_keep_files(log, f"{ask.id}.{seed}", result))
+    return line.model_copy(update=_keep_files(log.folder, f"{ask.id}.{seed}", result))
 
 
-def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
+def _keep_files(folder: Path, name: str, product: Product) -> dict[str, Any]:
     """Write the files of what was made; returns the fields of the item's line that speak of them."""
     match product:
         case Speech():
-            return {"audio": log.keep_speech(name, product), "turns": product.turns}
+            return {"audio": write_audio(folder, name, product.samples, product.rate), "turns": product.turns}
         case WrittenScript():
-            return {"script": log.keep_script(name, product)}
+            write_json(folder / f"{name}.json", {"text": product.text, "turns": product.turns})
+            return {"script": f"{name}.json"}
     answers = (
         GeneratedAnswer(
             turn=answer.turn,
-            audio=log.keep_speech(f"{name}.{answer.turn}", answer.speech),
+            audio=write_audio(folder, f"{name}.{answer.turn}", answer.speech.samples, answer.speech.rate),
             seconds=answer.speech.duration,
             text=answer.text,
         )

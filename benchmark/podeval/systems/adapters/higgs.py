@@ -33,35 +33,24 @@ class HiggsAudio(SpeechModel):
         self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)
         self.rate = int(self._processor.audio_tokenizer.config.sample_rate)
-        self._options = preset.sampling("temperature", "top_p", "top_k")
-        if preset.temperature:
-            self._options["do_sample"] = True
+        self._options = preset.sampling("temperature", "top_p")
         frames = self._processor.audio_tokenizer.config.frame_rate
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
 
-    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, prompted with its speaker's voice, shape (frames,)."""
-        prompt = self.require_words(reference) if reference else self._first.get(voice)
-        samples = self._generate(text, prompt, seed)
-        self.keep(voice, samples, text)
-        return samples
-
-    def _generate(self, text: str, before: VoiceClip | None, seed: int) -> Samples:
-        """Generate a line that follows another of the same voice.
+    def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
+        """Say a line after another of the same voice, shape (frames,).
 
         Raises:
             SpeechFailed: nothing that can be decoded came back.
             BadInput: what is before it does not fit into the model's window.
         """
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
-        if before is not None:
-            messages += [_message("user", before.text or ""), {"role": "assistant", "content": [{"type": "audio"}]}]
+        if prompt is not None:
+            messages += [_message("user", prompt.text or ""), {"role": "assistant", "content": [{"type": "audio"}]}]
         messages.append(_message("user", text))
         with loading.draw_sound(text, seed):
-            inputs = self._inputs(messages, [before.samples] if before else [])
-            window = int(self._model.config.max_position_embeddings)
-            if (length := inputs["input_ids"].shape[1]) >= window:
-                raise BadInput(f"a line with its voice is {length} tokens long, the model's window {window}")
+            inputs = self._inputs(messages, [prompt.samples] if prompt else [])
+            loading.require_room(inputs, self._model.config.max_position_embeddings, "a line with its voice")
             codes = self._model.generate(**inputs.to(self._model.device), **self._options)
             wave = self._processor.decode(codes)
         return loading.read_wave(wave, text)

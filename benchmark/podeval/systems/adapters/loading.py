@@ -4,7 +4,6 @@ A copy of a model lies on one device where it fits; where it does not, accelerat
 """
 
 import hashlib
-import logging
 import os
 import random
 import sys
@@ -17,8 +16,8 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
-from podeval.models.device import require_device
-from podeval.models.pretrained import silence_transformers
+from podeval.models.device import is_out_of_memory, require_device
+from podeval.models.pretrained import load_from_folder, silence_transformers
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
 from podeval.systems.speech import Samples, SpeechFailed
 
@@ -82,9 +81,7 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
     with translate_errors(folder):
-        network = _class(kind).from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
-        )
+        network = load_from_folder(kind, folder, use_safetensors=True, **options)
         return network.eval() if "device_map" in options else network.to(device).eval()
 
 
@@ -101,13 +98,6 @@ def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
     if (found := read_config(codec).get("model_type")) != kind:
         raise BadInput(f"the codec of {title} is a {kind} model, not {found!r}")
     return codec
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an error of any library says that memory was too small."""
-    from accelerate.utils.memory import should_reduce_batch_size
-
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)
 
 
 @contextmanager
@@ -144,10 +134,20 @@ def read_wave(wave: Any, text: str) -> Samples:
     Raises:
         SpeechFailed: it is empty.
     """
-    samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
-    if not len(samples):
+    if wave is None or not wave.numel():
         raise SpeechFailed(f"the model stopped immediately: {text[:80]!r}")
-    return samples
+    return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+
+
+def require_room(inputs: Any, window: int, what: str) -> None:
+    """Refuse inputs that do not fit into a model's window.
+
+    Raises:
+        BadInput: they do not; with their length.
+    """
+    length = int(inputs["input_ids"].shape[1])
+    if length >= window:
+        raise BadInput(f"{what} is {length} tokens long, the model's window {window}; nothing is cut")
 
 
 def load_reader(kind: str, folder: Path) -> Any:
@@ -157,7 +157,7 @@ def load_reader(kind: str, folder: Path) -> Any:
         BadInput: it cannot be loaded; with the library's reason.
     """
     with translate_errors(folder):
-        return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return load_from_folder(kind, folder)
 
 
 @contextmanager
@@ -167,8 +167,6 @@ def translate_errors(folder: Path) -> Iterator[None]:
     Raises:
         BadInput: anything went wrong but want of memory.
     """
-    advice = logging.getLogger("transformers")
-    level = advice.level
     try:
         with silence_transformers():
             yield
@@ -177,14 +175,6 @@ def translate_errors(folder: Path) -> Iterator[None]:
             raise
         reason = " ".join(str(error).split())[:500] or type(error).__name__
         raise BadInput(f"the model in {folder.name} cannot be loaded: {reason}") from error
-    finally:
-        advice.setLevel(level)
-
-
-def _class(kind: str) -> Any:
-    import transformers
-
-    return getattr(transformers, kind)
 
 
 def _fits(folder: Path, gpu: int) -> bool:

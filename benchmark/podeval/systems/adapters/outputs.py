@@ -10,22 +10,22 @@ file which appears later is taken in, and one that changes under a finished run 
 """
 
 import hashlib
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Adapter, Job
+from podeval.systems.adapters.adapter import Adapter, Job, parse_json
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import (
     Ask,
+    JobPart,
     Product,
     Samples,
     Speech,
@@ -52,17 +52,15 @@ _MANIFEST_MOST = 64 * 2**20
 Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
 
 
-class ManifestLine(BaseModel):
+class ManifestLine(JobPart):
     """A line of the manifest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     item: str
     seed: int | None = None
     audio: str | None = None
     script: str | None = None
-    answers: dict[str, str] = {}
-    texts: dict[str, str] = {}
+    answers: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
+    texts: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
     wall_seconds: Seconds = 0.0
     strategy: Literal["whole", "turns", "chunks"] | None = None
     voices: Literal["own", "given"] | None = None
@@ -198,14 +196,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
-        try:
-            entry = ManifestLine.model_validate(json.loads(line))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BadInput(f"{MANIFEST}, line {number}: {where}: {first['msg']}") from None
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"{MANIFEST}, line {number} is not JSON ({error})") from None
+        entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
         lines[entry.item, entry.seed] = entry
@@ -301,7 +292,6 @@ def open_outputs(job: Job, preset: Preset) -> Supplied:
 
 ADAPTER = Adapter(
     task="outputs",
-    title="Supplied outputs",
     models=(),
     check=check,
     open=open_outputs,

@@ -34,8 +34,6 @@ class PocketTts(SpeechModel):
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self.title)
         self._model: Any = loading.load_model(self.network, job.model_folder, device)
         self._options = preset.sampling("temperature", "max_new_tokens")
-        if preset.temperature:
-            self._options["do_sample"] = True
         self.rate = int(self._processor.feature_extractor.sampling_rate)
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:

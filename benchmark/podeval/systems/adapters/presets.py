@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ class Preset:
         name: as a job has it.
         source: the page that prints the settings.
         about: one sentence.
-        temperature, top_p, top_k: of drawing tokens; temperature 0 takes the most probable.
+        temperature, top_p: settings of drawing tokens.
         max_new_tokens: the longest answer.
         thinking: whether a model that can think first is told to; None leaves it to its template.
         rate: Hz that audio is brought to.
@@ -35,7 +36,6 @@ class Preset:
     about: str
     temperature: float | None = None
     top_p: float | None = None
-    top_k: int | None = None
     max_new_tokens: int | None = None
     thinking: bool | None = None
     rate: int | None = None
@@ -43,7 +43,8 @@ class Preset:
 
     def sampling(self, *names: str) -> dict[str, Any]:
         """Return those of these settings that the preset sets, by the names that `generate` of transformers has."""
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return options | ({"do_sample": True} if options.get("temperature") else {})
 
     def settings(self) -> dict[str, Any]:
         """Return what the preset sets, as plain data for a protocol."""
@@ -167,9 +168,8 @@ def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference
     )
     women = [path for voice, path in of_language if voice.gender == "female"]
     men = [path for voice, path in of_language if voice.gender == "male"]
-    shared = min(len(women), len(men))
-    ordered = [path for pair in zip(women, men, strict=False) for path in pair] + women[shared:] + men[shared:]
-    return tuple(Reference(audio=str(path), text=_words(path)) for path in ordered)
+    in_turn = (path for pair in zip_longest(women, men) for path in pair if path is not None)
+    return tuple(Reference(audio=str(path), text=_words(path)) for path in in_turn)
 
 
 def require_voices(folder: Path) -> Path:

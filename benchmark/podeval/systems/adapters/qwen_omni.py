@@ -7,8 +7,6 @@ and its chat template, the sounds through the feature extractor, and each sound 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from podeval.errors import BadInput
 from podeval.models.pretrained import silence_transformers
 from podeval.systems.adapters import loading
@@ -40,7 +38,9 @@ class QwenOmni:
         self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
         self._model: Any = loading.load_model(self.network, folder, device)
         self._preset = preset
-        self._options = _options(preset)
+        # The preset's sampling is meant for the words; the voice keeps its own.
+        sampling = preset.sampling("temperature", "top_p", "max_new_tokens")
+        self._options = {f"thinker_{name}": value for name, value in sampling.items()}
         voices = self._voices()
         if not self._model.has_talker or not voices:
             raise BadInput(f"this {self.title} has no talker or no voice and cannot speak; submit one that can")
@@ -74,10 +74,7 @@ class QwenOmni:
         inputs = self._inputs()
         prompt_length = int(inputs["input_ids"].shape[1])
         window = self._model.config.thinker_config.text_config.max_position_embeddings
-        if prompt_length >= window:
-            raise BadInput(
-                f"the conversation is {prompt_length} tokens long and the model's window {window}; nothing is cut"
-            )
+        loading.require_room(inputs, window, "the conversation")
         loading.set_seed(seed)
         with torch.inference_mode(), silence_transformers():
             sequences, waves = self._model.generate(
@@ -91,8 +88,7 @@ class QwenOmni:
         text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise SpeechFailed("the model answered without words")
-        wave = np.asarray(self._wave(waves).float().cpu().numpy(), np.float32).reshape(-1)
-        samples, rate = finish(wave, SPEAKS_AT, self._preset)
+        samples, rate = finish(loading.read_wave(self._wave(waves), text), SPEAKS_AT, self._preset)
         speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
         return SpokenAnswer("", speech, text), {
             "tokens": len(tokens),
@@ -190,11 +186,3 @@ def require_speaking(folder: Path) -> None:
     """
     if not read_config(folder).get("enable_audio_output", True):
         raise BadInput("this model was saved with enable_audio_output off and cannot speak")
-
-
-def _options(preset: Preset) -> dict[str, Any]:
-    """Return the preset's sampling for the words; the voice keeps its own."""
-    options = preset.sampling("temperature", "top_p", "top_k", "max_new_tokens")
-    if preset.temperature:
-        options["do_sample"] = True
-    return {f"thinker_{name}": value for name, value in options.items()}

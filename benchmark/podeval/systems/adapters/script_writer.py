@@ -49,7 +49,7 @@ class LanguageModel:
         self.network = _weights(folder, base, device)
         self._preset = preset
         self.config = _generation(self.network, self.tokenizer, preset, longest)
-        self.window = _window(self.network.config)
+        self.window: int | None = getattr(self.network.config.get_text_config(), "max_position_embeddings", None)
 
     def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
         """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
@@ -269,7 +269,7 @@ def require_causal(folder: Path) -> None:
 
 
 def _tokenizer(folder: Path, base: Path | None) -> Any:
-    has_tokenizer = base is None or (folder / "tokenizer_config.json").is_file()
+    has_tokenizer = (folder / "tokenizer_config.json").is_file()
     tokenizer = loading.load_reader("AutoTokenizer", folder if has_tokenizer or base is None else base)
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
@@ -293,13 +293,8 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
     from copy import deepcopy
 
     config = deepcopy(model.generation_config)
-    if preset.temperature is not None:
-        config.do_sample = preset.temperature > 0
-        config.temperature = preset.temperature or None
-    if preset.top_p is not None:
-        config.top_p = preset.top_p
-    if preset.top_k is not None:
-        config.top_k = preset.top_k
+    for name, value in preset.sampling("temperature", "top_p").items():
+        setattr(config, name, value)
     config.max_length = None
     config.max_new_tokens = preset.max_new_tokens or config.max_new_tokens or longest
     config.num_beams = 1
@@ -308,15 +303,8 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
     return config
 
 
-def _window(config: Any) -> int | None:
-    text = config.get_text_config()
-    window = getattr(text, "max_position_embeddings", None)
-    return int(window) if window else None
-
-
 ADAPTER = Adapter(
     task="script-writer",
-    title="Script writer",
     models=(
         ModelClass("*", "Causal language models", "any class that AutoModelForCausalLM of transformers has"),
         ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too"),

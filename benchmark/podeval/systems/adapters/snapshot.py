@@ -241,11 +241,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _has_voices_file(folder: Path) -> bool:
     """Return whether a model is of the class whose voices lie in a pickle of tensors."""
-    path = folder / "config.json"
-    if not path.is_file():
-        return False
-    config = _read_json(path, Path(path.name))
-    return isinstance(config, dict) and config.get("model_type") == MODEL_TYPE
+    return (folder / "config.json").is_file() and read_config(folder).get("model_type") == MODEL_TYPE
 
 
 def _read_json(path: Path, name: Path) -> Any:

@@ -79,7 +79,14 @@ class SpeechModel:
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """Say a line, shape (frames,); equal arguments give equal samples."""
+        """Say a line, prompted with its speaker's voice, shape (frames,); equal arguments give equal samples."""
+        prompt = self.require_words(reference) if reference else self._first.get(voice)
+        samples = self.continue_voice(text, voice, prompt, seed)
+        self.keep(voice, samples, text)
+        return samples
+
+    def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
+        """Say a line after another of the same voice, where there is one, shape (frames,)."""
         raise NotImplementedError
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:

@@ -4,10 +4,8 @@ Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a
 class that text to speech opens); or an omni model, which hears and speaks itself.
 """
 
-import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,7 +66,8 @@ class Conversing:
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
-        recordings = [self._read_recording(ask, turn.id, turn.audio) for turn in ask.user]
+        folder = self._job.items_file.parent
+        recordings = [read_mono(folder / turn.require_audio(ask.id), RATE, _LONGEST) for turn in ask.user]
         begin = time.perf_counter()
         self._speaker.begin(ask.language)
         answers, details = [], {}
@@ -79,11 +78,6 @@ class Conversing:
         wall = time.perf_counter() - begin
         return SpokenAnswers(tuple(answers), wall, details={"by_turn": details, "capture": "file"})
 
-    def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
-        if audio is None:
-            raise BadInput(f"turn {turn} of {ask.id} has no recording; speech-to-speech systems need recordings")
-        return read_mono(self._job.items_file.parent / audio, RATE, _LONGEST)
-
 
 class Cascade:
     """A system of three models that converses."""
@@ -93,8 +87,8 @@ class Cascade:
 
         folder, device = job.model_folder, loading.choose_device(job.device)
         hears, thinks, speaks = (folder / part for part in PARTS)
-        with loading.translate_errors(hears), _models_on(device):
-            self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1)
+        with loading.translate_errors(hears):
+            self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1, device=device)
         self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
         # The preset's sampling is meant for words; the voice keeps its own.
         voice = Preset("default", "", "", rate=preset.rate)
@@ -119,7 +113,7 @@ class Cascade:
         (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(Turn("system", written["text"]),))  # type: ignore[arg-type]
-        spoken = self.voice.speak(line.spoken(), line, seed)
+        spoken = self.voice.speak(line, seed)
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
         return SpokenAnswer("", spoken, written["text"]), about
 
@@ -156,20 +150,6 @@ def _is_omni(folder: Path) -> bool:
     return (folder / "config.json").is_file()
 
 
-@contextmanager
-def _models_on(device: str) -> Iterator[None]:
-    """Have the rooms below load their models on a device too."""
-    before = os.environ.get("PODEVAL_DEVICE")
-    os.environ["PODEVAL_DEVICE"] = device
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PODEVAL_DEVICE"]
-        else:
-            os.environ["PODEVAL_DEVICE"] = before
-
-
 def read_system_prompt(folder: Path) -> str:
     """Read what `cascade.json` tells the language model; empty where there is no such file."""
     if not (folder / SETTINGS).is_file():
@@ -183,7 +163,6 @@ def read_system_prompt(folder: Path) -> str:
 
 ADAPTER = Adapter(
     task="speech-to-speech",
-    title="Speech to speech",
     models=(*_OMNI, _CASCADE),
     check=check,
     open=open_conversation,

@@ -11,6 +11,7 @@ will do.
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -61,24 +62,37 @@ PAUSE = 0.4
 """Seconds between two pieces."""
 
 
-class TurnByTurn:
-    """An `OutputMaker` of speech with known turn times."""
+@dataclass
+class ScriptReader:
+    """An `OutputMaker` of speech by a model.
 
-    at_once = 1
+    Attributes:
+        model: the model that speaks.
+        job: the job that it was opened for.
+        preset: the settings of generation.
+    """
 
-    def __init__(self, model: SpeechModel, job: Job, preset: Preset) -> None:
-        self._model = model
-        self._job = job
-        self._preset = preset
+    model: SpeechModel
+    job: Job
+    preset: Preset
+    at_once: int = 1
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
         """Read each script aloud."""
-        return [self.speak(ask.spoken(), ask, seed) for ask in asks]
+        return [self.speak(ask, seed) for ask in asks]
 
-    def speak(self, script: Script, ask: Ask, seed: int) -> Speech:
-        """Read a script of an item aloud."""
-        model = self._model
-        clips = read_clips(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
+    def speak(self, ask: Ask, seed: int) -> Speech:
+        """Read the script of an item aloud."""
+        raise NotImplementedError
+
+
+class TurnByTurn(ScriptReader):
+    """A reader of lines in known voices, with known turn times."""
+
+    def speak(self, ask: Ask, seed: int) -> Speech:
+        """Read the script of an item line by line."""
+        model, script = self.model, ask.spoken()
+        clips = read_clips(ask, script, self.job, self.preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
         lines = list_lines(script, voices, model.longest_line, model.laugh)
         begin = time.perf_counter()
@@ -95,7 +109,7 @@ class TurnByTurn:
         samples, turns = join_lines(script, lines, sounds, model.rate)
         wall = time.perf_counter() - begin
         spoken = {line.turn for line in lines}
-        samples, rate = finish(samples, model.rate, self._preset)
+        samples, rate = finish(samples, model.rate, self.preset)
         return Speech(
             samples,
             rate,
@@ -112,7 +126,7 @@ class TurnByTurn:
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
         """Number each speaker's voice: the n-th of those without a recording has the model's n-th."""
-        had = self._model.voices(language)
+        had = self.model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
         if had is not None and len(others) > had:
             raise BadInput(
@@ -123,23 +137,12 @@ class TurnByTurn:
         return {who: number for number, who in enumerate(order)}
 
 
-class Performed:
-    """An `OutputMaker` of podcasts."""
+class Performed(ScriptReader):
+    """A reader that performs podcasts."""
 
-    at_once = 1
-
-    def __init__(self, model: SpeechModel, job: Job, preset: Preset) -> None:
-        self._model = model
-        self._job = job
-        self._preset = preset
-
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Perform each script."""
-        return [self._perform(ask, seed) for ask in asks]
-
-    def _perform(self, ask: Ask, seed: int) -> Speech:
-        model = self._model
-        script = ask.spoken()
+    def speak(self, ask: Ask, seed: int) -> Speech:
+        """Perform the script of an item, in pieces of what the model performs at once."""
+        model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)
         script = Script(tuple(Turn(script.turns[line.turn].speaker, line.text) for line in lines))
         if len(script.speakers) > model.most_speakers:
@@ -148,17 +151,18 @@ class Performed:
                 " tracks with fewer"
             )
         model.voices(ask.language)
-        clips = read_clips(ask, script, self._job, self._preset, model.rate)
+        clips = read_clips(ask, script, self.job, self.preset, model.rate)
         begin = time.perf_counter()
         pieces = cut_script(script, model.longest)
-        sounds = []
         model.begin()
-        for number, piece in enumerate(pieces):
-            sounds.append(model.perform(piece, script.speakers, clips, loading.derive_seed(seed, ask.id, number)))
+        sounds = [
+            model.perform(piece, script.speakers, clips, loading.derive_seed(seed, ask.id, number))
+            for number, piece in enumerate(pieces)
+        ]
         pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
         whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
         wall = time.perf_counter() - begin
-        samples, rate = finish(whole, model.rate, self._preset)
+        samples, rate = finish(whole, model.rate, self.preset)
         return Speech(
             samples,
             rate,
@@ -209,7 +213,6 @@ def cut_script(script: Script, longest: float) -> list[Script]:
 
 ADAPTER = Adapter(
     task="text-to-speech",
-    title="Text to speech",
     models=LINE_CLASSES,
     check=check,
     open=open_reader,
@@ -217,7 +220,6 @@ ADAPTER = Adapter(
 
 PODCAST = Adapter(
     task="podcast",
-    title="Podcast",
     models=DIALOGUE_CLASSES,
     check=partial(check, classes=DIALOGUE_CLASSES, task="podcast"),
     open=open_performer,

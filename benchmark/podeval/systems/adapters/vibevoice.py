@@ -6,8 +6,6 @@ What is said is drawn frame by frame by a diffusion head, for which transformers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job, describe_missing
@@ -53,20 +51,16 @@ class VibeVoice(SpeechModel):
         text, sounds = self._render_dialogue(piece, speakers, clips)
         prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
         inputs = self._processor(text=text, return_tensors="pt", **prompt)
-        room = int(self._model.config.text_config.max_position_embeddings)
-        if inputs["input_ids"].shape[1] >= room:
-            length = inputs["input_ids"].shape[1]
-            raise BadInput(f"the script with its voices is {length} tokens long, the model's window {room}")
+        window = self._model.config.text_config.max_position_embeddings
+        loading.require_room(inputs, window, "the script with its voices")
         with loading.draw_sound(text, seed):
             output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
         (wave,) = getattr(output, "audio", output)
-        if wave is None or not wave.numel():
-            raise SpeechFailed("the model stopped immediately")
-        return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+        return loading.read_wave(wave, text)
 
     def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
-    ) -> tuple[str, list[np.ndarray[Any, Any]]]:
+    ) -> tuple[str, list[Samples]]:
         """Render the dialogue in the model's own template, and its voices in the order of their places in it."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
         messages, sounds, voiced = [], [], set()

@@ -14,8 +14,6 @@ from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 
-_PHONEMIZER = "phonemizer"
-
 
 class Vits(SpeechModel):
     """A `SpeechModel` that says lines."""
@@ -28,7 +26,7 @@ class Vits(SpeechModel):
         from importlib import util
 
         self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
-        for flag, package in (("phonemize", _PHONEMIZER), ("is_uroman", "uroman")):
+        for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
             if getattr(self._tokenizer, flag, False) and util.find_spec(package) is None:
                 raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
         self._model: Any = loading.load_model("VitsModel", job.model_folder, device)

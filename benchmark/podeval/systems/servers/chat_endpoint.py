@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from podeval.audio.decode import decode
-from podeval.errors import BadInput
 from podeval.models.chat import read_text
 from podeval.systems.servers.connection import (
     ServerBroke,
@@ -36,13 +35,9 @@ class ChatEndpoint(ServerSystem):
     """A system that makes scripts and of spoken answers.
 
     Attributes:
-        connection: the connection to the server.
-        model: the name of the model there.
         voice: the voice that answers are spoken in.
     """
 
-    connection: ServerConnection
-    model: str
     voice: str = "alloy"
     options: ClassVar[tuple[str, ...]] = ("voice",)
 
@@ -124,12 +119,10 @@ def _words_of(message: Mapping[str, Any]) -> str:
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
     """Read a person's recording as a part of a message."""
-    if turn.audio is None:
-        raise BadInput(f"turn {turn.id} of {ask.id} has no recording; speech-to-speech systems need recordings")
     import soundfile
 
     # WAV of 16 bits, which every endpoint takes, whatever the recording is.
-    sound, file = decode(Path(turn.audio)), io.BytesIO()
+    sound, file = decode(Path(turn.require_audio(ask.id))), io.BytesIO()
     soundfile.write(file, sound.samples, sound.rate, format="WAV", subtype="PCM_16")
     data = base64.b64encode(file.getvalue()).decode()
     return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}

@@ -323,24 +323,20 @@ class ServerConnection:
         return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
 
 
+@dataclass
 class ServerSystem(ABC):
     """A system behind a server, opened by `podeval run --server`: an `OutputMaker`.
 
     Attributes:
+        connection: the connection to the server.
+        model: the name of the model there.
         options: the options of the command that `open` takes, by their names; another one is refused.
     """
 
+    connection: ServerConnection
+    model: str
     options: ClassVar[tuple[str, ...]]
-    at_once: int = 1
-
-    def __init_subclass__(cls) -> None:
-        """Refuse a class that declares no options.
-
-        Raises:
-            TypeError: it does; says what to declare.
-        """
-        if not hasattr(cls, "options"):
-            raise TypeError(f"{cls.__name__} declares no options; name those of `podeval run` that its open() takes")
+    at_once = 1
 
     @classmethod
     @abstractmethod

@@ -24,15 +24,11 @@ class SpeechEndpoint(ServerSystem):
     """A system that reads scripts aloud.
 
     Attributes:
-        connection: the connection to the server.
-        model: the name of the model there.
         voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
     """
 
-    connection: ServerConnection
-    model: str
     voices: tuple[str, ...]
     by_speaker: Mapping[str, str] = field(default_factory=dict)
     stream: bool = False
