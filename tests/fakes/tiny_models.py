@@ -5,21 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 SENTENCE = "the sea is salty because rivers carry salt and keep it what does a human hear"
 
 
 def whisper(folder: Path, mel_bands: int = 80) -> Path:
     """A Whisper with a vocabulary of bytes, two languages and word-aligned heads."""
-    import torch
-    from transformers import GenerationConfig, WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
-
     numbers = _whisper_tokenizer(folder)
     end, begin = numbers["<|endoftext|>"], numbers["<|startoftranscript|>"]
     special = {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end, "decoder_start_token_id": begin}
     torch.manual_seed(0)
-    model = WhisperForConditionalGeneration(
-        WhisperConfig(
+    model = transformers.WhisperForConditionalGeneration(
+        transformers.WhisperConfig(
             vocab_size=len(numbers),
             num_mel_bins=mel_bands,
             d_model=32,
@@ -34,7 +35,7 @@ def whisper(folder: Path, mel_bands: int = 80) -> Path:
             **special,
         )
     )
-    model.generation_config = GenerationConfig(
+    model.generation_config = transformers.GenerationConfig(
         **special,
         max_length=24,
         alignment_heads=[[0, 1], [1, 0]],
@@ -47,14 +48,12 @@ def whisper(folder: Path, mel_bands: int = 80) -> Path:
         return_timestamps=False,
     )
     model.save_pretrained(folder)
-    WhisperFeatureExtractor(feature_size=mel_bands).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=mel_bands).save_pretrained(folder)
     return folder
 
 
 def _whisper_tokenizer(folder: Path) -> dict[str, int]:
     """A tokenizer of printable ASCII; the number of each token."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
     letters = [chr(code) for code in range(33, 127)] + ["\u0120"]
     special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|zh|>", "<|translate|>", "<|transcribe|>"]
     special += ["<|startoflm|>", "<|startofprev|>", "<|nospeech|>", "<|notimestamps|>"]
@@ -70,12 +69,9 @@ def _whisper_tokenizer(folder: Path) -> dict[str, int]:
 
 def wavlm(folder: Path) -> Path:
     """A WavLM with an x-vector head, its weights in a `pytorch_model.bin` under their first names."""
-    import torch
-    from transformers import Wav2Vec2FeatureExtractor, WavLMConfig, WavLMForXVector
-
     torch.manual_seed(0)
-    model = WavLMForXVector(
-        WavLMConfig(
+    model = transformers.WavLMForXVector(
+        transformers.WavLMConfig(
             hidden_size=32,
             num_hidden_layers=2,
             num_attention_heads=2,
@@ -99,16 +95,12 @@ def wavlm(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     torch.save(state, folder / "pytorch_model.bin")
     model.config.save_pretrained(folder)
-    Wav2Vec2FeatureExtractor(do_normalize=True, return_attention_mask=True).save_pretrained(folder)
+    transformers.Wav2Vec2FeatureExtractor(do_normalize=True, return_attention_mask=True).save_pretrained(folder)
     return folder
 
 
 def bert(folder: Path, words: str = SENTENCE, seed: int = 0) -> Path:
     """A BERT that knows these words, and single characters."""
-    import torch
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertForPreTraining, PreTrainedTokenizerFast
-
     pieces = dict.fromkeys([*words.lower().split(), *words.lower().replace(" ", "")])
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces, *(f"##{letter}" for letter in "abcdefghij")]
     tokenizer = Tokenizer(models.WordPiece({word: n for n, word in enumerate(vocabulary)}, unk_token="[UNK]"))
@@ -117,10 +109,12 @@ def bert(folder: Path, words: str = SENTENCE, seed: int = 0) -> Path:
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(
+        folder
+    )
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True, "model_max_length": 512}))
     torch.manual_seed(seed)
-    config = BertConfig(
+    config = transformers.BertConfig(
         vocab_size=len(vocabulary),
         hidden_size=32,
         num_hidden_layers=2,
@@ -128,15 +122,13 @@ def bert(folder: Path, words: str = SENTENCE, seed: int = 0) -> Path:
         intermediate_size=64,
         initializer_range=0.5,
     )
-    BertForPreTraining(config).save_pretrained(folder)
+    transformers.BertForPreTraining(config).save_pretrained(folder)
     return folder
 
 
 def htdemucs(folder: Path, file: str = "955717e8.safetensors", seconds: tuple[int, int] = (1, 2)) -> Path:
     """A Hybrid Transformer Demucs for pieces of half a second, in the form of its repo on the Hub."""
-    import torch
     from demucs.htdemucs import HTDemucs
-    from safetensors.torch import save_file
 
     torch.manual_seed(0)
     sources = ["drums", "bass", "other", "vocals"]
@@ -171,16 +163,15 @@ CHATML = (
 
 def _chat_tokenizer(folder: Path) -> dict[str, int]:
     """A byte-level tokenizer with ChatML; the number of each token."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     special = ["<|im_start|>", "<|im_end|>", "<|audio_bos|>", "<|AUDIO|>", "<|audio_eos|>"]
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
-    kept = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
+    kept = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>"
+    )
     kept.chat_template = CHATML
     kept.save_pretrained(folder)
     return dict(tokenizer.get_vocab())
@@ -188,12 +179,11 @@ def _chat_tokenizer(folder: Path) -> dict[str, int]:
 
 def qwen2(folder: Path, shards: bool = False) -> Path:
     """A Qwen2 that chats, in one safetensors file or several."""
-    import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
     numbers = _chat_tokenizer(folder)
     torch.manual_seed(0)
-    model = Qwen2ForCausalLM(Qwen2Config(**_text_config(len(numbers)), eos_token_id=numbers["<|im_end|>"]))
+    model = transformers.Qwen2ForCausalLM(
+        transformers.Qwen2Config(**_text_config(len(numbers)), eos_token_id=numbers["<|im_end|>"])
+    )
     model.save_pretrained(folder, max_shard_size="20KB" if shards else "1GB")
     return folder
 
@@ -211,19 +201,11 @@ def _text_config(vocabulary: int) -> dict[str, Any]:
 
 def qwen_omni(folder: Path, whole: bool = True) -> Path:
     """The part of a Qwen2.5-Omni that hears, thinks and writes; `whole`: named as within a whole Omni model."""
-    import torch
-    from safetensors.torch import load_file, save_file
-    from transformers import (
-        Qwen2_5OmniThinkerConfig,
-        Qwen2_5OmniThinkerForConditionalGeneration,
-        WhisperFeatureExtractor,
-    )
-
     numbers = _chat_tokenizer(folder)
     torch.manual_seed(0)
     audio = {"d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 64, "output_dim": 32}
     text = _text_config(len(numbers)) | {"rope_scaling": {"rope_type": "default", "mrope_section": [2, 3, 3]}}
-    config = Qwen2_5OmniThinkerConfig(
+    config = transformers.Qwen2_5OmniThinkerConfig(
         audio_config={**audio, "n_window": 50, "num_mel_bins": 128},
         vision_config={"depth": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "out_hidden_size": 32},
         text_config=text,
@@ -235,8 +217,8 @@ def qwen_omni(folder: Path, whole: bool = True) -> Path:
         vision_start_token_id=len(numbers) + 3,
         eos_token_id=numbers["<|im_end|>"],
     )
-    Qwen2_5OmniThinkerForConditionalGeneration(config).save_pretrained(folder)
-    WhisperFeatureExtractor(feature_size=128, chunk_length=300, hop_length=160).save_pretrained(folder)
+    transformers.Qwen2_5OmniThinkerForConditionalGeneration(config).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=128, chunk_length=300, hop_length=160).save_pretrained(folder)
     if whole:
         weights = load_file(folder / "model.safetensors")
         save_file(

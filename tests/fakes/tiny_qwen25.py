@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import torch
+import transformers
+
 from tests.fakes.tiny_submissions import OMNI_TEMPLATE, make_byte_tokenizer
 
 
 def qwen25_omni(folder: Path) -> Path:
     """Write the files of such a model, as its makers do: the voices in a pickle of tensors."""
-    import torch
-    from transformers import Qwen2_5OmniConfig, Qwen2_5OmniForConditionalGeneration, WhisperFeatureExtractor
-
     ids, fast = _tokenizer()
     fast.save_pretrained(folder)
-    WhisperFeatureExtractor(feature_size=16, chunk_length=30).save_pretrained(folder)
+    transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=30).save_pretrained(folder)
     media = {f"{kind}_token_index": ids[f"<|{kind}_pad|>"] for kind in ("image", "audio", "video")}
     edges = [f"{kind}_{end}" for kind in ("audio", "vision") for end in ("start", "end")]
     media |= {f"{edge}_token_id": ids[f"<|{edge}|>"] for edge in edges}
@@ -24,7 +24,7 @@ def qwen25_omni(folder: Path) -> Path:
     hears = {"num_mel_bins": 16, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 32}
     sees = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 32}
     codec = {f"tts_codec_{name}_token_id": 60 + place for place, name in enumerate(("pad", "start", "end", "mask"))}
-    config = Qwen2_5OmniConfig(
+    config = transformers.Qwen2_5OmniConfig(
         thinker_config={
             "audio_config": {**hears, "d_model": 32, "output_dim": 32, "n_window": 50},
             "vision_config": {**sees, "fullatt_block_indexes": [0]},
@@ -57,7 +57,7 @@ def qwen25_omni(folder: Path) -> Path:
         enable_audio_output=True,
     )
     torch.manual_seed(12)
-    model = Qwen2_5OmniForConditionalGeneration(config)
+    model = transformers.Qwen2_5OmniForConditionalGeneration(config)
     with torch.no_grad():
         for name, weights in sorted(model.named_parameters()):
             if weights.ndim > 1:
@@ -68,7 +68,6 @@ def qwen25_omni(folder: Path) -> Path:
 
 
 def _voice(seed: int, ids: dict[str, int]) -> dict[str, Any]:
-    import torch
 
     draw = torch.Generator().manual_seed(seed)
     mel = torch.randn(1, 30, 8, generator=draw)

@@ -36,22 +36,17 @@ source:
 """
 
 
-@pytest.fixture(scope="session")
-def tiny_module() -> ModuleType:
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The benchmark `tiny` and the system `singer`; what it says and measures is counted in two files."""
     from tests.fakes import tiny_run
 
-    return tiny_run
-
-
-@pytest.fixture
-def tiny(tiny_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The benchmark `tiny` and the system `singer`; what it says and measures is counted in two files."""
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "trouble"))
-    monkeypatch.setitem(benchmarks.find_all(), "tiny", tiny_module.BENCHMARK)
-    monkeypatch.setitem(systems.SYSTEMS, "singer", tiny_module.Singer)
+    monkeypatch.setitem(benchmarks.find_all(), "tiny", tiny_run.BENCHMARK)
+    monkeypatch.setitem(systems.SYSTEMS, "singer", tiny_run.Singer)
     for variable, name in (("TINY_SPOKEN", "spoken"), ("TINY_MEASURED", "measured"), ("TINY_FLAG", "flag")):
         monkeypatch.setenv(variable, str(tmp_path / name))
-    yield tiny_module
+    yield tiny_run
     assert "trouble" in declaration.REGISTERED
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.runs.multi_gpu import ProcessGroup, Shares, group, speak_share
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunFolder
+from tests.runs.test_processes import wait_for
 from tests.runs.test_ray import records
 
 PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
@@ -84,10 +84,7 @@ def test_when_one_process_is_killed_the_rest_end_and_the_command_goes_on_with_an
     launch: Launch, command: Command, tmp_path: Path
 ) -> None:
     process = launch(tmp_path / "runs", TINY_SPEAKING="1.5")
-    end = time.monotonic() + 150
-    while not any(len(said) == 2 for said in spoken(tmp_path).values()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
+    wait_for(lambda: any(len(said) == 2 for said in spoken(tmp_path).values()), 150)
     first = next(pid for pid, said in spoken(tmp_path).items() if len(said) == 2)
     os.kill(int(first), signal.SIGKILL)
     process.communicate(timeout=100)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.compare import Watched, compare_runs
 from podeval.runs.run_folder import RunFolder, RunPlan
+from tests.fakes.command import refuse_command
 
 DEMO = benchmarks.get("real_pod").items("demo")
 SILENT = Unscored("the system produced no audio: nothing was said", "system")
@@ -28,35 +30,34 @@ def protocol(metric: str, version: str = "1") -> Protocol:
     return Protocol(metric, version, {}, (), {}, "podeval/real_pod", {})
 
 
-def write_run(
-    runs: Path,
-    name: str,
-    results: Mapping[int, Sequence[Result | float]],
-    metric: str = "wer",
-    key: str = "wer",
-    version: str = "1",
-    split: str = "demo",
-) -> Path:
-    """Write a run whose seeds have these results, item by item."""
-    items = benchmarks.get("real_pod").items(split)
-    run = RunFolder(runs, "real_pod", split, name)
-    for number, (seed, values) in enumerate(results.items()):
-        folder = run if number == 0 else run.repeat(seed)
-        plan = {"benchmark": "real_pod", "split": split, "dataset": "x", "track": "voice", "system": name}
-        folder.begin(RunPlan(**plan, system_title=name, system_kind="model", generation={}, seed=seed))  # type: ignore[arg-type]
-        folder.write_items(items)
-        for item, value in zip(items, values, strict=False):
-            result = value if isinstance(value, Score | Unscored) else Score({key: value})
-            folder.append_results("embedded", item.id, [(protocol(metric, version), result)])
-    return run.path
-
-
 Write = Callable[..., Path]
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Write:
-    return lambda name, results, **more: write_run(tmp_path, name, results, **more)
+    """Write a run whose seeds have these results, item by item; its folder."""
+
+    def write(
+        name: str,
+        results: Mapping[int, Sequence[Result | float]],
+        metric: str = "wer",
+        key: str = "wer",
+        version: str = "1",
+        split: str = "demo",
+    ) -> Path:
+        items = benchmarks.get("real_pod").items(split)
+        run = RunFolder(tmp_path, "real_pod", split, name)
+        for seed, values in results.items():
+            folder = run if seed == next(iter(results)) else run.repeat(seed)
+            plan = {"benchmark": "real_pod", "split": split, "dataset": "x", "track": "voice", "system": name}
+            folder.begin(RunPlan(**plan, system_title=name, system_kind="model", generation={}, seed=seed))
+            folder.write_items(items)
+            for item, value in zip(items, values, strict=False):
+                result = value if isinstance(value, Score | Unscored) else Score({key: value})
+                folder.append_results("embedded", item.id, [(protocol(metric, version), result)])
+        return run.path
+
+    return write
 
 
 BEFORE = [0.05, 0.08, 0.03, 0.06, 0.10, 0.04]
@@ -75,7 +76,6 @@ def test_what_is_worse_on_every_item_fails(written: Write) -> None:
     assert comparison.failed
     assert wer.verdict == "worse"
     assert wer.difference.mean == pytest.approx(0.0325)
-    assert wer.anytime is not None
     assert wer.anytime[0] > 0
     assert "wer.wer is 0.0325 worse over 6 pairs: it became worse (evidence" in describe(wer)
 
@@ -182,10 +182,7 @@ def test_what_cannot_be_compared_is_refused_in_words(
     written("topics", {0: BEFORE}, split="topics")
     paths = {name: str(tmp_path / "real_pod" / "demo" / name) for name in ("a", "b", "late", "nowhere")}
     paths["topics"] = str(tmp_path / "real_pod" / "topics" / "topics")
-    result = CliRunner().invoke(app, ["compare", *(paths.get(word, word) for word in words)])
-    assert isinstance(result.exception, BadInput)
-    with pytest.raises(BadInput, match=reason):
-        raise result.exception
+    assert re.search(reason, refuse_command("compare", *(paths.get(word, word) for word in words)))
 
 
 def test_the_command_ends_with_three_and_tells_ci(written: Write, tmp_path: Path) -> None:
@@ -195,7 +192,6 @@ def test_the_command_ends_with_three_and_tells_ci(written: Write, tmp_path: Path
     assert plain.exit_code == 3
     assert "::error title=podeval: wer.wer::wer.wer is 0.1 worse over 6 pairs: it became worse" in plain.output
     suite = ElementTree.parse(tmp_path / "gate.xml").getroot().find("testsuite")
-    assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase/failure") is not None
     told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)

@@ -140,7 +140,6 @@ def test_values_of_pauses_that_podeval_set_are_shown_and_not_ranked() -> None:
     results = {"pace": score, "turn_taking": Unscored("no", "system"), "wer": Score({"wer": 0.1})}
     joined = output(strategy="chunked", chunk="turn")
     marked = mark_joined_timing(plan(), joined, results)
-    assert isinstance(marked["pace"], Score)
     assert marked["pace"].unranked == {"rate_cv": "repeated", "speaking_rate": JOINED, "pause_share": JOINED}
     assert marked["pace"].values == score.values
     assert {name: marked[name] for name in ("turn_taking", "wer")} == {n: results[n] for n in ("turn_taking", "wer")}
@@ -258,7 +257,6 @@ def test_a_function_is_given_whole_scripts_and_the_voices_that_there_are(run: Ru
     ask = Ask.model_validate({"id": "x", "script": script, "voices": {"Ann": Reference(audio="ann.wav")}})
     for one, voices in ((ask, "given"), (ask.model_copy(update={"voices": {}}), "own")):
         (speech,) = maker.make([one], 0)
-        assert isinstance(speech, Speech)
         assert list_conditions(plan(), [output(**speech.details)])["voices"] == voices
 
 

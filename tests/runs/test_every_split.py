@@ -141,7 +141,6 @@ def run_all_ways(place: Place, items: tuple[Item, ...], folder: Path, url: str) 
         run = RunFolder(folder / "runs", place.benchmark.name, place.split, name)
         for item in items:
             output = run.output(item.id)
-            assert output is not None, (name, item.id)
             assert output.failed is None, (name, output.failed)
             assert output.answers if place.track == "respond" else output.script, (name, item.id)
         (row,) = [row for row in summary.metrics if not row.slice]
@@ -164,10 +163,3 @@ def test_the_first_item_can_be_had_of_files_a_function_and_a_server(
 ) -> None:
     task = place(name, split, track)
     run_all_ways(task, task.items[:1], tmp_path, server.url)
-
-
-def test_no_split_is_left_out() -> None:
-    assert {(name, split) for name, split, _ in TRACKS} == {
-        (name, split.name) for name in benchmarks.list_benchmarks() for split in benchmarks.get(name).splits
-    }
-    assert ("real_pod", "demo", "voice") in TRACKS

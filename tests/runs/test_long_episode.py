@@ -32,20 +32,14 @@ def test_an_episode_of_ten_minutes_is_spoken_and_has_its_errors_by_minute(tmp_pa
     folder = RunFolder(tmp_path, "real_pod", "long", "hibari_piper")
     folder.write_output(*spoken)
     output = folder.output(item.id)
-    assert output
-    assert output.duration
     assert 7 * 60 < output.duration < 14 * 60
     task = Task(item, output, folder.outputs, "embedded", "voice", REAL_POD.metrics("voice", "long"))
     results = measure_item(task)
     assert {name for name, result in results.items() if not isinstance(result, Score)} <= {"sim", "wsim"}
     for name in ("content_errors", "speaker_attribution"):
         score = results[name]
-        assert isinstance(score, Score)
-        assert score.timeline
         assert len(score.timeline.starts) == round(output.duration / 60)
         assert set(score.timeline.drift) > {"per"}
     wer, attribution = results["wer"], results["speaker_attribution"]
-    assert isinstance(wer, Score)
-    assert isinstance(attribution, Score)
-    assert (wer.values["wer"] or 0) < 0.2
-    assert (attribution.values["attribution_accuracy"] or 0) > 0.9
+    assert wer.values["wer"] < 0.2
+    assert attribution.values["attribution_accuracy"] > 0.9

@@ -19,10 +19,12 @@ Counted = Callable[[str], int]
 Command = Callable[..., "subprocess.Popen[str]"]
 
 
-def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+def finish(process: "subprocess.Popen[str]", code: int) -> tuple[str, str]:
+    """Wait until a command ends, with a code and without a traceback; what it printed, and its errors."""
     out, err = process.communicate(timeout=120)
     assert "Traceback" not in out + err, err
-    return process.returncode, out, err
+    assert process.returncode == code, err
+    return out, err
 
 
 def summary(runs: Path) -> dict[str, Any]:
@@ -55,8 +57,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.long
 def test_an_item_whose_worker_dies_once_is_measured_alone(command: Command, counted: Counted, tmp_path: Path) -> None:
-    code, out, err = finish(command(tmp_path / "runs", "--workers", "2", TINY_KILL="two:once"))
-    assert code == 0, err
+    out, _ = finish(command(tmp_path / "runs", "--workers", "2", TINY_KILL="two:once"), 0)
     assert "The Singer" in out
     assert {name: row["scored"] for name, row in summary(tmp_path / "runs").items()} == {"loudness": 3, "trouble": 3}
 
@@ -64,8 +65,7 @@ def test_an_item_whose_worker_dies_once_is_measured_alone(command: Command, coun
 def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
     command: Command, counted: Counted, tiny: ModuleType, tmp_path: Path
 ) -> None:
-    code, _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"))
-    assert code == 1
+    _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"), 1)
     reason = (
         "the measuring process died twice on this item, or its memory was too small; "
         "use --workers 1 to give it all of it"
@@ -89,8 +89,7 @@ def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
     process.kill()
     process.wait()
     wait_for(lambda: not any(alive(pid) for pid in workers))
-    code, _, err = finish(command(tmp_path / "runs", "--workers", "1"))
-    assert code == 0, err
+    finish(command(tmp_path / "runs", "--workers", "1"), 0)
     assert counted("spoken") == 3
 
 
@@ -100,8 +99,7 @@ def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Cou
     wait_for(lambda: counted("measured") >= 2)
     began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
-    code, _, err = finish(process)
-    assert code == 130
+    _, err = finish(process, 130)
     assert "podeval: stopped; finished work is kept, and the same command resumes it" in err
     assert time.monotonic() - began < 50, "before what is measured would end"
 
@@ -121,8 +119,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_on_a_full_disk_the_command_says_so_and_completes_once_there_is_space(
     command: Command, counted: Counted, tiny: ModuleType, small_disk: Path
 ) -> None:
-    code, out, err = finish(command(small_disk, "--workers", "1"))
-    assert code == 2
+    out, err = finish(command(small_disk, "--workers", "1"), 2)
     assert "podeval: the disk is full" in err
     assert "free some space and run the same command again" in err
     assert out == ""

@@ -87,8 +87,6 @@ def test_mean_worst_and_spread_are_of_the_seeds_of_each_item(tmp_path: Path) -> 
     assert whole["wer_spread"].mean == pytest.approx(0.1 / 6)
     assert whole["timbre_consistency_worst_window"].mean == pytest.approx(0.7), "0.8, 0.7 and 0.6"
     low, high = whole["wer_mean"].low, whole["wer_mean"].high
-    assert low is not None
-    assert high is not None
     assert low < whole["wer_mean"].mean < high
 
 

@@ -54,10 +54,8 @@ def test_audio_is_kept_beyond_full_scale_too(folder: RunFolder, level: float, su
     turn = SpokenTurn(speaker="A", start=0, end=0.5, text="Hm.")
     folder.write_output(Output(item="one", duration=0.5, turns=(turn,)), samples, 16_000)
     found = folder.output("one")
-    assert found is not None
     assert found.turns == (turn,)
     path = folder.audio_path(found)
-    assert path is not None
     assert path.name == f"one{suffix}"
     read, rate = soundfile.read(path, dtype="float32")
     assert rate == 16_000
@@ -70,7 +68,6 @@ def test_an_output_whose_audio_is_gone_is_no_output(folder: RunFolder) -> None:
     (folder.path / "outputs/one.flac").unlink()
     assert folder.output("one") is None
     two = folder.output("two")
-    assert two is not None
     assert two.failed == "nothing came"
     assert folder.output("three") is None
 

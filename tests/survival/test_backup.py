@@ -11,7 +11,7 @@ import signal
 import sqlite3
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database, find_damage
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, Vote
+from tests.fakes.command import refuse_command, run_command
+from tests.fakes.databases import ON_SQLITE, Make
 from tests.survival.test_retention import a_run
-
-Make = Callable[..., Any]
 
 
 def votes(place: str | Path) -> set[str]:
@@ -40,21 +40,14 @@ def votes(place: str | Path) -> set[str]:
         return set(session.scalars(select(Vote.id)))
 
 
-def put_recordings_into(runs: Path, small: Any) -> None:
-    """Name recordings in the folder of runs, from where they are played after a restore as well."""
-    with small.database.writing() as session:
-        for output in session.scalars(select(ArenaOutput)):
-            output.audio = str(runs / output.audio.lstrip("/"))
-
-
-def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables, without the paths of recordings, which change with the place."""
+def everything(place: str | Path, without: str = "audio") -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all tables, without a column: the paths of recordings change with the place."""
     with Database(place) as database, database.engine.connect() as there:
         return {
             table.name: [
                 tuple(row)
                 for row in there.execute(
-                    select(*(column for column in table.c if column.name != "audio")).order_by(*table.primary_key)
+                    select(*(column for column in table.c if column.name != without)).order_by(*table.primary_key)
                 )
             ]
             for table in TableBase.metadata.sorted_tables
@@ -68,7 +61,7 @@ def test_every_table_of_the_migrations_is_backed_up(database_place: str) -> None
 
 
 @pytest.mark.parametrize("name", ["backup.tar", "backup.tar.gz", "backup.tgz"])
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     small_arena: Make, database_place: str, tmp_path: Path, name: str
 ) -> None:
@@ -117,7 +110,9 @@ def test_either_kind_of_database_goes_back_into_a_server(
     small.arena.exclude("ballot-000002", "a test", "ada")
     runs, backup = tmp_path / "runs", tmp_path / "backup.tar"
     runs.mkdir()
-    put_recordings_into(runs, small)
+    with small.database.writing() as session:
+        for output in session.scalars(select(ArenaOutput)):
+            output.audio = str(runs / output.audio.lstrip("/"))
     made = backups.make_backup(backup, database_place, runs)
     assert backups.verify(backup) == made
     done = restore(backup, server_place, runs)
@@ -181,7 +176,7 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
     assert votes(database_place) == before | set(told), "and none was kept from voting"
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -222,7 +217,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
         assert all(restored.output(item) is not None for item, _ in results)
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_recordings_of_the_arena_play_where_they_are_restored(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -253,7 +248,7 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
     assert len(list((there / "sounds").iterdir())) == 2, "a second restore keeps those of the first"
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_backup_without_recordings_says_so_and_holds_the_rest(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -274,7 +269,7 @@ def pack(folder: Path, path: Path) -> None:
             archive.add(entry, entry.relative_to(folder))
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -316,7 +311,7 @@ def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
     refused(unpacked, "cannot be read as a backup")
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("hostile", "says"),
     [
@@ -371,7 +366,7 @@ def rewrite(backup: Path, target: Path, sql: str, **fields: Any) -> None:
     pack(unpacked, target)
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_no_row_of_a_restored_database_names_a_file_outside(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -409,7 +404,7 @@ def test_no_row_of_a_restored_database_names_a_file_outside(
         restore(tmp_path / "sounds.tar", there / "podeval.db", there, force=True)
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 @pytest.mark.parametrize(
     "sql",
     [
@@ -433,7 +428,7 @@ def test_a_database_with_other_than_the_tables_of_its_version_is_refused(
     assert not (tmp_path / "new.db").exists()
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
@@ -459,7 +454,7 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     assert (done.kept[1] / "real_pod" / "tiny" / "echo" / "run.json").is_file()
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_backup_of_an_older_version_is_brought_to_this_one(database_place: str, tmp_path: Path) -> None:
     from podeval.store.migrate import create_tables
 
@@ -476,7 +471,7 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(database_place: str
         assert find_damage(database) is None
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_place: str, tmp_path: Path) -> None:
     """RLIMIT_FSIZE stands for the full disk: a write beyond 400 kB fails as one on a full disk does."""
     small_arena()
@@ -520,7 +515,6 @@ def test_wrong_places_are_sentences(tmp_path: Path) -> None:
         backups.make_backup(tmp_path / "folder", tmp_path / "broken.db", None)
     with pytest.raises(BadInput, match="cannot be read as a backup"):
         backups.verify(tmp_path / "nowhere")
-    assert issubclass(DiskFull, Exception)
     assert not (tmp_path / "b.tar").exists()
 
 
@@ -528,25 +522,13 @@ def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_pa
     runs = tmp_path / "runs"
     a_run(runs, "echo", "")
     shutil.copy(empty_store, runs / "podeval.db")
-
-    def podeval(*arguments: str, code: int = 0) -> str:
-        from typer.testing import CliRunner
-
-        from podeval.cli import app
-
-        done = CliRunner().invoke(app, list(arguments), env={"DATABASE_URL": ""})
-        if code == 0:
-            assert done.exit_code == 0, (done.output, done.exception)
-            return done.output
-        return str(done.exception)
-
-    place, other = str(tmp_path / "b.tar"), str(tmp_path / "other")
-    told = podeval("backup", place, "--runs", str(runs))
+    place, other, server = tmp_path / "b.tar", tmp_path / "other", {"DATABASE_URL": ""}
+    told = run_command("backup", place, "--runs", runs, **server)
     assert "0 votes, 0 submissions, 1 runs with recordings" in told
     assert "The secret is not in the backup" in told
-    assert "is whole" in podeval("backup", place, "--verify")
-    assert json.loads(podeval("backup", place, "--verify", "--json"))["runs"] == 1
-    assert "restored to" in podeval("restore", place, "--runs", other)
-    assert "already" in podeval("restore", place, "--runs", other, code=2)
-    with sqlite3.connect(Path(other) / "podeval.db") as opened:
+    assert "is whole" in run_command("backup", place, "--verify", **server)
+    assert json.loads(run_command("backup", place, "--verify", "--json", **server))["runs"] == 1
+    assert "restored to" in run_command("restore", place, "--runs", other, **server)
+    assert "already" in refuse_command("restore", place, "--runs", other, **server)
+    with sqlite3.connect(other / "podeval.db") as opened:
         assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -20,7 +20,6 @@ from podeval.store.database import Database, find_damage
 from podeval.store.tables import Vote
 from tests.survival.test_retention import a_run
 
-Make = Callable[..., Any]
 VOTES = 20
 FRAME = 24 + 4096
 KILLED_AFTER_VOTES = f"""

@@ -10,9 +10,8 @@ import resource
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,10 +19,10 @@ from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
 from podeval.store.database import Database
+from tests.fakes.databases import ON_SQLITE, Make
 from tests.survival.test_backup import votes
 
-Make = Callable[..., Any]
-pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+pytestmark = ON_SQLITE
 
 
 class Small:

@@ -6,10 +6,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import HfApi
 from sqlalchemy import select
 
 from podeval.arena.public_log import PublicLog
@@ -19,8 +21,9 @@ from podeval.store.database import Database
 from podeval.store.tables import Vote
 from podeval.submissions.hub_record import HubRecord as Record
 from podeval.submissions.queue import Queue
+from tests.fakes.command import run_command
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
 VOTES, REQUESTS, RESULTS = "podeval/votes", "podeval/requests", "podeval/results"
 TEN_MINUTES = 600.0
 TROUBLES = (429, 500, 502, 503, 504, 408, "unheard", "dropped", "half")
@@ -41,9 +44,9 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return asked
 
 
-def weather(seed: int, share: float = 0.4) -> Callable[[str, str], int | str | None]:
-    """Trouble with so many of all requests, by a seed; threads of the server take turns."""
-    chance, turn = random.Random(seed), threading.Lock()
+def weather(share: float = 0.4) -> Callable[[str, str], int | str | None]:
+    """Trouble with so many of all requests; threads of the server take turns."""
+    chance, turn = random.Random(1), threading.Lock()
 
     def trouble(method: str, path: str) -> int | str | None:
         with turn:
@@ -59,17 +62,16 @@ def lines(hub: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for text in logs for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
-    small_arena: Make, hub_client: Any, waited: list[float], tmp_path: Path, seed: int
+    small_arena: Make, hub_client: Any, waited: list[float], tmp_path: Path
 ) -> None:
     small = small_arena(systems=8, items=4, gold_share=0.0, most_an_hour=1000)
     told: list[str] = []
     number = 0
     mirror = PublicLog(small.database, VOTES, token="hf_test", clock=small.clock)
     mirror.push()
-    hub_client.trouble = weather(seed, share=0.75)
+    hub_client.trouble = weather(share=0.75)
     while sum(waited) < TEN_MINUTES:
         for _ in range(3):
             small.vote(f"voter{number % 5}", id=f"vote-{number:06}")
@@ -94,18 +96,13 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     other.close()
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_ten_minutes_of_trouble_lose_no_change_of_state(
-    hub_client: Any, waited: list[float], tmp_path: Path, seed: int
-) -> None:
-    from huggingface_hub import HfApi
-
+def test_ten_minutes_of_trouble_lose_no_change_of_state(hub_client: Any, waited: list[float], tmp_path: Path) -> None:
     api = HfApi(token="hf_test")
     record = lambda queue: Record(queue, AppendOnly(REQUESTS, api=api), AppendOnly(RESULTS, api=api))  # noqa: E731
     told: list[str] = []
     with Database(tmp_path / "a.db") as database:
         queue = Queue(database)
-        hub_client.trouble = weather(seed)
+        hub_client.trouble = weather()
         while sum(waited) < TEN_MINUTES:
             _submitted(queue, f"system-{len(queue.all())}")
             try:
@@ -134,7 +131,7 @@ def _submitted(queue: Queue, system: str) -> str:
     return queue.receive(document, owner="alice", quotas=False).id
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_two_deployments_on_one_log_lose_nothing_count_nothing_twice_and_are_told(
     small_arena: Make, hub_client: Any, tmp_path: Path
 ) -> None:
@@ -154,50 +151,35 @@ def test_two_deployments_on_one_log_lose_nothing_count_nothing_twice_and_are_tol
         assert len(small.arena.battles()) == 6
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_the_command_line_tells_of_another_deployment(
     small_arena: Make, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from typer.testing import CliRunner
-
-    from podeval.cli import app
-
     monkeypatch.setenv("HF_TOKEN", "hf_test")
     one, two = (small_arena(str(tmp_path / f"{name}.db")) for name in ("one", "two"))
     said = []
     for small, place in ((one, "one.db"), (two, "two.db")):
         small.vote(f"somebody-of-{place[:3]}", id=f"a-vote-of-{place[:3]}")
-        done = CliRunner().invoke(app, ["arena", "mirror", VOTES, "--database", str(tmp_path / place)])
-        assert done.exit_code == 0, (done.output, done.exception)
-        said.append(done.output)
+        said.append(run_command("arena", "mirror", VOTES, "--database", tmp_path / place))
     assert "another deployment" not in said[0]
     assert f"1 votes in {VOTES} were not of this database: another deployment writes there" in said[1]
 
 
 @pytest.mark.long
 def test_two_deployments_on_one_record_of_submissions_keep_both(hub_client: Any, tmp_path: Path) -> None:
-    from huggingface_hub import HfApi
-
     api = HfApi(token="hf_test")
-    ids, failed = [], []
+    ids = []
 
     def deploy(name: str) -> None:
-        try:
-            with Database(tmp_path / f"{name}.db") as database:
-                queue = Queue(database)
-                record = Record(queue, AppendOnly(REQUESTS, api=api), AppendOnly(RESULTS, api=api))
-                for number in range(4):
-                    ids.append(_submitted(queue, f"{name}-{number}"))
-                    record.push()
-        except BaseException as error:
-            failed.append(error)
+        with Database(tmp_path / f"{name}.db") as database:
+            queue = Queue(database)
+            record = Record(queue, AppendOnly(REQUESTS, api=api), AppendOnly(RESULTS, api=api))
+            for number in range(4):
+                ids.append(_submitted(queue, f"{name}-{number}"))
+                record.push()
 
-    threads = [threading.Thread(target=deploy, args=(name,)) for name in ("one", "two")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(deploy, ("one", "two")))
     _, files = hub_client.repos.repos["datasets", REQUESTS].at("main")
     there = Counter(name.split("/")[1] for name in files if name.startswith("requests/"))
     assert there == dict.fromkeys(ids, 1)

@@ -12,7 +12,8 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ from podeval.errors import StoreUnusable
 from podeval.store.database import Database, find_damage
 from podeval.store.tables import Battle, Vote
 from tests.fakes import postgresql_server
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
 TESTS = Path(__file__).parents[1]
 SITE = """
 import os, sys
@@ -57,8 +58,7 @@ class Voters:
         while not self.stop.is_set():
             try:
                 with urllib.request.urlopen(request, timeout=60) as answer:
-                    found: dict[str, Any] = json.load(answer)
-                    return found
+                    return json.load(answer)
             except urllib.error.HTTPError as error:
                 said = error.read().decode()
                 if error.code < 500 and error.code != 429:
@@ -83,19 +83,14 @@ class Voters:
                 self.acknowledged[done["vote"]] = done["outcome"]
 
 
-def in_the_database(place: str) -> list[tuple[str, str, str]]:
-    with Database(place) as database:
-        assert find_damage(database) is None
-        with database.reading() as session:
-            return [(vote.id, vote.battle, vote.outcome) for vote in session.scalars(select(Vote))]
-
-
 def each_once(place: str, voters: Voters, most_unheard: int) -> None:
     """What was acknowledged is there as it was told, nothing twice, and little that nobody heard of."""
-    there = in_the_database(place)
-    known = {id: outcome for id, _, outcome in there}
+    with Database(place) as database, database.reading() as session:
+        assert find_damage(database) is None
+        there = session.scalars(select(Vote)).all()
+        known = {vote.id: vote.outcome for vote in there}
     assert {id: known.get(id) for id in voters.acknowledged} == voters.acknowledged
-    assert max(Counter(battle for _, battle, _ in there).values()) == 1
+    assert max(Counter(vote.battle for vote in there).values()) == 1
     assert len(known.keys() - voters.acknowledged.keys()) <= most_unheard
 
 
@@ -107,7 +102,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
     small_arena: Make, database_place: str, tmp_path: Path, warm_python: Any
 ) -> None:
@@ -157,7 +152,16 @@ def server() -> Iterator[postgresql_server.Server]:
         yield started
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def wait_for_votes(acknowledged: dict[str, str], more: int, voting: list[Future[None]]) -> None:
+    """Return once so many more votes were acknowledged; as soon as a voter fails, so does this."""
+    enough, deadline = len(acknowledged) + more, time.monotonic() + 60
+    while len(acknowledged) < enough:
+        assert not any(each.done() for each in voting), voting
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@ON_SQLITE
 def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
     small_arena: Make, server: postgresql_server.Server
 ) -> None:
@@ -184,35 +188,19 @@ def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_co
                     told.append(str(error))
                     time.sleep(0.05)
 
-    failed: list[BaseException] = []
-
-    def watched(number: int) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        voting = [threads.submit(vote, number) for number in range(3)]
         try:
-            vote(number)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=watched, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(2):
-            before, deadline = len(acknowledged), time.monotonic() + 60
-            while len(acknowledged) < before + 4:
-                assert not failed, failed
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0, 0.3))
-            server.kill()
-            server.start()
-        while len(acknowledged) < before + 8:
-            assert not failed, failed
-            time.sleep(0.01)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failed, failed
+            for _ in range(2):
+                wait_for_votes(acknowledged, 4, voting)
+                time.sleep(chance.uniform(0, 0.3))
+                server.kill()
+                server.start()
+            wait_for_votes(acknowledged, 4, voting)
+        finally:
+            stop.set()
+    for each in voting:
+        each.result()
     with Database(place) as database, database.reading() as session:
         there = {vote.id: vote.battle for vote in session.scalars(select(Vote))}
         battles = set(session.scalars(select(Battle.id)))

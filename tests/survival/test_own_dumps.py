@@ -3,25 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import select
 
-from podeval.store.database import Database
-from podeval.store.tables import TableBase
-
-Make = Callable[..., Any]
-
-
-def read_rows(place: str) -> dict[str, list[tuple[Any, ...]]]:
-    with Database(place, migrate=False) as database, database.engine.connect() as opened:
-        return {
-            table.name: [tuple(row) for row in opened.execute(select(table).order_by(*table.primary_key))]
-            for table in TableBase.metadata.sorted_tables
-        }
+from tests.fakes.databases import Make
+from tests.survival.test_backup import everything
 
 
 @pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
@@ -35,13 +22,13 @@ def test_a_dump_of_ones_own_brings_back_what_was_there(small_arena: Make, databa
     address, _, schema = database_place.partition("?options=-csearch_path%3D")
     dump = tmp_path / "own.dump"
     subprocess.run([dumps, "--format=custom", f"--schema={schema}", f"--file={dump}", address], check=True)
-    before = read_rows(database_place)
+    before = everything(database_place, without="")
     small.vote("somebody", id="after-0001")
-    assert read_rows(database_place) != before
+    assert everything(database_place, without="") != before
     small.close()
     back = [restores, "--clean", "--if-exists", "--single-transaction", "--exit-on-error"]
     subprocess.run([*back, f"--dbname={address}", dump], check=True, env=os.environ | {"PGCONNECT_TIMEOUT": "10"})
-    assert read_rows(database_place) == before
+    assert everything(database_place, without="") == before
     again = small_arena(database_place)
     again.clock.on(86_400)
     assert again.vote("another", id="after-the-restore").number == 4, "numbers go on"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.files import lock_folder
 from podeval.operations import retention
@@ -18,8 +16,9 @@ from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, Ru
 from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaSystem, ListeningTest
 from podeval.store.tables import ArenaOutput as Played
+from tests.fakes.command import run_command
+from tests.fakes.databases import ON_SQLITE, Make
 
-Make = Callable[..., Any]
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
@@ -75,7 +74,6 @@ def test_the_oldest_finished_runs_lose_their_audio_until_the_rest_fits(runs: Pat
     }  # fmt: skip
     assert before == {path: path.read_bytes() for path in before}, "results, plan and summary are as they were"
     output = folders["old"].output("i2")
-    assert output is not None
     assert (output.audio_removed, output.duration) == ("2026-11-22", 0.5)
     log = [json.loads(line) for line in (runs / "retention.jsonl").read_text().splitlines()]
     assert [(line["run"], line["items"]) for line in log] == [
@@ -118,7 +116,7 @@ def test_what_battles_and_open_listening_tests_play_stays(database: Database, ru
     assert "battles or listening tests" in found.kept["real_pod/tiny/old"]
 
 
-@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_battle_that_is_open_keeps_what_was_retired_meanwhile(small_arena: Make, runs: Path) -> None:
     small = small_arena(systems=2, items=1)
     files = [RunFolder(runs, "real_pod", "tiny", "old").outputs / f"i{number}.flac" for number in (0, 1)]
@@ -136,19 +134,16 @@ def test_a_battle_that_is_open_keeps_what_was_retired_meanwhile(small_arena: Mak
 
 
 def test_audio_that_was_removed_is_neither_made_again_nor_measured_and_says_so(runs: Path) -> None:
-    from podeval.benchmarks.benchmark import Item as Asked
-    from podeval.benchmarks.benchmark import MetricUse
-    from podeval.metrics.score import Unscored
+    from podeval.benchmarks.benchmark import Item, MetricUse
     from podeval.runs.measure import Task, measure_item
 
     folder = RunFolder(runs, "real_pod", "tiny", "old")
     retention.keep_to_budget(runs, 0, now=NOW)
     output = folder.output("i1")
     assert output is not None, "so a run does not make it again"
-    asked = Asked(id="i1", topic="t", category="c", language="en", voices=1)
+    asked = Item(id="i1", topic="t", category="c", language="en", voices=1)
     task = Task(asked, output, folder.outputs, "embedded", "voice", (MetricUse(name="loudness", keys=("integrated",)),))
     (result,) = measure_item(task).values()
-    assert isinstance(result, Unscored)
     assert result.cause == "ours"
     assert result.reason.startswith("audio removed on 2026-11-22")
 
@@ -171,7 +166,6 @@ def test_a_kill_between_saying_and_removing_is_finished_by_the_next(
     retention.keep_to_budget(runs, 0)
     assert recordings(folder) == []
     output = folder.output("i0")
-    assert output is not None
     assert output.audio_removed == "2026-11-22", "the day on which it was first said"
 
 
@@ -191,21 +185,18 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
     retention.keep_to_budget(runs, 0, now=NOW)
     assert recordings(folder) == []
     output = folder.output("d")
-    assert output is not None
     assert output.answers == answers
 
 
 def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.operations.retention import schedule_housekeeping
-
     told: list[str] = []
     monkeypatch.delenv("PODEVAL_RUNS_GB", raising=False)
-    assert schedule_housekeeping(database, runs, told.append) == {}
+    assert retention.schedule_housekeeping(database, runs, told.append) == {}
     monkeypatch.setenv("PODEVAL_RUNS_GB", "lots")
     with pytest.raises(BadInput, match="number of gigabytes"):
-        schedule_housekeeping(database, runs, told.append)
+        retention.schedule_housekeeping(database, runs, told.append)
     monkeypatch.setenv("PODEVAL_RUNS_GB", "0.00001")
-    (_, work) = schedule_housekeeping(database, runs, told.append)["retention"]
+    (_, work) = retention.schedule_housekeeping(database, runs, told.append)["retention"]
     work()
     work()
     assert recordings(RunFolder(runs, "real_pod", "tiny", "new")) == []
@@ -214,16 +205,10 @@ def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, mo
 
 
 def test_the_command_line_says_what_it_would_do_and_does_it(runs: Path) -> None:
-    from typer.testing import CliRunner
-
-    def podeval(*arguments: str) -> str:
-        done = CliRunner().invoke(app, ["retention", "--runs", str(runs), *arguments], env={"DATABASE_URL": ""})
-        assert done.exit_code == 0, (done.output, done.exception)
-        return done.output
-
-    told = podeval("--budget", "0", "--dry-run")
+    command = ("retention", "--runs", runs, "--budget", 0)
+    told = run_command(*command, "--dry-run", DATABASE_URL="")
     assert "real_pod/tiny/old would lose the recordings of 4 items" in told
     assert len(recordings(RunFolder(runs, "real_pod", "tiny", "old"))) == 4
     assert "real_pod/tiny/unmeasured keeps recordings: it is not finished" in told
-    assert len(json.loads(podeval("--budget", "0", "--json"))["removed"]) == 3
+    assert len(json.loads(run_command(*command, "--json", DATABASE_URL=""))["removed"]) == 3
     assert recordings(RunFolder(runs, "real_pod", "tiny", "old")) == []

@@ -10,7 +10,6 @@ from podeval.cli.demo import RHYTHM_SYSTEMS, RHYTHM_TOPIC
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.dialogue.turn_taking import FEWEST_EVENTS
-from podeval.metrics.score import Score
 from podeval.models import registry as models
 from podeval.recording import Recording
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
@@ -21,6 +20,7 @@ from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import SpeakingSystem, Speech
 from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script
+from tests.fakes.scoring import score
 
 
 @pytest.fixture
@@ -142,9 +142,8 @@ def measure(system: SpeakingSystem, script: Script) -> dict[str, float]:
     values: dict[str, float] = {}
     for name in ("turn_taking", "pace", *ELSEWHERE):
         inputs = {"recording": recording} | ({"reference_text": script.text} if name == "wer" else {})
-        score = catalogue.get(name)(inputs, {})
-        assert isinstance(score, Score), score
-        values |= {f"{name}.{key}": value for key, value in score.values.items() if value is not None}
+        found = score(name, inputs).values
+        values |= {f"{name}.{key}": value for key, value in found.items() if value is not None}
     return values
 
 

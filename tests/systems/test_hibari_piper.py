@@ -46,19 +46,6 @@ def test_awkward_text_and_overlong_sentences_are_spoken(neural: HibariPiper) -> 
     assert speech.duration > 15
 
 
-@models
-def test_three_speakers_are_refused(neural: HibariPiper) -> None:
-    three = Script.parse([{"speaker": name, "text": "Hello."} for name in "ABC"])
-    with pytest.raises(BadInput, match="hibari_piper has 2 voices, the script asks for 3"):
-        neural.speak(three)
-
-
-@models
-def test_chinese_is_refused(neural: HibariPiper) -> None:
-    with pytest.raises(BadInput, match="reads en, the script is in zh"):
-        neural.speak(Script.parse("海水为什么是咸的？"))
-
-
 def test_without_its_packages_it_names_them_and_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: None if name in ("hibari", "piper") else object())
     sentence = str(HibariPiper().available())

@@ -1,26 +1,14 @@
-"""Piper with two voices, one of which is fetched from the Hub; what it says where that cannot be reached."""
-
-from pathlib import Path
+"""Piper with two voices, one of which is fetched from the Hub."""
 
 import numpy as np
 import pytest
 
-from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.systems import piper
 from podeval.systems.piper import Piper
 from podeval.text.script import Script
 
 SCRIPT = Script.parse([{"speaker": "Ann", "text": "Why is the sea salty?"}, {"speaker": "Ben", "text": "Rivers."}])
-
-
-def test_without_kristin_it_names_the_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path))
-    missing = Piper().available()
-    assert missing is not None
-    assert missing.endswith("are not installed; run `podeval models install --profile piper`")
-    with pytest.raises(ModelMissing, match=r"en_US-kristin-medium\.onnx"):
-        Piper().speak(SCRIPT)
 
 
 def test_its_voices_are_pinned_to_a_commit_and_their_content() -> None:

@@ -9,14 +9,13 @@ import pytest
 from podeval import benchmarks
 from podeval.audio import faults
 from podeval.errors import BadInput
-from podeval.metrics import catalogue
-from podeval.metrics.score import Score
 from podeval.recording import Recording
 from podeval.systems.controls import CLIPPED, HOLE, ContentFaults, SignalFaults
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.systems.speech import Speech
 from podeval.text.script import Script
+from tests.fakes.scoring import score
 
 SCRIPT = Script.parse(
     [
@@ -90,9 +89,7 @@ def test_what_listens_for_faults_falls_and_what_does_not_stays(neural: HibariPip
         recording = Recording.from_samples(speech.samples, speech.rate)
         values[system.name] = {}
         for name in ("content_errors", "speaker_attribution", "integrity"):
-            result = catalogue.get(name)({"recording": recording, "script": script})
-            assert isinstance(result, Score)
-            values[system.name] |= result.values
+            values[system.name] |= score(name, {"recording": recording, "script": script}).values
     clean, content, signal = (values[name] for name in ("hibari_piper", "content_faults", "signal_faults"))
     assert clean["errors_per_1000"] == clean["faults_per_hour"] == clean["swapped_turns"] == 0
     assert content["swapped_turns"] == 1

@@ -9,7 +9,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.python_file import PythonSystem, open_python
-from podeval.systems.speech import Ask, RecordedUserTurn, Reference, Speech, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, RecordedUserTurn, Reference, SpeechFailed
 from podeval.text.script import Turn
 
 SPEAK = Ask(
@@ -38,7 +38,6 @@ def test_a_script_is_spoken_by_a_function(program: Callable[..., PythonSystem]) 
             return np.full((800, 2), 0.5), 8000
     """)
     (speech,) = system.make([SPEAK], 0)
-    assert isinstance(speech, Speech)
     assert (speech.samples.shape, speech.rate, speech.duration) == ((800, 2), 8000, 0.1)
     assert speech.samples.dtype == np.float32
     assert speech.wall_seconds > 0
@@ -47,7 +46,6 @@ def test_a_script_is_spoken_by_a_function(program: Callable[..., PythonSystem]) 
 def test_samples_of_16_bits_are_brought_to_full_scale(program: Callable[..., PythonSystem]) -> None:
     system = program("def speak(turns, voices, language): return np.array([0, 16384, -32768], np.int16), 8000")
     (speech,) = system.make([SPEAK], 0)
-    assert isinstance(speech, Speech)
     assert speech.samples.tolist() == [0.0, 0.5, -1.0]
 
 
@@ -64,8 +62,6 @@ def test_a_script_is_written_as_text_or_as_turns(program: Callable[..., PythonSy
     text = program("def write(prompt, language): return 'Host 1: ' + prompt + '\\nHost 2: Yes.'", "write")
     turns = program("def write(prompt, language): return [{'speaker': 'Ann', 'text': prompt}]", "write")
     (first,), (second,) = text.make([WRITE], 0), turns.make([WRITE], 0)
-    assert isinstance(first, WrittenScript)
-    assert isinstance(second, WrittenScript)
     assert (first.text, first.turns) == ("Host 1: Write about tea.\nHost 2: Yes.", None)
     assert second.turns == [{"speaker": "Ann", "text": "Write about tea."}]
 
@@ -79,7 +75,6 @@ def test_a_person_is_answered_with_all_before_in_mind(program: Callable[..., Pyt
         "answer",
     )
     (made,) = system.make([TALK], 0)
-    assert isinstance(made, SpokenAnswers)
     assert [answer.turn for answer in made.answers] == ["t1", "t2"]
     assert [answer.text for answer in made.answers] == ["user:Hi", "user:Hi system:user:Hi user:"]
     assert [len(answer.speech.samples) for answer in made.answers] == [100, 300]
@@ -111,7 +106,6 @@ def test_torch_tensors_are_samples_too(program: Callable[..., PythonSystem]) -> 
         "import torch\ndef speak(turns, voices, language): return torch.rand(50, requires_grad=True), 8000"
     )
     (speech,) = system.make([SPEAK], 0)
-    assert isinstance(speech, Speech)
     assert speech.samples.shape == (50,)
 
 

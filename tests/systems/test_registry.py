@@ -1,11 +1,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, ModelMissing
 from podeval.systems import registry
+from podeval.text.script import Script
 
 
 def test_every_system_is_found_by_its_own_name() -> None:
@@ -25,6 +27,29 @@ def test_every_system_states_what_it_is(name: str) -> None:
 def test_an_unknown_name_suggests_the_closest() -> None:
     with pytest.raises(BadInput, match="did you mean 'espeak_ng'"):
         registry.get("espeak-ng")
+
+
+@pytest.mark.parametrize(("name", "voices"), [("hibari_piper", 2), ("pico", 2), ("kokoro", 5)])
+def test_more_speakers_than_voices_and_another_language_are_refused(name: str, voices: int) -> None:
+    reader = registry.get(name)
+    turns = [{"speaker": str(number), "text": "Hello."} for number in range(voices + 1)]
+    with pytest.raises(BadInput, match=f"{name} has {voices} voices, the script asks for {voices + 1}"):
+        reader.lines(Script.parse(turns))
+    with pytest.raises(BadInput, match=f"{name} reads en, the script is in zh"):
+        reader.lines(Script.parse("海水为什么是咸的？河流带来盐分。"))
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("kokoro", r"kokoro-v1\.0\.int8\.onnx"), ("piper", r"en_US-kristin-medium\.onnx")]
+)
+def test_without_its_weights_a_system_names_the_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, file: str
+) -> None:
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path))
+    reader = registry.get(name)
+    assert reader.available().endswith(f"are not installed; run `podeval models install --profile {name}`")
+    with pytest.raises(ModelMissing, match=file):
+        reader.speak(Script.parse([{"speaker": "Ann", "text": "Why is the sea salty?"}]))
 
 
 def test_importing_the_systems_loads_no_engine() -> None:

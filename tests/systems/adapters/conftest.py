@@ -115,7 +115,6 @@ def heard(tmp_path: Path) -> Callable[[str | None], np.ndarray[Any, Any]]:
     """The samples of a file of the last job."""
 
     def read(name: str | None) -> np.ndarray[Any, Any]:
-        assert name
         samples, _ = soundfile.read((tmp_path / "out" / name).resolve(), dtype="float32")
         return np.asarray(samples)
 

@@ -2,12 +2,13 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from types import ModuleType
+from typing import Any, get_args
 
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import presets
+from podeval.systems.adapters import presets, script_writer, speech_to_speech, text_to_speech
 from podeval.systems.adapters.adapter import TASKS, find_adapter
 from podeval.systems.speech import Reference
 from podeval.systems.submission import Task
@@ -20,6 +21,23 @@ def test_every_task_of_the_document_has_its_adapter_and_so_have_outputs() -> Non
         assert find_adapter(task).available() is None
     with pytest.raises(BadInput, match="no adapter for 'reported'"):
         find_adapter("reported")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "model", "says"),
+    [
+        (script_writer, "lora", "name the model it adapts under base"),
+        (script_writer, "vits", "'vits' is not a causal language model"),
+        (text_to_speech, "lm", "cannot open a model of type 'llama'; it opens VITS"),
+        (speech_to_speech, "lm", "cannot open a model of type 'llama'; it opens Qwen3-Omni"),
+        (speech_to_speech, "lora", "no transcriber and no language_model and no speech"),
+    ],
+)
+def test_a_model_of_another_class_or_without_a_part_is_refused(
+    fetched: Any, adapter: ModuleType, model: str, says: str
+) -> None:
+    with pytest.raises(BadInput, match=says):
+        adapter.check(fetched(model))
 
 
 def test_the_registry_loads_no_torch() -> None:

@@ -79,6 +79,5 @@ def test_a_real_model_hands_over_what_it_says(fetched: Any, job: Any, tmp_path: 
     file = job("text-to-speech", fetched("vits"), asks)
     assert hand_over.main([str(file), str(tmp_path / "results")]) == 0
     line = Generated.model_validate_json((tmp_path / "results/lines/ep_02.0.json").read_bytes())
-    assert line.audio
     assert (tmp_path / "results/files" / line.audio).read_bytes() == (tmp_path / "out" / line.audio).read_bytes()
     assert hand_over.main([str(tmp_path / "nothing.json"), str(tmp_path / "results")]) == 2

@@ -84,16 +84,6 @@ def test_a_turn_without_recording_is_refused(run: Any, fetched: Any) -> None:
     assert "systems need recordings" in made.error
 
 
-def test_a_cascade_with_a_part_missing_is_refused(fetched: Any) -> None:
-    with pytest.raises(BadInput, match="no transcriber and no language_model and no speech"):
-        speech_to_speech.check(fetched("lora"))
-
-
-def test_another_model_than_an_omni_one_is_refused(fetched: Any) -> None:
-    with pytest.raises(BadInput, match="cannot open a model of type 'llama'; it opens Qwen3-Omni"):
-        speech_to_speech.check(fetched("lm"))
-
-
 def test_the_settings_of_a_cascade_hold_a_prompt_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cascade.json").write_text(json.dumps({"system_prompt": "Be brief."}))
     assert speech_to_speech.read_system_prompt(tmp_path) == "Be brief."

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
-from podeval.systems.adapters import presets, text_to_speech
+from podeval.systems.adapters import presets
 
 TWO = [
     {"speaker": "Ann", "text": "Why is the sea salty?"},
@@ -99,11 +99,6 @@ def test_dia_needs_the_words_of_a_voice_and_reads_english(run: Any, fetched: Any
     made = run("text-to-speech", fetched("dia"), [wordless, chinese])
     assert "needs the words of a reference voice" in made["one"].error
     assert "Dia speaks English only" in made["zh"].error
-
-
-def test_a_model_of_another_class_is_refused(fetched: Any) -> None:
-    with pytest.raises(BadInput, match="cannot open a model of type 'llama'; it opens VITS"):
-        text_to_speech.check(fetched("lm"))
 
 
 def test_weights_that_are_no_numbers_fail_item_by_item(run: Any, tiny: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.systems.adapters import text_to_speech
+from podeval.systems.adapters import adapter, text_to_speech
 from podeval.systems.adapters.adapter import Job
 
 pytestmark = pytest.mark.skipif(not find_spec("diffusers"), reason="diffusers is not installed")
@@ -51,7 +51,6 @@ def test_what_it_cannot_do_is_told_item_by_item(run: Any, fetched: Any) -> None:
 
 
 def test_without_diffusers_it_says_what_to_install(fetched: Any, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.systems.adapters import adapter
     from podeval.systems.adapters.presets import get_preset
 
     known = adapter.util.find_spec

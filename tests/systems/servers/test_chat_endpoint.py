@@ -11,7 +11,7 @@ import soundfile
 
 from podeval.systems.servers.chat_endpoint import ChatEndpoint
 from podeval.systems.servers.connection import ServerBusy, ServerConnection, ServerRefused
-from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, RecordedUserTurn, SpeechFailed
 from tests.fakes.loopback_speech import Reply, SpeechServer, refuse, spoken_completion, tone, wav, written_completion
 
 WRITE = Ask(id="w", prompt="Write about tea.")
@@ -33,7 +33,6 @@ def test_a_script_is_what_follows_the_thoughts() -> None:
         "<think>hm</think>Host 1: Tea.\nHost 2: Yes.", usage={"completion_tokens": 9, "cost": 0.5}
     )
     script, server = served(lambda request: json_reply(answer), WRITE)
-    assert isinstance(script, WrittenScript)
     assert (script.text, script.turns) == ("Host 1: Tea.\nHost 2: Yes.", None)
     assert script.details["tokens"] == 9
     assert script.details["cost"] == 0.5
@@ -69,7 +68,6 @@ def test_a_person_is_answered_turn_by_turn_in_sound(tmp_path: Path) -> None:
         ask,
         voice="onyx",
     )
-    assert isinstance(answers, SpokenAnswers)
     assert [(answer.turn, answer.text) for answer in answers.answers] == [("t1", "answer 0"), ("t2", "answer 1")]
     assert [answer.speech.duration for answer in answers.answers] == [pytest.approx(0.4), pytest.approx(1.4)]
     last = server.requests[1]

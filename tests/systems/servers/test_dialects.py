@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models.http_errors import RefusedFields
+from podeval.models.http_errors import HttpError, RefusedFields, leave_out
 from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerConnection, ServerRefused
 from podeval.systems.servers.sound_reading import ServedSound, read_sound
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
@@ -294,9 +294,8 @@ FAULTS: dict[str, tuple[Reply, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_stream_of_events_that_fails_is_no_sound(fault: str) -> None:
-    reply, error, words = FAULTS[fault]
+@pytest.mark.parametrize(("reply", "error", "words"), FAULTS.values(), ids=FAULTS)
+def test_a_stream_of_events_that_fails_is_no_sound(reply: Reply, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         hear(lambda request: reply, TEXTS[0])
 
@@ -369,9 +368,8 @@ NO_SOUND: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize("content", NO_SOUND)
-def test_what_is_no_sound_is_refused_by_name(content: str) -> None:
-    reply, words = NO_SOUND[content]
+@pytest.mark.parametrize(("reply", "words"), NO_SOUND.values(), ids=NO_SOUND)
+def test_what_is_no_sound_is_refused_by_name(reply: Reply, words: str) -> None:
     with pytest.raises(SpeechFailed, match=words):
         hear(lambda request: reply, TEXTS[0])
 
@@ -484,8 +482,6 @@ def load_reference(reference_packages: Path, monkeypatch: pytest.MonkeyPatch) ->
                 monkeypatch.setitem(sys.modules, stub.__name__, sys.modules.get(stub.__name__, stub))
             dotted = ".".join(path.with_suffix("").parts)
             spec = importlib.util.spec_from_file_location(dotted, reference_packages / path)
-            assert spec
-            assert spec.loader
             module = importlib.util.module_from_spec(spec)
             monkeypatch.setitem(sys.modules, dotted, module)
             spec.loader.exec_module(module)
@@ -519,9 +515,8 @@ def test_the_real_packages_take_our_requests(load_reference: Callable[[str], Any
         take(request)
         if dialect != "openai":
             assert request.keys() <= known, "a field that the class does not know is dropped silently"
-        for needed in ("input",):
-            with pytest.raises(ValueError, match=needed):
-                take({name: value for name, value in request.items() if name != needed})
+        with pytest.raises(ValueError, match="input"):
+            take({name: value for name, value in request.items() if name != "input"})
 
 
 @pytest.mark.filterwarnings("ignore:Support for class-based")
@@ -547,8 +542,6 @@ def test_sglang_omni_streams_sound_and_no_events_to_us(load_reference: Callable[
 
 
 def test_refused_fields_of_a_server_are_learnt_by_name_only() -> None:
-    from podeval.models.http_errors import HttpError, leave_out
-
     refused = RefusedFields({"seed": (leave_out,)})
     body = {"input": "x", "seed": 1}
     assert not refused.learn(HttpError(400, "the input is empty"), body, body)
