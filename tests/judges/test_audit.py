@@ -86,6 +86,7 @@ def test_ties_and_single_orders_are_counted_apart() -> None:
     orders = compare_orders(given)
     assert orders
     assert (orders.agreement.count, orders.ties, orders.single) == (3, 1, 1)
+    assert compare_orders([]) is None
 
 
 def test_other_seeds_are_other_comparisons() -> None:
@@ -116,10 +117,6 @@ def test_battles_are_paired_whether_read_or_heard() -> None:
     )
     assert orders
     assert (orders.agreement.value, orders.agreement.count, orders.single) == (0.5, 2, 1)
-
-
-def test_answers_that_are_no_comparisons_have_no_orders() -> None:
-    assert compare_orders([]) is None
 
 
 @pytest.fixture
