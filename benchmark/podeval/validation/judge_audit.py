@@ -109,7 +109,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
     orders = compare_orders(judge.given)
     return AuditFindings(
         judge=judge.described,
-        unfit=explain_unfit(orders, trial=judge.trial),
+        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial"))),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
         failed_calls=judge.failed_calls,
