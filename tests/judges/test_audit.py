@@ -85,6 +85,7 @@ def test_ties_and_single_orders_are_counted_apart() -> None:
     orders = compare_orders(given)
     assert orders
     assert (orders.agreement.count, orders.ties, orders.single) == (3, 1, 1)
+    assert compare_orders([]) is None
 
 
 def test_other_seeds_are_other_comparisons() -> None:

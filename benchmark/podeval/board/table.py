@@ -105,18 +105,14 @@ def format_value(value: float | None, low: float | None, high: float | None, pla
     return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
 
 
-def rank_text(best: float | None, worst: float | None) -> str:
-    """Format a rank as `1`, or `1–2` where the data does not tell the places apart; empty without a rank."""
-    if best is None or worst is None:
-        return ""
-    return f"{best:.0f}" if best == worst else f"{best:.0f}–{worst:.0f}"
-
-
 def format_standing(row: Row) -> str:
     """Return the standing of a number: its rank, `incomplete`, or nothing (a paper's row, a control)."""
     if row["rankable"]:
-        rank = rank_text(to_number(row["rank_best"]), to_number(row["rank_worst"]))
-        return f"#{rank}" if rank else ""
+        best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
+        if best is None or worst is None:
+            return ""
+        # A range where the data does not tell the places apart.
+        return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
     if row["provenance"] == "reported":
         return ""
     scored, unscored = _count(row, "scored"), count_unscored(row)

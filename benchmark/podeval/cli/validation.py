@@ -2,7 +2,7 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,9 +78,7 @@ def agreement(
         for finding in (*agreements, *lines):
             emit(finding)
     else:
-        _print_agreements(agreements)
-        for line in lines:
-            print(line.says)
+        _print_agreements(agreements, lines)
     if not agreements and not lines:
         print("there are no votes, no marks of two raters, and no outputs with a metric and a mark", file=sys.stderr)
         raise typer.Exit(1)
@@ -149,8 +147,8 @@ def _print_published(as_json: bool) -> None:
         print("{paper} {table}: {who}, {about}: {statistic} {value}".format_map(one) + count)
 
 
-def _print_agreements(agreements: "list[Validity]") -> None:
-    """Print each measure with how many keys were compared and what chance reaches, then each agreement."""
+def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
+    """Print each measure with how many keys were compared and what chance reaches, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
@@ -177,6 +175,8 @@ def _print_agreements(agreements: "list[Validity]") -> None:
             f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
             f"{row.systems.count} systems {format_estimate(row.systems)}{without}{within}"
         )
+    for line in lines:
+        print(line.says)
 
 
 def papers(as_json: AsJson = False) -> None:

@@ -253,7 +253,7 @@ def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Outp
     """Return what the best of these keys reaches in 95 % of draws in which people's order is a random one.
 
     Args:
-        columns: by key, the systems' means, turned so that more is better; compared are the systems that all have.
+        columns: the systems' means by each key, turned so that more is better; compared are the systems that all have.
         scores: people's scores.
     """
     from scipy.spatial.distance import cdist

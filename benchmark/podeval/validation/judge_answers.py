@@ -80,11 +80,6 @@ class JudgeAnswers:
         """Id of the judge."""
         return str(self.described["id"])
 
-    @property
-    def trial(self) -> bool:
-        """Whether the judge is a declared trial model."""
-        return bool(self.described.get("trial"))
-
 
 def read_answers(folder: Path) -> list[JudgeAnswers]:
     """Read the answers of all judges from a folder of records.

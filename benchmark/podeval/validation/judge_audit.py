@@ -109,7 +109,7 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
     orders = compare_orders(judge.given)
     return AuditFindings(
         judge=judge.described,
-        unfit=explain_unfit(orders, trial=judge.trial),
+        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial"))),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
         failed_calls=judge.failed_calls,
@@ -328,14 +328,13 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """
     results = []
     for one, other in itertools.combinations(judges, 2):
-        theirs = {(answer.question, answer.seed): answer for answer in other.given}
+        theirs = {(answer.question, answer.seed): answer.leaves for answer in other.given}
         units: dict[tuple[str, str], list[tuple[Leaf, Leaf, str]]] = defaultdict(list)
         for answer in one.given:
-            match = theirs.get((answer.question, answer.seed))
-            for leaf in sorted(set(answer.leaves) & set(match.leaves)) if match else ():
-                assert match is not None
-                values = answer.leaves[leaf], match.leaves[leaf]
-                units[(answer.name, measure_of(leaf))].append((*values, answer.question))
+            leaves = theirs.get((answer.question, answer.seed), {})
+            for leaf in sorted(set(answer.leaves) & set(leaves)):
+                row = answer.leaves[leaf], leaves[leaf], answer.question
+                units[(answer.name, measure_of(leaf))].append(row)
         first, second = (f"{judge.id} in {judge.folder}" if one.id == other.id else judge.id for judge in (one, other))
         for (prompt, measure), rows in sorted(units.items()):
             results.append(Likeness(prompt, measure, first, second, measure_likeness(rows)))

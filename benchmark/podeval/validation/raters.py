@@ -25,7 +25,6 @@ from podeval.stats.bradley_terry import Ratings, rate
 from podeval.stats.mushra_scores import Mark, tabulate_marks
 from podeval.stats.pair_comparisons import holm
 
-EXCLUSION_DRAWS = 5000
 Array = NDArray[np.float64]
 
 
@@ -43,15 +42,15 @@ def compute_pseudo_agreement(first: float, second: float) -> float:
     return first * second + (1 - first) * (1 - second)
 
 
-def compute_pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
-    """Return the pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
+def compute_pseudo_agreements(one: Battles, other: Battles) -> dict[tuple[str, str], float]:
+    """Return the pseudo-agreement of two evaluators on every pair of systems that both saw."""
     mine, theirs = tally(one), tally(other)
     agreements = {}
     for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
         shares = []
         for counted in (mine, theirs):
             i, j = counted.systems.index(a), counted.systems.index(b)
-            if counted.battles[i, j] >= max(1, least):
+            if counted.battles[i, j]:
                 shares.append(float(counted.shares[i, j]))
         if len(shares) == 2:
             agreements[a, b] = compute_pseudo_agreement(*shares)
@@ -102,7 +101,7 @@ def rank_without_items(
     reference: Mapping[str, float] | None = None,
     *,
     shares: Sequence[float] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
-    draws: int = EXCLUSION_DRAWS,
+    draws: int = 5000,
     seed: int = 0,
 ) -> list[Exclusion]:
     """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
@@ -161,9 +160,7 @@ class Separability:
     told_apart: Estimate
 
 
-def compute_separability(
-    ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)
-) -> list[Separability]:
+def compute_separability(ratings: Ratings) -> list[Separability]:
     """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
     pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
@@ -175,7 +172,7 @@ def compute_separability(
         dtype=bool,
     )
     bins = []
-    for low, high in itertools.pairwise(edges):
+    for low, high in itertools.pairwise((0, 10, 25, 50, 100, 200, np.inf)):
         inside = (gaps >= low) & (gaps < high)
         bins.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
     return bins
