@@ -82,7 +82,13 @@ def download(
     # Fetch the missing bytes, with the caller's client or a new one.
     try:
         with nullcontext(client) if client else make_client() as session:
-            _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)
+            repeat = Retrying(
+                retry=retry_if_exception_type(_Passing),
+                stop=stop_after_attempt(tries),
+                wait=lambda state: _choose_pause(state, wait),
+                reraise=True,
+            )
+            repeat(_go_on, session, url, part, most_bytes, timeout, watch)
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
     # Check the content before the file gets its name.
@@ -94,16 +100,6 @@ def download(
         part.replace(to)
         _mark(part).unlink(missing_ok=True)
     return to
-
-
-def _repeat(tries: int, wait: float) -> Retrying:
-    """Return what repeats an attempt that failed for a passing reason."""
-    return Retrying(
-        retry=retry_if_exception_type(_Passing),
-        stop=stop_after_attempt(tries),
-        wait=lambda state: _choose_pause(state, wait),
-        reraise=True,
-    )
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
@@ -179,7 +175,8 @@ def _require_success(answer: httpx.Response, url: str) -> None:
     """Raise an error where the answer holds no file: one that is worth another attempt, or a final one."""
     status = answer.status_code
     if status in _PASSING or status >= 500:
-        raise _Passing(f"HTTP {status}", _read_seconds(answer.headers.get("Retry-After")))
+        asked_for = answer.headers.get("Retry-After", "")
+        raise _Passing(f"HTTP {status}", float(asked_for) if asked_for.isdecimal() else None)
     if not answer.is_success:
         kind = Gone if status in _GONE else BadInput
         raise kind(f"{url} answers HTTP {status} ({answer.reason_phrase}); check the address")
@@ -214,10 +211,6 @@ def _identify(headers: httpx.Headers) -> str:
 
 def _mark(part: Path) -> Path:
     return part.with_name(f"{part.name}.etag")
-
-
-def _read_seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdecimal() else None
 
 
 def hash_file(path: Path) -> str:
