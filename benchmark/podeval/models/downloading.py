@@ -82,13 +82,7 @@ def download(
     # Fetch the missing bytes, with the caller's client or a new one.
     try:
         with nullcontext(client) if client else make_client() as session:
-            repeat = Retrying(
-                retry=retry_if_exception_type(_Passing),
-                stop=stop_after_attempt(tries),
-                wait=lambda state: _choose_pause(state, wait),
-                reraise=True,
-            )
-            repeat(_go_on, session, url, part, most_bytes, timeout, watch)
+            _repeat(tries, wait)(_go_on, session, url, part, most_bytes, timeout, watch)
     except _Passing as trouble:
         raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
     # Check the content before the file gets its name.
@@ -100,6 +94,16 @@ def download(
         part.replace(to)
         _mark(part).unlink(missing_ok=True)
     return to
+
+
+def _repeat(tries: int, wait: float) -> Retrying:
+    """Return what repeats an attempt that failed for a passing reason."""
+    return Retrying(
+        retry=retry_if_exception_type(_Passing),
+        stop=stop_after_attempt(tries),
+        wait=lambda state: _choose_pause(state, wait),
+        reraise=True,
+    )
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
