@@ -16,7 +16,7 @@ from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
 from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
-from podeval.datasets.row_rules import Row, RowRule, require_one_of
+from podeval.datasets.row_rules import Row, RowRule, require_one_of, require_text
 from podeval.datasets.source_files import find_files
 from podeval.errors import BadInput
 
@@ -145,7 +145,8 @@ class PodBench(Builder):
     def rules(cls, config: str) -> Sequence[RowRule]:
         """Return the rules that every row must keep."""
         return [
-            *(RowRule(f"{column}.text", _no_text(column)) for column in _PLAIN),
+            RowRule("id.text", _odd_id),
+            *(require_text(column, name=f"{column}.text") for column in _PLAIN[1:]),
             require_one_of("language", LANGUAGES),
             RowRule("meta.object", _no_object),
             RowRule("sources.text", _empty_source),
@@ -218,18 +219,10 @@ def _make_row(raw: Any) -> Row:
     }
 
 
-def _no_text(column: str) -> Any:
-    def broken_by(row: Row) -> str | None:
-        value = row[column]
-        if not value and column == "id":
-            return None  # said by the rule that every dataset has
-        if value is None:
-            return f"lacks {column}"
-        if not isinstance(value, str):
-            return f"{column} is a {type(value).__name__}, not text"
-        return None if value.strip() else f"{column} is empty"
-
-    return broken_by
+def _odd_id(row: Row) -> str | None:
+    """Report an id that is no text; that there is one is a rule of every dataset."""
+    odd = row["id"] and (not isinstance(row["id"], str) or not row["id"].strip())
+    return "id should be a text" if odd else None
 
 
 def _no_object(row: Row) -> str | None:

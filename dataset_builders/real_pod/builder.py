@@ -41,6 +41,7 @@ from podeval.datasets.row_rules import (
     require_one_of,
     require_present,
     require_readable_audio,
+    require_text,
 )
 from podeval.errors import BadInput
 
@@ -261,14 +262,14 @@ class RealPod(Builder):
             return EPISODE_RULES
         if config == READERS:
             return [
-                _text("id", "words"),
+                require_text("id", "words"),
                 require_one_of("gender", GENDERS),
                 require_at_least("seconds", 1),
                 require_present("audio", "utterances"),
                 require_readable_audio("audio"),
             ]
         if config == CLAIMS:
-            return [_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)]
+            return [require_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)]
         common = [
             require_one_of("category", CATEGORIES),
             require_one_of("language", BENCHMARK.languages),
@@ -276,7 +277,7 @@ class RealPod(Builder):
         ]
         if config == SPEECHES:
             return [
-                _text("id", "topic"),
+                require_text("id", "topic"),
                 *common,
                 require_at_least("topic_id", 1),
                 require_present("speakers", "turns"),
@@ -284,11 +285,16 @@ class RealPod(Builder):
                 *SCRIPT_RULES,
             ]
         if config in _TABLES:
-            return [_text("id", "topic"), *common, require_present("turns")]
+            return [require_text("id", "topic"), *common, require_present("turns")]
         if config == DEMO:
-            return [_text("id", "topic"), *common, require_present("turns"), RowRule("turns.words", _wrong_turns)]
+            return [
+                require_text("id", "topic"),
+                *common,
+                require_present("turns"),
+                RowRule("turns.words", _wrong_turns),
+            ]
         return [
-            _text("id", "topic", "episode_title"),
+            require_text("id", "topic", "episode_title"),
             *common,
             require_at_least("topic_id", 1),
             RowRule("episode_link.form", _wrong_link),
@@ -363,14 +369,6 @@ def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
     path = folder / str(voice.get("file"))
     audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
-
-
-def _text(*columns: str) -> RowRule:
-    def broken_by(row: Row) -> str | None:
-        wrong = [name for name in columns if not isinstance(row[name], str) or not row[name].strip()]
-        return f"{', '.join(wrong)} should be a text" if wrong else None
-
-    return RowRule("text", broken_by)
 
 
 def _wrong_link(row: Row) -> str | None:

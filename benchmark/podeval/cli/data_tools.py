@@ -12,6 +12,7 @@ import typer
 
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.files import write_whole
 from podeval.text import dialogue_segments
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ class _Outputs(NamedTuple):
     clips: Path | None
     summary: Path | None
     transcript: Path | None
-
-    @property
-    def cutting(self) -> bool:
-        """Whether a recording is needed."""
-        return bool(self.clips or self.summary)
 
 
 @data.command()
@@ -141,13 +137,12 @@ def _find(
         spoken = _transcribe(output, recording, language)
     else:
         spoken = _parse(file, text)
-        recording = (
-            _open_recording(output, _require_recording(file, audio, outputs), outputs, options)
-            if outputs.cutting
-            else None
-        )
+        option = "--clips-out" if outputs.clips else "--summary-out" if outputs.summary else ""
+        if option and audio is None:
+            raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
+        recording = _open_recording(output, audio, outputs, options) if option and audio else None
     if outputs.transcript:
-        _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
+        write_whole(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
     clips = group(spoken)
     if not clips:
         output["reason"] = f"{file}: {dialogue_segments.explain_no_clips(spoken)}"
@@ -166,13 +161,6 @@ def _parse(file: Path, text: str) -> "list[Segment]":
         raise BadInput(f"{file} is text, so it is read as a diarised transcript: {error}") from None
 
 
-def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
-    if audio is None:
-        option = "--clips-out" if outputs.clips else "--summary-out"
-        raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
-    return audio
-
-
 def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
     """Open the recording, and write its summary, which needs no transcript."""
     from podeval.audio.excerpts import MINUTE, encode_pcm16_wav, join_minutes, locate_minutes
@@ -186,7 +174,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
         begins = [start / recording.rate for start in starts or ()]
         spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
         _require_sound(recording, spans)
-        _write(outputs.summary, encode_pcm16_wav(join_minutes(recording.samples, recording.rate), recording.rate))
+        write_whole(outputs.summary, encode_pcm16_wav(join_minutes(recording.samples, recording.rate), recording.rate))
         excerpts = [{"start": round(start, 3), "end": round(end, 3)} for start, end in spans]
         output["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
     return recording
@@ -270,7 +258,7 @@ def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Pa
     _require_sound(recording, [(clip.start, clip.end) for clip in clips])
     for clip in clips:
         samples = cut(recording.samples, recording.rate, clip.start, clip.end)
-        _write(folder / clip.file_name, encode_pcm16_wav(samples, CLIP_RATE))
+        write_whole(folder / clip.file_name, encode_pcm16_wav(samples, CLIP_RATE))
 
 
 def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]]) -> None:
@@ -328,9 +316,3 @@ def _print(output: dict[str, Any]) -> None:
             f"{start:.2f}-{end:.2f} ({end - start:.2f} s)  {clip['first_speaker']} → {clip['second_speaker']}"
             f"{f'  {name}' if name else ''}\n    {clip['text']}"
         )
-
-
-def _write(path: Path, content: bytes) -> None:
-    from podeval.files import write_whole
-
-    write_whole(path, content)

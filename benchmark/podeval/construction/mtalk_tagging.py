@@ -5,7 +5,8 @@ independently (a judge asked twice, or people), and a third resolves the differe
 and appendix B.2). The words may not change: an answer with other words than the dialogue's is asked for again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -108,7 +109,7 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
     waiting: dict[str, WaitingRow] = {}
     versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
     for seed in range(ANNOTATORS):
-        result = ask_each(judging, plain, _make_tagging_request(kind, seed), _join_turns)
+        result = ask_each(judging, plain, partial(_make_tagging_request, kind, seed), _join_turns)
         waiting |= {one.id: one for one in result.waiting}
         for name, turns in result.kept:
             versions[name].append(turns)
@@ -150,14 +151,9 @@ def _join_turns(dialogue: Dialogue, tags: Tags) -> tuple[str, tuple[str, ...]]:
     return dialogue.id, tuple(" ".join(turn.split()) for turn in tags.turns)
 
 
-def _make_tagging_request(kind: Kind, seed: int) -> Callable[[Dialogue], JudgeRequest]:
-    prompt = make_tagging_prompt(kind)
+def _make_tagging_request(kind: Kind, seed: int, dialogue: Dialogue) -> JudgeRequest:
+    def check(answer: Tags) -> None:
+        if wrong := find_tagging_fault(dialogue.turns, answer.turns):
+            raise ValueError(wrong)
 
-    def request(dialogue: Dialogue) -> JudgeRequest:
-        def check(answer: Tags) -> None:
-            if wrong := find_tagging_fault(dialogue.turns, answer.turns):
-                raise ValueError(wrong)
-
-        return JudgeRequest(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)
-
-    return request
+    return JudgeRequest(make_tagging_prompt(kind), {"turns": "\n".join(dialogue.turns)}, seed, check)

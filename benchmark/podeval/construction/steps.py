@@ -18,6 +18,7 @@ from podeval.construction.workshop import Encode, Step, Workshop, describe_valid
 from podeval.datasets.feeds import Read
 from podeval.datasets.fetch_episodes import make_web
 from podeval.errors import BadInput, ModelMissing
+from podeval.files import lock_folder
 from podeval.judges.budget import Budget
 from podeval.judges.client import JudgeClient
 from podeval.judges.judge import find_judge
@@ -145,7 +146,7 @@ def run_step(
     }
     arguments = {name: supply() for name, supply in supplies.items() if name in takes}
     try:
-        with workshop.hold():
+        with lock_folder(workshop.folder):
             step(workshop, **arguments, **settings)
     finally:
         if client:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.datasets import catalogue
 from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.errors import BadInput
-from podeval.files import explain_write_errors, lock_folder, read_lines, write_whole
+from podeval.files import explain_write_errors, read_lines, write_whole
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
@@ -83,16 +83,6 @@ class Workshop:
         self.folder = folder
         self.sentences: list[str] = []
         self.waiting: list[WaitingRow] = []
-
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Lock the folder for this process.
-
-        Raises:
-            BadInput: another process holds it.
-        """
-        with lock_folder(self.folder):
-            yield
 
     def say(self, sentence: str) -> None:
         """Add a sentence to the report."""

@@ -5,11 +5,10 @@ A dataset that was built is verified against its record, and its rows against th
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import datasets
@@ -17,7 +16,7 @@ from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
-from podeval.datasets.source_files import Fetched, fetch
+from podeval.datasets.source_files import Fetched, Progress, fetch
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, write_json
 from podeval.hub.commits import HUB_PARQUET
@@ -25,8 +24,6 @@ from podeval.models.downloading import hash_file
 from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20
-
-Progress = Callable[[str], None]
 
 
 def build(
@@ -138,27 +135,24 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
     schema = builder.info.features.arrow_schema
     paths: list[Path] = []
     rows, size, total = 0, 0, 0
-    writer: pq.ParquetWriter | None = None
-    # Write tables until a file is large enough, then begin the next.
+
+    def begin_file() -> pq.ParquetWriter:
+        paths.append(folder / f"{split}-{len(paths):05d}.part")
+        return pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
+
+    # Write tables until a file is large enough, then begin the next; a split without rows still has a file.
+    writer = begin_file()
     try:
         for table in builder.tables(split):
-            if writer is None or size > SHARD_BYTES:
-                if writer is not None:
-                    writer.close()
-                paths.append(folder / f"{split}-{len(paths):05d}.part")
-                writer, size = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET), 0
+            if size > SHARD_BYTES:
+                writer.close()
+                writer, size = begin_file(), 0
             writer.write_table(table.cast(schema), row_group_size=max(1, len(table)))
             rows += len(table)
             size += table.nbytes
             total += table.nbytes
-        # A split without rows still has a file with the columns.
-        if writer is None:
-            paths.append(folder / f"{split}-00000.part")
-            writer = pq.ParquetWriter(paths[-1], schema, **HUB_PARQUET)
-            writer.write_table(pa.Table.from_pylist([], schema=schema))
     finally:
-        if writer is not None:
-            writer.close()
+        writer.close()
     # The names hold the number of files, which is known only now.
     files = {}
     for number, path in enumerate(paths):

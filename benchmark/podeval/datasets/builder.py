@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 import datasets
-from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
+from podeval.datasets.dataset_record import DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, find_row_problems
-from podeval.errors import BadInput
 
 ROWS_PER_GROUP = 100
 """Rows in a Parquet row group of text."""
@@ -35,7 +34,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     RECORD: ClassVar[DatasetRecord]
 
-    def __init__(self, config_name: str, *, source: str = SAMPLE, folder: Path | None = None, **kwargs: Any) -> None:
+    def __init__(self, config_name: str, *, source: str, folder: Path, **kwargs: Any) -> None:
         self.source = source
         self.folder = folder
         super().__init__(config_name=config_name, **kwargs)
@@ -120,8 +119,6 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             yield convert_to_table(group, features)
 
     def _rows(self, split: str) -> Iterator[Row]:
-        if self.folder is None:
-            raise BadInput(f"{self.RECORD.name} does not know where the files of {self.source} are")
         return iter(self.rows(self.config.name, split, self.source, self.folder))
 
 

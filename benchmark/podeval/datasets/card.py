@@ -46,10 +46,10 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
             for number, config in enumerate(record.configs)
             if not lock.get("configs") or config.name in lock["configs"]
         ],
-        "dataset_info": [_describe_config(kind, config, lock) for config in (lock.get("configs") or {})],
+        "dataset_info": [
+            _describe_config(kind, name, lock) for name in lock.get("configs") or [one.name for one in record.configs]
+        ],
     }
-    if not metadata["dataset_info"]:
-        metadata["dataset_info"] = [_describe_config(kind, config.name, lock) for config in record.configs]
     if record.gated:
         metadata |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
     return metadata
@@ -73,7 +73,7 @@ def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) 
     """Describe the features and sizes of one config in the form that `datasets` writes."""
     info = DatasetInfo(features=kind.features(config), config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
-    section = {
+    return {
         "config_name": config,
         "features": info._to_yaml_dict()["features"],
         **(
@@ -87,7 +87,6 @@ def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) 
             else {}
         ),
     }
-    return section
 
 
 def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
@@ -135,12 +134,9 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 def _describe_pinning(record: DatasetRecord, *, pinned: bool) -> str:
     if pinned:
         return "."
-    pinned_revision = record.sources[0].revision
-    return (
-        ", which is not the revision that podeval pins."
-        if pinned_revision
-        else "; podeval pins no revision of this source."
-    )
+    if record.sources[0].revision:
+        return ", which is not the revision that podeval pins."
+    return "; podeval pins no revision of this source."
 
 
 def _describe_use(record: DatasetRecord) -> str:

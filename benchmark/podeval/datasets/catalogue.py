@@ -40,11 +40,8 @@ def get(name: str) -> type[Builder]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    builders = [
+    return next(
         kind
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Builder) and kind.__module__ == module_name
-    ]
-    if len(builders) != 1:
-        raise PodevalError(f"{path} must contain one builder, not {len(builders)}")
-    return builders[0]
+    )

@@ -1,8 +1,8 @@
 """The record of a dataset: everything that its card, its build and its push need to know, stated once, as data."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
@@ -93,16 +93,6 @@ class DatasetRecord(FactSheet):
     responsible_use: ResponsibleUse
     known_errors: tuple[Sentence, ...] = ()
     curator: Sentence = CURATOR
-
-    @model_validator(mode="after")
-    def _names_are_unique(self) -> Self:
-        for parts in (self.configs, self.sources):
-            names = [part.name for part in parts]
-            if len(set(names)) < len(names):
-                raise ValueError(f"{self.name} repeats a name: {', '.join(names)}")
-        if SAMPLE not in {source.name for source in self.sources}:
-            raise ValueError(f"{self.name} ships no sample")
-        return self
 
     @property
     def full_title(self) -> str:

@@ -133,9 +133,8 @@ def _to_canonical_json(rows: list[Row]) -> str:
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
     """Replace the audio of a row's turns by paths; files are written once, beside the dataset, named by content."""
-    if "user" not in row:
-        return row
-    return {**row, "user": [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row["user"]]}
+    turns = [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row.get("user", ())]
+    return {**row, "user": turns} if turns else row
 
 
 def _write_audio_file(audio: Mapping[str, Any] | None, folder: Path) -> str | None:

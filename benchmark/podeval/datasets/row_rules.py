@@ -71,6 +71,16 @@ def require_present(*columns: str) -> RowRule:
     return RowRule("present", broken_by)
 
 
+def require_text(*columns: str, name: str = "text") -> RowRule:
+    """Make the rule that these columns are texts that are not blank."""
+
+    def broken_by(row: Row) -> str | None:
+        wrong = [column for column in columns if not isinstance(row[column], str) or not row[column].strip()]
+        return f"{', '.join(wrong)} should be a text" if wrong else None
+
+    return RowRule(name, broken_by)
+
+
 def require_one_of(column: str, values: Sequence[str]) -> RowRule:
     """Make the rule that the column's value is one of these."""
 

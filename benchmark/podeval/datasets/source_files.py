@@ -131,11 +131,10 @@ def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
     from huggingface_hub import snapshot_download
 
     progress(f"{source.name}: {source.location} at {source.revision[:12]}")
+    patterns = [pattern for file in source.files for pattern in file.split("|")]
     with _explain_refusals(f"https://huggingface.co/datasets/{source.location}", source.revision):
         return Path(
-            snapshot_download(
-                source.location, repo_type="dataset", revision=source.revision, allow_patterns=_list_patterns(source)
-            )
+            snapshot_download(source.location, repo_type="dataset", revision=source.revision, allow_patterns=patterns)
         )
 
 
@@ -179,10 +178,6 @@ def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: 
     if other and strict:
         raise BadInput(f"{', '.join(other)} of {source.name} is not the pinned file (its SHA-256 differs)")
     return Fetched(source.name, folder, revision, digests, pinned=strict or (not other and all(source.files.values())))
-
-
-def _list_patterns(source: Source) -> list[str]:
-    return [pattern for file in source.files for pattern in file.split("|")]
 
 
 def find_files(folder: Path, file: str) -> list[Path]:

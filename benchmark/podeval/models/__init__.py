@@ -7,6 +7,7 @@ __all__ = [
     "chat_gguf",
     "chat_transformers",
     "device",
+    "downloading",
     "http_errors",
     "interfaces",
     "pretrained",

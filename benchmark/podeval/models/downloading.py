@@ -179,7 +179,8 @@ def _require_success(answer: httpx.Response, url: str) -> None:
     """Raise an error where the answer holds no file: one that is worth another attempt, or a final one."""
     status = answer.status_code
     if status in _PASSING or status >= 500:
-        raise _Passing(f"HTTP {status}", _read_seconds(answer.headers.get("Retry-After")))
+        asked_for = answer.headers.get("Retry-After", "")
+        raise _Passing(f"HTTP {status}", float(asked_for) if asked_for.isdecimal() else None)
     if not answer.is_success:
         kind = Gone if status in _GONE else BadInput
         raise kind(f"{url} answers HTTP {status} ({answer.reason_phrase}); check the address")
@@ -214,10 +215,6 @@ def _identify(headers: httpx.Headers) -> str:
 
 def _mark(part: Path) -> Path:
     return part.with_name(f"{part.name}.etag")
-
-
-def _read_seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdecimal() else None
 
 
 def hash_file(path: Path) -> str:
