@@ -59,9 +59,7 @@ class SpeechModel:
     longest: ClassVar[float] = 0.0
     prompt_seconds: ClassVar[float] = 0.0
     rate: int
-
-    def __init__(self) -> None:
-        self._first: dict[int, VoiceClip] = {}
+    _first: dict[int, VoiceClip]
 
     def voices(self, language: str) -> int | None:
         """Return how many voices of its own it has for a language; None if it can make any number.
