@@ -323,7 +323,11 @@ def choose_loud_place(samples: Samples, rate: int, chance: random.Random, taken:
 def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) -> tuple[int, int, int]:
     """Choose the sentence that is left out, the one that is said twice, and the turn in another voice."""
     long_enough = [at for at, line in enumerate(lines) if len(line.text.split()) >= _FEWEST_WORDS]
-    turns = [turn for turn, said in groupby(lines, key=lambda line: line.turn) if _count_words(said) >= _FEWEST_WORDS]
+    turns = [
+        turn
+        for turn, said in groupby(lines, key=lambda line: line.turn)
+        if sum(len(line.text.split()) for line in said) >= _FEWEST_WORDS
+    ]
     chance.shuffle(turns)
     for turn in turns:
         inner = [at for at in long_enough if lines[at].turn != turn and 0 < at < len(lines) - 1]
@@ -333,7 +337,3 @@ def _choose_places(lines: list[SpokenLine], chance: random.Random, name: str) ->
                 if abs(repeated - omitted) > 1:
                     return omitted, repeated, turn
     raise BadInput(f"{name} needs a longer script: two sentences and a turn of {_FEWEST_WORDS} words that are apart")
-
-
-def _count_words(lines: Any) -> int:
-    return sum(len(line.text.split()) for line in lines)

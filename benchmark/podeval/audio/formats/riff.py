@@ -123,7 +123,8 @@ class _Walker:
     def finish(self) -> Container:
         """Make the parts, each small enough for the lengths in its header."""
         parts, carried = [], b""
-        blocks = [self._read_block(span.chunks) for span in self._spans]
+        formats = [span.chunks.get(b"fmt ", b"") for span in self._spans]
+        blocks = [max(1, int.from_bytes(fmt[12:14], "little")) for fmt in formats]
         uncut = len(set(blocks)) != 1 or sum(span.end - span.start for span in self._spans) % blocks[0]
         for number, (span, block) in enumerate(zip(self._spans, blocks, strict=True), 1):
             largest = _LARGEST_PART // block * block
@@ -137,7 +138,7 @@ class _Walker:
         if len(self._lengths) > 1 and len(dict(self._lengths)) == 1 and all(after for _, after in self._lengths):
             # Every header of a stream states the same, the length of all of it or the most that may come.
             self._unstated, self._stated_bytes, lacking = True, 0, 0
-        fmt = self._spans[0].chunks.get(b"fmt ", b"") if self._spans else b""
+        fmt = formats[0] if formats else b""
         extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
         return Container(
             self._name,
@@ -151,9 +152,6 @@ class _Walker:
             lacking=lacking if self._stated_bytes <= self._size else 0,
             note="the length is not stated in the file (written as a stream)" if self._unstated else None,
         )
-
-    def _read_block(self, chunks: dict[bytes, bytes]) -> int:
-        return max(1, int.from_bytes(chunks.get(b"fmt ", b"")[12:14], "little"))
 
     def _read_chunk(self, at: int) -> tuple[bytes, int]:
         tag, length = struct.unpack(f"{self._order}4sI", read_at(self._file, at, 8).ljust(8, b"\0"))

@@ -35,7 +35,6 @@ class Bark(SpeechModel):
     longest_line = 200  # about thirteen seconds, which is what it says at once
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         self._folder = job.model_folder
         self._presets = list_voices(job.model_folder)
         self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)

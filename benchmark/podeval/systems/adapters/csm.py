@@ -31,7 +31,6 @@ class Csm(SpeechModel):
     prompt_seconds = 30.0
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
         self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)

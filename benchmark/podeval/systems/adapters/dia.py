@@ -35,7 +35,6 @@ class Dia(SpeechModel):
     prompt_seconds = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
         self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
         self._options = preset.sampling("temperature", "top_p", "max_new_tokens")

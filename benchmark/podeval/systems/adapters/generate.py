@@ -35,7 +35,7 @@ from podeval.systems.adapters.adapter import (
     NotPrepared,
     find_adapter,
 )
-from podeval.systems.adapters.loading import choose_device, count_gpus_to_share
+from podeval.systems.adapters.loading import choose_device, count_fitting_copies
 from podeval.systems.adapters.presets import Preset, get_preset
 from podeval.systems.speech import (
     Ask,
@@ -172,7 +172,9 @@ def run(job: Job, file: Path) -> int:
         if not work:
             return 0
         adapter.check(job.model_folder, job.base_folder)
-        copies = min(job.processes or _copies(job, adapter), len(work))
+        # Supplied outputs need no model, and so no GPU.
+        fitting = count_fitting_copies(job.model_folder, job.device) if adapter.packages else 1
+        copies = min(job.processes or fitting, len(work))
         if copies > 1:
             return _start_copies(file, copies)
         _make(job, adapter, settings, log, work)
@@ -295,12 +297,6 @@ def _keep_files(folder: Path, name: str, product: Product) -> dict[str, Any]:
         for answer in product.answers
     )
     return {"answers": tuple(answers)}
-
-
-def _copies(job: Job, adapter: Adapter) -> int:
-    if adapter.task == "outputs":
-        return 1
-    return max(1, count_gpus_to_share(job.model_folder, job.device))
 
 
 def _start_copies(file: Path, copies: int) -> int:

@@ -28,7 +28,6 @@ class HiggsAudio(SpeechModel):
     prompt_seconds = 20.0
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         _require_torchaudio()
         self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)

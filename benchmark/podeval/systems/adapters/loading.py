@@ -58,14 +58,14 @@ def choose_device(requested: str | None) -> str:
     return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
 
 
-def count_gpus_to_share(folder: Path, requested: str | None) -> int:
-    """Count the GPUs that could each hold a copy of the model; 0 where there is none, or where it fits on none."""
+def count_fitting_copies(folder: Path, requested: str | None) -> int:
+    """Count the copies of the model that fit on GPUs of their own; 1 where there is none, or where it fits on none."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
-        return 0
+        return 1
     count = torch.cuda.device_count()
-    return count if all(_fits(folder, number) for number in range(count)) else 0
+    return count if all(_fits(folder, number) for number in range(count)) else 1
 
 
 def load_model(kind: str, folder: Path, device: str) -> Any:

@@ -30,7 +30,6 @@ class PocketTts(SpeechModel):
     network = "PocketTTSForConditionalGeneration"
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self.title)
         self._model: Any = loading.load_model(self.network, job.model_folder, device)
         self._options = preset.sampling("temperature", "max_new_tokens")

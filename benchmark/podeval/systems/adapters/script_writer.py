@@ -10,6 +10,7 @@ noise to log-probabilities and taking the largest is a draw from them.
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ class LanguageModel:
 
         texts = [self.render_chat(chat) for chat in chats]
         # The template has put the special tokens in already.
-        batch = self.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
+        batch = self.tokenizer(
+            texts, return_tensors="pt", padding=True, add_special_tokens=not self.tokenizer.chat_template
+        )
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
             # Near the end of the window a neighbour's length would cut an answer short.
@@ -82,13 +85,9 @@ class LanguageModel:
             for row, count in zip(sequences, prompt_lengths, strict=True)
         ]
 
-    @property
-    def _templated(self) -> bool:
-        return bool(self.tokenizer.chat_template)
-
     def render_chat(self, chat: Sequence[Message]) -> str:
         """Render the chat as the model reads it; for a base model without a template, the words alone."""
-        if not self._templated:
+        if not self.tokenizer.chat_template:
             return "\n\n".join(message["content"] for message in chat)
         options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
         try:
@@ -191,12 +190,17 @@ class _GumbelByRow:
         return chances + noise.to(scores.device)
 
 
+@dataclass
 class ScriptWriter:
-    """An `OutputMaker` of scripts."""
+    """An `OutputMaker` of scripts.
 
-    def __init__(self, model: LanguageModel, at_once: int) -> None:
-        self._model = model
-        self.at_once = at_once
+    Attributes:
+        model: the model that writes.
+        at_once: how many items it may be given together.
+    """
+
+    model: LanguageModel
+    at_once: int
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[WrittenScript]:
         """Write a script for each prompt."""
@@ -207,7 +211,7 @@ class ScriptWriter:
                 )
         begin = time.perf_counter()
         chats = [[{"role": "user", "content": str(ask.prompt)}] for ask in asks]
-        answers = self._model.answers(chats, [loading.derive_seed(seed, ask.id) for ask in asks])
+        answers = self.model.answers(chats, [loading.derive_seed(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
             WrittenScript(

@@ -15,7 +15,7 @@ from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job, ModelClass
 from podeval.systems.adapters.presets import Preset, assign_voices, list_reference_voices
 from podeval.systems.adapters.snapshot import require_type
-from podeval.systems.speech import Ask, Reference, Samples, SpeechFailed
+from podeval.systems.speech import Ask, Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
@@ -59,9 +59,7 @@ class SpeechModel:
     longest: ClassVar[float] = 0.0
     prompt_seconds: ClassVar[float] = 0.0
     rate: int
-
-    def __init__(self) -> None:
-        self._first: dict[int, VoiceClip] = {}
+    _first: dict[int, VoiceClip]
 
     def voices(self, language: str) -> int | None:
         """Return how many voices of its own it has for a language; None if it can make any number.
@@ -128,19 +126,6 @@ def open_model(classes: Sequence[ModelClass], task: str, job: Job, preset: Prese
     return opened(job, preset, loading.choose_device(job.device))
 
 
-def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
-    """Read a reference recording, mono and at the model's rate.
-
-    Raises:
-        BadInput: it cannot be read, is silent, or longer than a minute.
-    """
-    path = folder / reference.audio
-    samples = read_mono(path, rate, LONGEST_REFERENCE)
-    if not np.any(samples):
-        raise BadInput(f"the reference voice {path.name} is silent")
-    return VoiceClip(samples, reference.text)
-
-
 def read_mono(path: Path, rate: int, longest: float) -> Samples:
     """Read a recording of at most `longest` seconds, mono and at this rate, shape (frames,).
 
@@ -152,13 +137,20 @@ def read_mono(path: Path, rate: int, longest: float) -> Samples:
 
 
 def read_clips(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
-    """Read the reference voice of each speaker of a script that has one, by the item or by the preset."""
+    """Read the reference voice of each speaker of a script that has one, by the item or by the preset.
+
+    Raises:
+        BadInput: a recording cannot be read, is silent, or longer than a minute.
+    """
     pool = list_reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
-    folder = job.items_file.parent
-    return {
-        speaker: clip(reference, folder, rate)
-        for speaker, reference in assign_voices(script.speakers, ask.voices, pool).items()
-    }
+    clips = {}
+    for speaker, reference in assign_voices(script.speakers, ask.voices, pool).items():
+        path = job.items_file.parent / reference.audio
+        samples = read_mono(path, rate, LONGEST_REFERENCE)
+        if not np.any(samples):
+            raise BadInput(f"the reference voice {path.name} is silent")
+        clips[speaker] = VoiceClip(samples, reference.text)
+    return clips
 
 
 def finish(samples: Samples, rate: int, preset: Preset) -> tuple[Samples, int]:

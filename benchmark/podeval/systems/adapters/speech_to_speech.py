@@ -6,7 +6,7 @@ class that text to speech opens); or an omni model, which hears and speaks itsel
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,18 @@ _LONGEST = 600.0
 """Seconds of a person's recording."""
 
 
+@dataclass
 class Conversing:
-    """An `OutputMaker` of answers."""
+    """An `OutputMaker` of answers.
 
-    at_once = 1
+    Attributes:
+        speaker: the system that converses.
+        job: the job that it was opened for.
+    """
 
-    def __init__(self, speaker: "Cascade | QwenOmni", job: Job) -> None:
-        self._speaker = speaker
-        self._job = job
+    speaker: "Cascade | QwenOmni"
+    job: Job
+    at_once: int = 1
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[SpokenAnswers]:
         """Answer each item's turns."""
@@ -66,13 +70,13 @@ class Conversing:
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
-        folder = self._job.items_file.parent
+        folder = self.job.items_file.parent
         recordings = [read_mono(folder / turn.require_audio(ask.id), RATE, _LONGEST) for turn in ask.user]
         begin = time.perf_counter()
-        self._speaker.begin(ask.language)
+        self.speaker.begin(ask.language)
         answers, details = [], {}
         for turn, recording in zip(ask.user, recordings, strict=True):
-            answer, about = self._speaker.answer(recording, loading.derive_seed(seed, ask.id, turn.id))
+            answer, about = self.speaker.answer(recording, loading.derive_seed(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
         wall = time.perf_counter() - begin

@@ -24,7 +24,6 @@ class VibeVoice(SpeechModel):
     longest = 2_400.0  # its window holds about 45 minutes, of which the voices take some
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
             raise ModelMissing(absent)
         self._processor: Any = loading.load_reader("VibeVoiceProcessor", job.model_folder)

@@ -22,7 +22,6 @@ class Vits(SpeechModel):
     longest_line = 300  # its attention grows with the square of a line
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        super().__init__()
         from importlib import util
 
         self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
