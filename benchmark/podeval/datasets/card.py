@@ -154,8 +154,8 @@ def _describe_use(record: DatasetRecord) -> str:
 
 
 def _describe_splits(config: Config) -> str:
-    rows = f", {config.rows} rows" if config.rows is not None else ""
-    return f"{', '.join(config.splits)}{rows}"
+    rows = [f"{config.rows} rows"] if config.rows is not None else []
+    return ", ".join([*config.splits, *rows])
 
 
 def _describe_columns(kind: type[Builder], config: str) -> str:

@@ -355,7 +355,7 @@ def _find_class(source: Model, gate: Gate) -> str:
         raise BadInput(str(error)) from None
     config = configs.get("config.json")
     if "adapter_config.json" in configs or not adapter.models:
-        return adapter.title
+        return source.task.replace("-", " ").capitalize()
     model_type = config.get("model_type") if isinstance(config, dict) else None
     title = next((model.title for model in adapter.models if model.type == model_type), None)
     if title is None:
