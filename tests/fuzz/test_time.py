@@ -120,6 +120,7 @@ ELSEWHERE = {
     "console": "a stream",
     "find_enclosures": "`EpisodeLink.parse`, and the network",
     "delimit": "joins three texts",
+    "translate": "looks a text up in a catalogue",
     "shorten": "splits a text, and takes 120 characters of it",
 }
 """Public readers of text that are no target by themselves, and why."""

@@ -78,7 +78,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text.replace(LINE, f'{LINE}\nMetricUse(name="questions", keys=("questions",)),'), encoding="utf-8"
     )
     # Cards tell what papers print of a metric, and pages what it is called in Chinese: both are beside the package.
-    for source in ("submissions", "space"):
+    for source in ("submissions", "space", "hf_metrics"):
         (folder.parent / source).symlink_to(CHECKOUT / source)
     return folder
 

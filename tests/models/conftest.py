@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.models import registry, weights
+from podeval.models import downloading, registry, weights
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,7 +39,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         content, pinned = path.read_bytes(), weights.lock()[name]
         file = replace(pinned.files[0], size=len(content), sha256=hashlib.sha256(content).hexdigest())
         monkeypatch.setattr(weights, "lock", lambda: {name: replace(pinned, files=(file,))})
-        monkeypatch.setattr(weights, "fetch", lambda url, to, size, sha256: to.write_bytes(content))
+        monkeypatch.setattr(downloading, "download", lambda url, to, **_: to.write_bytes(content))
         assert registry.install("reference", [job], print) == {}
         return registry.load(job, "reference")
 

@@ -247,7 +247,7 @@ def test_a_manifest_is_read_for_what_it_leaves_out_and_where_it_leads(
     manifest.write_text("\n".join(map(json.dumps, lines)))
     assert "names nowhere.flac" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
     manifest.write_text("{not json")
-    assert "line 1 is not JSON" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
+    assert "line 1: Invalid JSON" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
 
 
 def test_outputs_that_are_not_whole_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:

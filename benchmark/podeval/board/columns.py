@@ -22,9 +22,8 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.measuring.standing import format_number, format_span
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Better, Key, Metric
+from podeval.metrics.declaration import DIMENSION_GROUPS, Better, Key, Metric
 from podeval.metrics.description import format_range
-from podeval.metrics.dimension_groups import DIMENSION_GROUPS
 from podeval.plots.charts import Span
 from podeval.runs import composite_scores, reliability
 from podeval.text.message_catalogue import translate

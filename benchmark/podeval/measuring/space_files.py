@@ -265,7 +265,7 @@ def _front_matter(metric: Metric) -> str:
     modality = "text" if metric.inputs[0] in ("text", "passage", "script") else "audio"
     models = "".join(f"- {name}\n" for name in list_hub_models(metric))
     return (
-        f"---\ntitle: {metric.title}\nemoji: {metric.group.emoji}\ncolorFrom: indigo\n"
+        f"---\ntitle: {metric.title}\nemoji: {metric.emoji}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
         f"- podeval\n- modality:{modality}\n"
         + (f"models:\n{models}" if models else "")

@@ -8,7 +8,6 @@ __all__ = [
     "declaration",
     "defects",
     "description",
-    "dimension_groups",
     "human",
     "human_records",
     "judge_use",

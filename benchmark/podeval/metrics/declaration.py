@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError
-from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, transcribe_spoken_words
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
@@ -23,6 +22,18 @@ if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation
 
 Better = Literal["higher", "lower", "in range", "informative"]
+DIMENSION_GROUPS = {
+    "script": "📝",
+    "speech": "🗣️",
+    "acoustics": "🎙️",
+    "semantics": "🎼",
+    "expressiveness": "🎭",
+    "audio": "🎚️",
+    "dialogue": "💬",
+    "human": "👂",
+    "efficiency": "⏱️",
+}
+"""The emoji of each group of dimensions, in the order of the board; a group is what stands before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
     "text": "a script or plain text",
@@ -142,8 +153,8 @@ class Metric:
     """The model jobs that it uses in profiles that have a model for them, and does without in others."""
 
     @property
-    def group(self) -> DimensionGroup:
-        """The dimension group to which its dimension belongs."""
+    def emoji(self) -> str:
+        """The emoji of its Space, which is that of its dimension's group."""
         return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     def title_of(self, key: Key) -> str:
