@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -323,7 +322,9 @@ def test_a_killed_run_goes_on_with_what_is_missing(serve: Any, scripted: Any, tm
         f"m@{server.url}",
         str(tmp_path),
     ]
-    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+    # From the checkout, so that the program finds what conftest.py imports.
+    place = Path(__file__).parents[2]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=place)
     # Each of the four workers waits for its answer when they are killed, so that none is on its way to the server.
     while len(server.calls) < 28:
         assert first.poll() is None
@@ -334,7 +335,7 @@ def test_a_killed_run_goes_on_with_what_is_missing(serve: Any, scripted: Any, tm
     recorded = len(list(Records(tmp_path).all_exchanges()))
     before = len(server.calls)
     assert 20 <= recorded <= 24
-    second = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    second = subprocess.run(command, capture_output=True, text=True, check=True, cwd=place)
     assert second.stdout.strip() == "40"
     assert len(server.calls) - before == 40 - recorded
     texts = [call.user_text for call in server.calls]
