@@ -79,7 +79,7 @@ class Reading:
     """One metric's result on one item, without its windows.
 
     Attributes:
-        values: by key; None where a key has no meaning.
+        values: the values by key; None where a key has no meaning.
         weights: weight of each value in the mean, by key.
         reason: why there is no score; empty where there is one.
         cause: the cause of that, `system` or `ours`.

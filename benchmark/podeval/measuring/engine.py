@@ -54,7 +54,7 @@ class ScoreRequest:
         metrics: names of those that are wanted; empty for all whose inputs are there.
         profile: the profile of the models.
         speakers: how many there should be; 0 where nobody says.
-        parameters: by metric the choices that are not at their default.
+        parameters: the choices that are not at their default, by metric.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
         judge: the judge of the metrics that ask one.
     """
@@ -115,8 +115,8 @@ class MetricPlan:
     """Which metrics are scored, and of the others of recordings what they would need.
 
     Attributes:
-        metrics: to be scored, in the order of the board.
-        left_out: by the name of a metric the reason why it is not tried.
+        metrics: the metrics to be scored, in the order of the board.
+        left_out: the reason why a metric is not tried, by its name.
         advice: what gets more, a phrase each, with the metrics that it gets.
     """
 
