@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := embedded,space,baselines
 SPEECH := $(VENV)/share/podeval/speech
 SERVE ?= 1
 PORT ?= 7860
@@ -13,7 +12,11 @@ TYPES := $(VENV)/share/podeval/mypy.txt
 OUTCOME := $(VENV)/share/podeval/tests-outcome
 COVERAGE := $(VENV)/share/podeval/coverage.json
 TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
+TOOLS_LOCK := tests/packaging/tools.lock
 DEPLOYED := embedded space postgres
+DEPLOYED_LOCKS := space/build.lock space/torch.lock space/requirements.lock
+# What is installed is what a lock says, file by file; what has to be built is built by what build.lock brought.
+INSTALL = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation
 
 # Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
 # Four tests run side by side on two cores, for many wait for a browser or a server; a second thread would only
@@ -30,7 +33,7 @@ help:
 	@echo "make test-all                    every test, the long ones too, the audit and the release checks"
 	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
 	@echo "make docs                        build the pages of docs/ as a site in site/"
-	@echo "make lock                        resolve what a deployment installs anew, with hashes"
+	@echo "make lock                        resolve what is installed anew, with hashes"
 	@echo "make sbom audit                  list what is installed with licences, ask for known vulnerabilities"
 	@echo "make release-check               build, install in a clean environment, use, resolve every extra"
 	@echo "make newest                      try the newest gradio, transformers and datasets"
@@ -51,32 +54,30 @@ test: test-environment reference-packages
 retest:
 	$(PYTEST) --last-failed --last-failed-no-failures none
 
-test-all: test-environment reference-packages audit release-check
+# The audit is last, so that its verdict is what one reads: it may be that there were no advisories to compare with.
+test-all: test-environment reference-packages release-check
 	@tests/debian-packages
 	$(TESTS) -m "long or not long" --cov --cov-report= --cov-report=json:$(COVERAGE)
 	@echo "$(BIN)/python studies/coverage_by_room.py $(COVERAGE) writes its table into docs/architecture.md"
+	@$(MAKE) --no-print-directory audit
 
 environment: $(VENV)/.made
 test-environment: $(VENV)/.made-for-tests
 
-# torch first and alone, pinned, so that no resolver brings another build of it.
-$(VENV)/.torch: constraints.txt
+# torch apart, when all that it needs is there: its build for CPUs has an index of its own.
+$(VENV)/.made: pyproject.toml $(DEPLOYED_LOCKS) baselines.lock benchmark/podeval/models/weights_lock.json
 	@echo "Making the environment in $(VENV) (about 3 GB, 2 to 4 minutes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	@touch $@
-
-$(VENV)/.made: $(VENV)/.torch pyproject.toml constraints.txt benchmark/podeval/models/weights_lock.json
-	@echo "Installing podeval and the embedded profile"
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	@$(INSTALL) --require-hashes --requirement space/build.lock
+	@$(INSTALL) --require-hashes --requirement space/requirements.lock --requirement baselines.lock
+	@tests/packaging/install-torch $(BIN)/python
+	@$(INSTALL) --editable .
 	-@$(BIN)/podeval models install --profile embedded
 	-@$(BIN)/podeval models install --profile baselines
-	@$(BIN)/podeval metrics install
 	@touch $@
 
-$(VENV)/.made-for-tests: $(VENV)/.made
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS),dev]"
+$(VENV)/.made-for-tests: $(VENV)/.made dev.lock
+	@$(INSTALL) --require-hashes --requirement dev.lock
 	@touch $@
 
 reference-packages:
@@ -104,16 +105,23 @@ docs: test-environment
 	$(BIN)/python -m podeval.cli.generate_docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-$(TOOLS)/.made: Makefile
+$(TOOLS)/.made: $(TOOLS_LOCK)
 	@$(PYTHON) -m venv --clear $(TOOLS)
-	@$(TOOLS)/bin/python -m pip install --quiet $(TOOL_PACKAGES)
+	@$(TOOLS)/bin/python -m pip install --quiet --no-deps --only-binary :all: --require-hashes --requirement $(TOOLS_LOCK)
 	@touch $@
 
-# torch is apart: its build for CPUs has an index of its own. Where pip finds it in a folder, so does this.
+# Every lock has what those before it lack. Where pip finds torch in a folder, so does this.
+BEYOND = $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p'
 lock: $(TOOLS)/.made
-	@echo hatchling | $(TOOLS)/bin/uv pip compile - $(LOCKING) --output-file space/build.lock
+	@printf 'hatchling\npip\nsetuptools\n' | $(TOOLS)/bin/uv pip compile - $(LOCKING) --output-file space/build.lock
 	$(TOOLS)/bin/uv pip compile pyproject.toml $(addprefix --extra ,$(DEPLOYED)) $(LOCKING) --no-emit-package torch --output-file space/requirements.lock
 	@tests/packaging/torch-lock $(TOOLS)/bin/uv $(LOCKING) > space/torch.lock.new && mv space/torch.lock.new space/torch.lock
+	@rm -f baselines.lock dev.lock
+	$(TOOLS)/bin/uv pip compile pyproject.toml --extra baselines --extra embedded $(LOCKING) $(BEYOND) space/*.lock) --output-file baselines.lock
+	$(TOOLS)/bin/uv pip compile pyproject.toml --extra dev --extra embedded $(LOCKING) $(BEYOND) space/*.lock baselines.lock) --output-file dev.lock
+	@printf '%s\n' $(TOOL_PACKAGES) | $(TOOLS)/bin/uv pip compile - $(LOCKING) --output-file $(TOOLS_LOCK)
+	@grep -oE '[A-Za-z0-9_.-]+==[A-Za-z0-9.]+' tests/reference-packages | $(TOOLS)/bin/uv pip compile - --no-deps --python-version 3.12 \
+		--generate-hashes --no-header --no-annotate --quiet --output-file tests/reference.lock
 
 LOCKING = --constraint constraints.txt --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
 	$(if $(PIP_FIND_LINKS),--find-links $(PIP_FIND_LINKS) --no-emit-find-links,--torch-backend cpu)
@@ -123,7 +131,7 @@ sbom: $(TOOLS)/.made
 	$(BIN)/python tests/packaging/licences.py sbom.json
 
 audit: $(TOOLS)/.made
-	@tests/packaging/audit $(TOOLS)/bin/pip-audit space/requirements.lock space/build.lock
+	@tests/packaging/audit $(TOOLS)/bin/pip-audit $(DEPLOYED_LOCKS) baselines.lock dev.lock $(TOOLS_LOCK)
 
 release-check: test-environment
 	$(BIN)/python tests/packaging/installed.py --with space --python $(PYTHON)
@@ -136,7 +144,7 @@ newest: test-environment
 	@rm -rf $(VENV)/share/podeval/newest && mkdir -p $(VENV)/share/podeval
 	@$(PYTHON) -m venv $(VENV)/share/podeval/newest
 	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet --editable ".[$(EXTRAS),dev]" --upgrade $(NEWEST)
+	@$(VENV)/share/podeval/newest/bin/python -m pip install --quiet --editable ".[embedded,space,baselines,dev]" --upgrade $(NEWEST)
 	@$(VENV)/share/podeval/newest/bin/python -m pip list --format freeze | grep -iE '^(gradio|transformers|datasets|huggingface_hub)='
 	@echo "Held back by a bound of ours or of another package:"
 	-@$(VENV)/share/podeval/newest/bin/python -m pip list --outdated | grep -iE '^(gradio|transformers|datasets|huggingface_hub) ' || echo "none"

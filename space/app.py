@@ -3,23 +3,31 @@
 `podeval serve` calls `serve`; on a Space this file is run as it is.
 """
 
+# ruff: noqa: E402 - logs are set up before Gradio and MCP are imported, which would set up others.
+
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
+from podeval.cli.output import configure_logging
+
+configure_logging()
+
 import gradio_app
 from auth import sign_in
 from fastapi import FastAPI
-from job_worker import Evaluation
-from services import NOWHERE, open_services
+from services import NOWHERE, Services, open_services
 from site_app import build_site
 from website import Site
+
+from podeval.submissions.scheduler import run_periodically
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:
@@ -33,19 +41,19 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     how = sign_in(host)
     site = Site(open_services(runs, database, closed=NOWHERE if how.mode == "none" else None), how)
     app = gradio_app.mount(build_site(site), site)
-    if site.services.evaluation:
-        _run_beside(app, site.services.evaluation)
+    _run_beside(app, site.services)
     return app
 
 
-def _run_beside(app: FastAPI, evaluation: Evaluation) -> None:
-    """Let the site's worker, if it has one, work for as long as the site is served."""
-    serving = app.router.lifespan_context
+def _run_beside(app: FastAPI, services: Services) -> None:
+    """Let the site's worker, if it has one, work for as long as the site is served, and the site do its chores."""
+    serving, chores = app.router.lifespan_context, services.list_chores()
+    working = services.evaluation.running if services.evaluation else nullcontext
 
     @asynccontextmanager
     async def life(served: FastAPI) -> AsyncIterator[Any]:
         async with serving(served) as state:
-            with evaluation.running():
+            with run_periodically(chores, logging.getLogger("podeval.site").warning), working():
                 yield state
 
     app.router.lifespan_context = life

@@ -5,24 +5,37 @@ What is sent is a copy that podeval made (`podeval.recording.playback`): nothing
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import CancelScope
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from rate_limit import ThreadPool
+from starlette.datastructures import Headers
 
 from podeval.arena.battle_audio import BattleAudio
-from podeval.recording.playback import Playback
+from podeval.arena.served_battles import AudioTokens
+from podeval.errors import PodevalError
+from podeval.recording.playback import Playback, find_sound
 
 if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
     from website import Site
+
+_LOG = logging.getLogger("podeval.site")
 
 AT_ONCE = 8
 """Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
 makes many."""
+
+KEEP_BYTES = 2**23
+"""Bytes of a long sound after which it is kept how much was sent, so that another process can take the vote."""
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
 """A name means one sound for good; it is nobody's but the listener's."""
@@ -34,7 +47,84 @@ class _Sound(FileResponse):
     chunk_size = 2**20
 
 
-def answer_sound(copy: Path) -> Response:
+class _Counted(Response):
+    """A sound of which it is counted how much was sent, because a vote rests on that.
+
+    Args:
+        answer: the sound.
+        begins: the byte at which it begins, behind padding that may be most of the file.
+        count: takes what was sent, as a share of the rest.
+        keep: keeps what was counted.
+    """
+
+    def __init__(
+        self, answer: _Sound, begins: int, count: Callable[[float], None], keep: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__()
+        self._answer, self._begins, self._count, self._keep = answer, begins, count, keep
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, or the ranges that are wanted."""
+        request, size = Request(scope, receive), int(self._answer.headers["content-length"])
+        at = unkept = 0
+
+        async def send_counted(message: Message) -> None:
+            nonlocal at, unkept
+            if message["type"] == "http.response.start":
+                at = _find_start(Headers(raw=message["headers"]), size)
+            body = len(message.get("body", b""))
+            sent = max(0, at + body - max(at, self._begins))
+            at += body
+            # What is sent to nobody any more is passed over by the server without a word.
+            arrives = sent and not await request.is_disconnected()
+            await send(message)
+            if arrives:
+                self._count(sent / (size - self._begins))
+                unkept += sent
+            if unkept and (unkept >= KEEP_BYTES or not message.get("more_body")):
+                unkept = 0
+                await self._keep()
+
+        await self._answer(scope, receive, send_counted)
+
+
+class _Keeper:
+    """Keeps what was counted of battles' sounds, in one thread for all; one more request waits for it, for the rest."""
+
+    def __init__(self, tokens: AudioTokens) -> None:
+        self._waiting = False
+        self._tokens = tokens
+        self._in_turn = ThreadPool(1)(self._write)
+
+    async def keep(self) -> None:
+        """Keep what was counted; where the database takes nothing, with the next sound."""
+        if not self._waiting:
+            self._waiting = True
+            try:
+                # Whoever has the last byte may hang up, which would end this too.
+                with CancelScope(shield=True):
+                    await self._in_turn()
+            finally:
+                self._waiting = False
+
+    def _write(self) -> None:
+        # What is counted from now on is the next one's.
+        self._waiting = False
+        try:
+            self._tokens.keep_fetched()
+        except PodevalError as error:
+            _LOG.warning("what was fetched of battles is not kept with them yet: %s", error)
+
+
+def _find_start(headers: Headers, size: int) -> int:
+    """The byte at which an answer begins; one of several ranges, which no player asks for, counts as padding."""
+    if headers["content-type"].startswith("multipart/"):
+        return -2 * size
+    span = re.match(r"bytes (\d+)-", headers.get("content-range", ""))
+    return int(span[1]) if span else 0
+
+
+def answer_sound(copy: Path) -> _Sound:
     """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
     kind = "audio/ogg" if copy.suffix == ".opus" else "audio/flac"
     # When it was made would tell which of two was heard before; its name stands for one sound for good.
@@ -42,17 +132,17 @@ def answer_sound(copy: Path) -> Response:
     return _Sound(copy, stat_result=stat, media_type=kind, headers=_KEEP)
 
 
-def answer_sound_bytes(content: bytes, wanted: str) -> Response:
-    """A sound that is made anew for each request, WAV, whole or by the one range that is wanted."""
+def answer_sound_bytes(content: bytes, wanted: str, kind: str = "audio/wav") -> Response:
+    """A sound that is made anew for each request, whole or by the one range that is wanted."""
     headers = {**_KEEP, "Accept-Ranges": "bytes"}
     span = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", wanted)
     if span is None:
-        return Response(content, media_type="audio/wav", headers=headers)
+        return Response(content, media_type=kind, headers=headers)
     first, last = int(span[1]), min(int(span[2] or len(content)), len(content) - 1)
     if first > last:
         return Response(status_code=416, headers={"Content-Range": f"bytes */{len(content)}"})
     headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
-    return Response(content[first : last + 1], 206, media_type="audio/wav", headers=headers)
+    return Response(content[first : last + 1], 206, media_type=kind, headers=headers)
 
 
 def answer_picture(peaks: list[float]) -> Response:
@@ -64,13 +154,15 @@ def build_router(site: Site) -> APIRouter:
     """The routes of the arena's sounds."""
     routes = APIRouter(include_in_schema=False)
     sounds = BattleAudio(site.services.arena, Playback.default())
-    in_turn = ThreadPool(AT_ONCE)
+    in_turn, tokens = ThreadPool(AT_ONCE), site.services.arena.sounds
+    keeper = _Keeper(tokens)
 
     @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
     @in_turn
     def play(request: Request, name: str, form: str = "") -> Response:
         site.limit(request, "300/minute")
-        return answer_sound(sounds.file(name, opus=form == "opus"))
+        copy = sounds.file(name, opus=form == "opus")
+        return _Counted(answer_sound(copy), find_sound(copy), partial(tokens.count_fetched, name), keeper.keep)
 
     @routes.get("/audio/{name}/peaks")
     @in_turn

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import secrets
 from base64 import b64decode
 from collections.abc import Mapping
@@ -29,10 +30,11 @@ from podeval.errors import BadInput
 
 HUB = "https://huggingface.co"
 HUB_ISSUER = "hf"
-"""What identities of the Hub begin with."""
+"""Beginning of the identities of the Hub."""
 SESSION = "person"
 SIGNED_IN = "signed-in"
-"""What the address of the front page says `no` to, after a sign-in that was not finished."""
+"""Value of `no` in the address of the front page after a sign-in that was not finished."""
+_CONTACT = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|https://[\w-][^\s()<>\[\]\"\\]+")
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class SignIn:
 
     Attributes:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
-        client: of the provider, where there is one.
-        issuer: what identities begin with: `hf` for the Hub, else the provider's address.
+        client: client of the provider, if there is one.
+        issuer: beginning of identities: `hf` for the Hub, else the provider's address.
         admins: identities with the rights of an operator; of the Hub, which gives out a name once, names too.
     """
 
@@ -116,16 +118,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def sign_in(host: str, environment: Mapping[str, str] = os.environ) -> SignIn:
+def sign_in(host: str) -> SignIn:
     """How people sign in at a board that listens on `host`, by what the environment says.
 
     Raises:
         BadInput: operators are named by names that anybody at the provider may take.
     """
-    admins = frozenset(name.strip() for name in environment.get("PODEVAL_ADMINS", "").split(",") if name.strip())
-    identifier, secret = environment.get("OAUTH_CLIENT_ID"), environment.get("OAUTH_CLIENT_SECRET")
+    admins = frozenset(name.strip() for name in os.environ.get("PODEVAL_ADMINS", "").split(",") if name.strip())
+    identifier, secret = os.environ.get("OAUTH_CLIENT_ID"), os.environ.get("OAUTH_CLIENT_SECRET")
     if identifier and secret:
-        provider = environment.get("OPENID_PROVIDER_URL", HUB).rstrip("/")
+        provider = os.environ.get("OPENID_PROVIDER_URL", HUB).rstrip("/")
         client = OAuth().register(
             name="hub",
             client_id=identifier,
@@ -167,17 +169,31 @@ class _SessionSigner(TimestampSigner):
         return data
 
 
-def read_cookie_secret(environment: Mapping[str, str] = os.environ) -> str:
+def read_cookie_secret() -> str:
     """What the session's cookie is signed with; without one set, people sign in again after a restart."""
-    return environment.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
+    return os.environ.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
 
 
-def read_public_address(environment: Mapping[str, str] = os.environ) -> str:
+def read_public_address() -> str:
     """Where people reach this site, as `https://host`; empty where requests themselves are to be believed."""
-    if address := environment.get("PODEVAL_URL", "").rstrip("/"):
+    if address := os.environ.get("PODEVAL_URL", "").rstrip("/"):
         return address
-    host = environment.get("SPACE_HOST", "")
+    host = os.environ.get("SPACE_HOST", "")
     return f"https://{host}" if host else ""
+
+
+def read_contact() -> str:
+    """Reads where people write to the operator in private, as a link in Markdown; empty where nothing is set.
+
+    Raises:
+        BadInput: it is neither an e-mail address nor one of a page.
+    """
+    contact = os.environ.get("PODEVAL_CONTACT", "").strip()
+    if contact and not _CONTACT.fullmatch(contact):
+        raise BadInput(
+            "PODEVAL_CONTACT is neither an e-mail address, security@board.example, nor one of a page, https://…"
+        )
+    return f"[{contact}]({contact if contact.startswith('https://') else f'mailto:{contact}'})" if contact else ""
 
 
 def build_router(how: SignIn) -> APIRouter:

@@ -17,10 +17,11 @@ def translate(sentence: str, texts: dict[str, Any], reason: str = "") -> tuple[s
     """Translate a refusal; returns it as a page says it, and whether that is all of it.
 
     Args:
-        sentence: as the engine says it; one with a code is found by it, however it is worded, one without by its words.
+        sentence: sentence of the engine; one with a code is found by it, however it is worded, one without by its
+            words.
         texts: the texts of the language: `sentences`, by code, with `{name}` for each parameter, and `reasons`, used
             by the reason if no sentence has the code. Without sentences, the engine's own stand as they are.
-        reason: in a word.
+        reason: the reason in a word.
     """
     templates = texts.get("sentences") or {}
     if not templates:
@@ -37,7 +38,7 @@ def translate_reason(reason: str, texts: dict[str, Any]) -> str:
     """A reason that was kept with a submission, as a page says it: one sentence, or a line for each broken rule.
 
     Args:
-        reason: as it was kept.
+        reason: the reason that was kept.
         texts: the texts of the language, as for `translate`.
     """
     whole = translate(reason, texts)[0]

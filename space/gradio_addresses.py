@@ -13,18 +13,18 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from cachetools import TTLCache
 
 from podeval.errors import BadInput
 from podeval.texts import write_sentence
 
 PREFIXES = {"en": "", "zh": "/zh"}
-"""Where the app of a language stands."""
-TABS = ("leaderboard", "arena", "score", "submit", "queue", "about")
+"""Address prefix of the app of each language."""
+TABS = ("leaderboard", "arena", "score", "submit")
 """Tabs in their order; each is also an address, and the first is at the root too."""
 TABS_ID = "tabs"
 """The element id of the tabs in Gradio's configuration."""
@@ -33,15 +33,21 @@ LARGEST_ARCHIVE = 2**30
 """Bytes of a zip of recordings, which only people send whose submissions are taken."""
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
-"""From the head of an upload to its last byte."""
+"""Seconds from the head of an upload to its last byte."""
 ARCHIVE_SECONDS = 3600.0
 BROKEN_OFF_SECONDS = 600.0
-"""After so long without another byte, what is still coming has broken off."""
+"""Seconds without another byte after which an upload has broken off."""
 UPLOAD_RATE, ARCHIVE_RATE = "20/minute", "10/hour"
 LEAST_FREE = 2**30
 """Bytes of the disk that uploads leave free."""
 MOST_HELD = 2 * 2**30
 """Bytes of uploads that lie here at a time; they are deleted within the hour."""
+OF_VISITORS = 0.75
+"""The part of it for visitors; the rest is kept for people who submit."""
+MOST_EACH, MOST_FILES = 100 * 2**20, 20
+"""Bytes of one visitor's uploads, and their number."""
+KEEP_SECONDS, UNUSED_SECONDS = 3600, 600
+"""Seconds for which a file that waits to be measured, or an archive, is kept, and those for an unused file."""
 COOKIE = "podeval_files"
 MOST_ISSUED = 10_000
 """Paths that are remembered at a time, of all visitors; the oldest is forgotten first."""
@@ -75,11 +81,12 @@ def clear_broken_off(folder: str) -> None:
                     os.unlink(entry.path)
 
 
-def is_full(coming: int = 0) -> bool:
+def is_full(coming: int, most: int) -> bool:
     """Whether as much was uploaded as may lie here, or the disk has no room for what is coming.
 
     Args:
         coming: bytes.
+        most: the bytes that may lie here before it.
     """
     import gradio.utils
 
@@ -92,34 +99,137 @@ def is_full(coming: int = 0) -> bool:
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 held += os.lstat(os.path.join(folder, name)).st_size
-    return held > MOST_HELD
+    return held > most
 
 
 class ForeignFile(Exception):
     """A request names a file that was not issued to its visitor."""
 
 
+@dataclass
+class IssuedFile:
+    """A file that a visitor may name.
+
+    Attributes:
+        sender: the person or address whose share it is part of.
+        ends: the moment from which it may no longer be named.
+    """
+
+    sender: str
+    ends: float
+
+
 class IssuedFiles:
-    """The paths that were issued, and to whom.
+    """The paths that were issued, and to whom; a file that nobody may name any more is deleted.
 
     Args:
-        seconds: how long a path stays usable, as long as the file behind it is kept.
+        seconds: longest time for which a path stays usable, as long as the file behind it is kept.
         clock: gives seconds; time.monotonic outside of tests.
     """
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._issued: TTLCache[tuple[str, str], bool] = TTLCache(MOST_ISSUED, seconds, timer=clock)
-        self._lock = threading.Lock()
+    def __init__(self, seconds: float = KEEP_SECONDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._issued: dict[tuple[str, str], IssuedFile] = {}
+        self._coming: Counter[str] = Counter()
+        self._broken_off: list[tuple[str, int, float]] = []
+        self._lock = threading.RLock()
 
-    def issue(self, holder: str, path: str) -> None:
-        """Remember that a visitor may name a path."""
+    def issue(self, holder: str, path: str, sender: str = "", seconds: float = KEEP_SECONDS) -> None:
+        """Remember that a visitor may name a path.
+
+        Args:
+            holder: the visitor.
+            path: the file.
+            sender: the person or address whose share it is part of.
+            seconds: seconds for which that holds if nothing is done with it.
+        """
         with self._lock:
-            self._issued[holder, path] = True
+            self.sweep()
+            if len(self._issued) >= MOST_ISSUED:
+                self._forget(next(iter(self._issued)))
+            self._issued[holder, path] = IssuedFile(sender, self._clock() + min(seconds, self._seconds))
 
     def may_name(self, holders: Iterable[str], path: str) -> bool:
         """Whether a path was issued to one of these, and not too long ago."""
+        return bool(self._held(holders, path))
+
+    def keep(self, path: str, seconds: float = KEEP_SECONDS) -> None:
+        """Let a file be named for so long from now on: for an hour while it waits to be measured."""
         with self._lock:
-            return any((holder, path) in self._issued for holder in holders)
+            for (_, each), upload in self._issued.items():
+                if each == path:
+                    upload.ends = self._clock() + min(seconds, self._seconds)
+
+    def release(self, path: str) -> None:
+        """Delete a file that was measured, unless others sent the same."""
+        with self._lock:
+            keys = [key for key in self._issued if key[1] == path]
+            if len({self._issued[key].sender for key in keys}) == 1:
+                for key in keys:
+                    self._forget(key)
+
+    def sweep(self) -> None:
+        """Delete the files that nobody may name any more."""
+        with self._lock:
+            for key in [key for key, upload in self._issued.items() if upload.ends <= self._clock()]:
+                self._forget(key)
+            self._broken_off = [entry for entry in self._broken_off if entry[2] > self._clock()]
+
+    def explain_full(self, sender: str, coming: int, submits: bool) -> str:
+        """Why nothing more is taken from a sender; empty where it is.
+
+        Args:
+            sender: the person or address.
+            coming: bytes.
+            submits: whether the sender may upload recordings for a submission, for whom a part is kept free.
+        """
+        self.sweep()
+        with self._lock:
+            paths = {path for (_, path), upload in self._issued.items() if upload.sender == sender}
+            held = sum(map(_measure_size, paths)) + self._coming[sender] + coming
+            held += sum(size for who, size, _ in self._broken_off if who == sender)
+            others = self._coming.total()
+        if held > (LARGEST_ARCHIVE if submits else MOST_EACH) or len(paths) >= MOST_FILES:
+            return "you have sent as much as is kept of one sender; try again in ten minutes"
+        if is_full(coming, MOST_HELD if submits else int(MOST_HELD * OF_VISITORS) - others):
+            return "this board holds as many files as it can; try again in an hour"
+        return ""
+
+    @contextlib.contextmanager
+    def expect(self, sender: str, coming: int, is_whole: Callable[[], bool]) -> Iterator[None]:
+        """Count what a sender is sending while this lasts; and as long as its remains lie here, if it breaks off.
+
+        Args:
+            sender: the person or address.
+            coming: bytes.
+            is_whole: whether all of it came, asked at the end.
+        """
+        self._coming[sender] += coming
+        try:
+            yield
+        finally:
+            self._coming[sender] -= coming
+            if not self._coming[sender]:
+                del self._coming[sender]
+            if not is_whole():
+                self._broken_off.append((sender, coming, self._clock() + BROKEN_OFF_SECONDS))
+
+    def _held(self, holders: Iterable[str], path: str) -> list[IssuedFile]:
+        with self._lock:
+            entries = [self._issued.get((holder, path)) for holder in holders]
+            return [upload for upload in entries if upload is not None and upload.ends > self._clock()]
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        del self._issued[key]
+        if all(path != key[1] for _, path in self._issued):
+            with contextlib.suppress(OSError):
+                os.unlink(key[1])
+
+
+def _measure_size(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_size
+    return 0
 
 
 def make_holder() -> str:

@@ -16,24 +16,27 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import gradio as gr
+import gradio_events
 import httpx
 from auth import read_public_address
 from fastapi import FastAPI
-from gradio_addresses import LARGEST_ARCHIVE, PREFIXES, TABS_ID, IssuedFiles, may_measure
+from gradio_addresses import KEEP_SECONDS, LARGEST_ARCHIVE, PREFIXES, TABS_ID, may_measure
 from gradio_routes import GradioGate
+from pages.method import compute_published
 from program_api import ProgramApi
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Mount
-from tab_parts import make_fetched_part, make_part
+from tab_parts import make_part
 from tabs import score, submit
 from website import Site
 
 _LOG = logging.getLogger("podeval.site")
 
-KEEP_SECONDS = 3600
-WAITING = 8
 LOOK_SECONDS = 0.05
-_ONE_FOR_BOTH = ("color_accent",)
+_ONE_FOR_BOTH = (
+    *("color_accent", "block_radius"),
+    *("button_large_radius", "button_large_text_size", "button_large_text_weight"),
+)
 """Settings of a theme that have no second value for dark."""
 
 
@@ -41,7 +44,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
     """The app of one language; that of the first has the interface for programs, too.
 
     Args:
-        site: what its tabs show.
+        site: the site that its tabs show.
         language: the language of the tabs.
     """
     measuring = may_measure(site.how.mode == "local")
@@ -50,7 +53,7 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
         _place_tabs(app, site, language, measuring)
         if not PREFIXES[language]:
             ProgramApi(site).add(measuring)
-    app._queue.max_size = WAITING
+    gradio_events.bound(app)
     # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
     app._queue.sleep_when_free = LOOK_SECONDS
     return app
@@ -58,22 +61,16 @@ def build(site: Site, language: str = "en") -> gr.Blocks:
 
 def _place_tabs(app: gr.Blocks, site: Site, language: str, measuring: bool) -> None:
     """The tabs with their components and events."""
-    texts = site.texts[language]
-    names = texts["site"]
+    names = site.texts[language]["site"]
     with gr.Tabs(elem_id=TABS_ID, overflow_behavior="wrap"):
         with gr.Tab(names["board"], id="leaderboard", elem_id="tab-leaderboard"):
             make_part("board-part", "board.js")
-            make_part("board-compare", "compare.js")
         with gr.Tab(names["arena"], id="arena", elem_id="tab-arena"):
-            make_part("arena-part", "arena.js")
+            make_part("arena-part", "arena.js", site.render_shell("arena.html", language))
         with gr.Tab(names["score"], id="score", elem_id="tab-score"):
             score.build(site, language, measuring)
         with gr.Tab(names["submit"], id="submit", elem_id="tab-submit"):
             submit.build(site, language, app)
-        with gr.Tab(names["queue"], id="queue", elem_id="tab-queue"):
-            make_fetched_part("queue-part", "/queue", "queue")
-        with gr.Tab(names["about"], id="about", elem_id="tab-about"):
-            gr.Markdown(f"# {texts['about']['title']}\n\n{texts['about']['content']}", elem_id="about-content")
 
 
 class LanguageApps:
@@ -81,7 +78,7 @@ class LanguageApps:
 
     Args:
         app: the site around them, whose lifespan they share.
-        site: what their tabs show.
+        site: the site that their tabs show.
     """
 
     def __init__(self, app: FastAPI, site: Site) -> None:
@@ -105,6 +102,10 @@ class LanguageApps:
             if language not in self._made:
                 self._made[language] = self._make(language)
             return self._made[language]
+
+    def list_made(self) -> list[Any]:
+        """Those that were made."""
+        return list(self._made.values())
 
     async def start(self, language: str) -> Any:
         """The app of a language, its queue at work where the site is served.
@@ -133,6 +134,8 @@ class LanguageApps:
             run_history=False,
             ssr_mode=False,
             footer_links=[],
+            # What goes wrong here is for the log; a refusal's sentence is shown in any case.
+            show_error=False,
             max_file_size=LARGEST_ARCHIVE,
             theme=make_theme(),
         )
@@ -147,7 +150,7 @@ class LanguageApps:
 def mount(app: FastAPI, site: Site) -> FastAPI:
     """Put the apps into the site behind their gate: nothing leaves this machine, no file of it can be asked for."""
     secure = bool(os.environ.get("SPACE_ID")) or read_public_address().startswith("https://")
-    app.state.gate = GradioGate(LanguageApps(app, site), IssuedFiles(KEEP_SECONDS), site, secure)
+    app.state.gate = GradioGate(LanguageApps(app, site), site.files, site, secure)
     app.mount("/", app.state.gate)
     return app
 
@@ -171,6 +174,8 @@ def warm_up(app: FastAPI) -> None:
                     await client.get("/", headers={"accept-language": language})
                 except Exception:
                     _LOG.exception("the front page could not be put together at the start")
+            # What takes seconds once and is on no front page: nobody waits for it before the site is there.
+            threading.Thread(target=compute_published, name="published agreement", daemon=True).start()
             yield state
 
     app.router.lifespan_context = live
@@ -178,14 +183,17 @@ def warm_up(app: FastAPI) -> None:
 
 def _open_client(app: FastAPI) -> httpx.AsyncClient:
     """Opens a reader whom nobody sees."""
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=read_public_address() or "http://localhost")
 
 
 def make_theme() -> gr.themes.Base:
-    """The colours of `static/tokens.css`, and the fonts of the reader's system, so that no host is asked for one."""
+    """The colours and sizes of `static/podeval.css`, and the reader's own fonts, so that no host is asked for one."""
     fonts = ["system-ui", "-apple-system", "Segoe UI", "Noto Sans", "PingFang SC", "sans-serif"]
     mono = ["ui-monospace", "Consolas", "monospace"]
-    base = gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono, radius_size="md")
+    fonts_of_reader = {"font": fonts, "font_mono": mono}
+    base = gr.themes.Default(
+        primary_hue="blue", neutral_hue="slate", radius_size="md", text_size="lg", **fonts_of_reader
+    )
     both = {
         "body_background_fill": "var(--ground)",
         "background_fill_primary": "var(--ground)",
@@ -207,6 +215,11 @@ def make_theme() -> gr.themes.Base:
         "button_secondary_background_fill_hover": "var(--raised)",
         "button_secondary_text_color": "var(--accent)",
         "button_secondary_border_color": "var(--accent)",
+        "button_border_width": "1px",
+        "button_large_radius": "var(--radius)",
+        "button_large_text_size": "*text_md",
+        "button_large_text_weight": "400",
+        "block_radius": "var(--radius)",
         "color_accent": "var(--accent)",
         "checkbox_background_color_selected": "var(--accent)",
         "checkbox_border_color": "var(--quiet)",

@@ -10,29 +10,54 @@ events of their own pages below their prefix.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
+from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import orjson
+from auth import read_public_address
 from gradio_addresses import (
     API,
     COOKIE,
+    KEEP_SECONDS,
     LARGEST_ARCHIVE,
     LARGEST_UPLOAD,
     PREFIXES,
     TABS,
     TABS_ID,
+    UNUSED_SECONDS,
     ForeignFile,
     IssuedFiles,
     check_files,
     is_for_events,
     make_holder,
 )
+from gradio_events import (
+    NAME,
+    STREAMS,
+    EventSent,
+    Refused,
+    VisitorPlaces,
+    answer_call,
+    describe_invalid,
+    find_session,
+)
 from markupsafe import Markup
-from pages.board import compress, render_view
-from request_guard import GRADIO_FILE, GRADIO_PAGE, SecurityHeaders, find_origin, write_header_value
+from pages.board import compress, describe_view
+from pydantic import ValidationError
+from request_guard import (
+    GRADIO_FILE,
+    GRADIO_PAGE,
+    SecurityHeaders,
+    find_origin,
+    read_trusted_proxies,
+    write_header_value,
+)
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -44,23 +69,26 @@ from website import Site, find_recordings_sender
 
 from podeval.metrics.description import VISITOR_INPUTS
 
-_NAME = r"[\w.~-]{1,200}"
 _READS = re.compile(
     rf"/config/?|/theme\.css|/manifest\.json|/robots\.txt|/pwa_icon(/\d+)?"
     rf"|/(assets|static|svelte)/[^\\]*"
     rf"|{API}/(info/?|openapi\.json|app_id/?|startup-events|theme\.css|upload_progress|user/?|login_check/?)"
-    rf"|{API}/(heartbeat/{_NAME}|queue/data|queue/status|call/{_NAME}/{_NAME}|file=.+)"
+    rf"|{API}/(heartbeat/{NAME}|queue/data|queue/status|call/{NAME}/{NAME}|file=.+)"
 )
-"""What may be read."""
-_TAKES = re.compile(rf"{API}/(upload|queue/join|cancel|reset/?|(run|call)/{_NAME}/?)")
-"""What may be sent to."""
+"""Addresses that may be read."""
+_TAKES = re.compile(rf"{API}/(upload|queue/join|cancel|reset/?|(run|call)/{NAME}/?)")
+"""Addresses that something may be sent to."""
 _FILE = f"{API}/file="
-_PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}}
+_PAGES = {"/": TABS[0], **{f"/{name}": name for name in TABS}, "/queue": "submit"}
 """Addresses of tabs."""
 
-
+MOST_NAMED = 10
+_NOWHERE = "http://podeval.invalid"
+"""Stands for the place of a site that has no address of its own, in Gradio's page until it is dressed."""
 PAGE_RATE = "300/minute"
 _CONFIG, _CONFIG_END = "window.gradio_config = ", ";</script>"
+_ROOT = "<script>gradio_config.root = new URL(gradio_config.root, location.origin).href.replace(/\\/$/, '')</script>"
+"""Gradio's client wants a whole address, which the reader's browser knows best."""
 
 
 class GradioGate:
@@ -75,6 +103,7 @@ class GradioGate:
 
     def __init__(self, apps: Any, issued: IssuedFiles, site: Site, secure: bool = False) -> None:
         self.apps, self._issued, self._site, self._secure = apps, issued, site, secure
+        self._places = VisitorPlaces(apps.list_made, site.how.mode == "local")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -93,26 +122,47 @@ class GradioGate:
             sentence = "this is shut here" if reads else "nothing can be sent to this address"
             await _refuse(403, sentence)(scope, receive, send)
             return
-        await self._answer(language, part, scope, receive, send)
+        try:
+            await self._answer(language, part, scope, receive, send)
+        except Refused as refused:
+            await _refuse(refused.status, refused.sentence)(scope, receive, send)
 
     async def _answer(self, language: str, part: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request on that is on the list, as far as the files that it names are its sender's."""
         app = await self.apps.start(language)
-        scope = {**scope, "root_path": PREFIXES[language]}
+        scope, send = place(scope, PREFIXES[language], read_public_address()), _without_cors(send)
         cookie = _cookie(Headers(scope=scope))
+        address = find_origin(HTTPConnection(scope))
         # The network address stands for visitors whose browser keeps no cookie here.
-        address = f"address {find_origin(HTTPConnection(scope))}"
-        holders = (cookie, address) if cookie else (address,)
+        holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
+        names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
+        if any(name and not re.fullmatch(NAME, name) for name in names):
+            raise Refused(400, "a session and an upload have names of at most 64 plain letters")
         if part.startswith(_FILE):
-            if not self._issued.may_name(holders, part.removeprefix(_FILE)):
-                await _refuse(403, "this file is not for readers")(scope, receive, send)
-                return
+            # Who has no cookie may have it measured, but nobody else of the address reads it.
+            if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):
+                raise Refused(403, "this file is not for readers")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
         elif part == f"{API}/upload":
-            answer_with = send if cookie else self._add_cookie(send)
-            await app(scope, receive, _issuing(answer_with, self._issued, holders[0]))
+            archive = int(Headers(scope=scope).get("content-length", 0)) > LARGEST_UPLOAD
+            sender = find_recordings_sender(self._site, HTTPConnection(scope)) or address
+            seconds = KEEP_SECONDS if archive else UNUSED_SECONDS
+
+            def issue(path: str) -> None:
+                for holder in (cookie,) if cookie else (cookie_set, *holders):
+                    self._issued.issue(holder, path, sender, seconds)
+                # What nothing is done with goes, also where nobody comes any more.
+                asyncio.get_running_loop().call_later(seconds + 1, self._issued.sweep)
+
+            cookie_set = make_holder()
+            await app(scope, receive, _issuing(send if cookie else self._add_cookie(send, cookie_set), issue))
         elif scope["method"] == "POST":
-            await self._call(app, scope, receive, send, holders)
+            with self._places.enter(address):
+                await self._call(app, part.removeprefix(f"{API}/"), scope, receive, send, holders)
+        elif stream := STREAMS.fullmatch(part.removeprefix(f"{API}/")):
+            session = names[0] or stream["name"] or find_session(app, stream["event"] or "")
+            await self._places.stream(app, scope, receive, send, session)
         else:
             await app(scope, receive, send)
 
@@ -120,58 +170,114 @@ class GradioGate:
         """Gradio's page in its frame, in the reader's language, with the tab of the address in front."""
         request = Request(scope, receive)
         language = self._site.language(request)
-        headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-        prefix = PREFIXES[language]
-        inner = {**scope, "method": "GET", "headers": headers, "path": f"{prefix}/", "root_path": prefix}
+        prefix, public = PREFIXES[language], read_public_address()
+        inner = {**place(scope, prefix, public or _NOWHERE), "method": "GET", "path": f"{prefix}/"}
+        inner["headers"] = [pair for pair in inner["headers"] if pair[0] != b"accept-encoding"]
         # What is asked for is ours to read: of `?page=` Gradio would show a page of its own, or fail.
         inner |= {"raw_path": inner["path"].encode(), "query_string": b""}
         status, body = await _collect(await self.apps.start(language), inner, receive)
         if status != 200:
             await _refuse(503, "the page cannot be shown at present; try again in a minute")(scope, receive, send)
             return
-        answer = await run_in_threadpool(dress, self._site, request, body.decode(), tab)
+        # Without an address of our own the page says where it stands by its path alone, not by who asked for it.
+        page = body.decode().replace(_NOWHERE, "")
+        answer = await run_in_threadpool(dress, self._site, request, page, tab)
         if not _cookie(Headers(scope=scope)):
             send = self._add_cookie(send)
         await answer(scope, receive, send)
 
-    async def _call(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]) -> None:
+    async def _call(
+        self, app: Any, part: str, scope: Scope, receive: Receive, send: Send, holders: tuple[str, ...]
+    ) -> None:
         """Hand on an event whose files were issued to its sender.
 
         Gradio gets the JSON written anew, so that it cannot read another thing in it than was checked.
         """
         if Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             # A form of another site can send anything but this without asking first.
-            await _refuse(415, "send JSON, as application/json")(scope, receive, send)
-            return
+            raise Refused(415, "send JSON, as application/json")
+        paths: list[str] = []
+
+        def may_name(path: str) -> bool:
+            paths.append(path)
+            return self._issued.may_name(holders, path)
+
         try:
             body = json.loads(await Request(scope, receive).body())
-            body = check_files(body, lambda path: self._issued.may_name(holders, path))
-            written = json.dumps(body).encode()
+            body = check_files(body, may_name)
+            event = EventSent.model_validate(body)
+            # No page sends half a letter or a number that is none, at which a database may fall over.
+            sent = event.model_dump(exclude_unset=True)
+            written = json.dumps(sent, ensure_ascii=False, allow_nan=False).encode()
         except ForeignFile:
-            await _refuse(403, "this names a file that was not uploaded here by you")(scope, receive, send)
-            return
+            raise Refused(403, "this names a file that was not uploaded here by you") from None
+        except ValidationError as error:
+            raise Refused(400, describe_invalid(error)) from None
         except (ValueError, RecursionError, ClientDisconnect):
-            await _refuse(400, "send JSON")(scope, receive, send)
-            return
+            raise Refused(400, "send JSON") from None
         kept = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"content-type")]
         headers = [*kept, (b"content-type", b"application/json"), (b"content-length", str(len(written)).encode())]
-        await app({**scope, "headers": headers}, _replay_body(written, receive), send)
+        address = find_origin(HTTPConnection(scope))
+        with self._places.work(address):
+            if part.startswith(("run/", "call/", "queue/")):
+                self._places.check_event(app.get_blocks(), part, event, address)
+                # What waits to be measured is kept until then.
+                for path in [] if part.startswith("run/") else paths[:MOST_NAMED]:
+                    self._issued.keep(path)
+            await answer_call(app, {**scope, "headers": headers}, _replay_body(written, receive), send)
 
-    def _add_cookie(self, send: Send) -> Send:
+    def _add_cookie(self, send: Send, holder: str = "") -> Send:
         # Within a page of the Hub a browser keeps only cookies that say where they belong.
         where = "; SameSite=None; Secure; Partitioned" if self._secure else "; SameSite=Lax"
 
         async def send_with_cookie(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.append("Set-Cookie", f"{COOKIE}={make_holder()}; Path=/; HttpOnly{where}")
+                headers.append("Set-Cookie", f"{COOKIE}={holder or make_holder()}; Path=/; HttpOnly{where}")
             await send(message)
 
         return send_with_cookie
 
 
-def _issuing(send: Send, issued: IssuedFiles, holder: str) -> Send:
-    """Sends on what Gradio answers to an upload, and issues the paths in it to the visitor."""
+def place(scope: Scope, prefix: str, address: str) -> Scope:
+    """A request as Gradio may see it: at our public address, without what somebody says to have forwarded.
+
+    Args:
+        scope: the request.
+        prefix: beginning of the app's addresses.
+        address: the address of the site; empty for the one that the request names.
+    """
+    headers = scope["headers"]
+    if address or not read_trusted_proxies():
+        headers = [pair for pair in headers if not _is_hop(pair[0])]
+    placed = {**scope, "root_path": prefix, "headers": headers}
+    if address:
+        public = urlsplit(address)
+        placed["scheme"] = public.scheme
+        placed["headers"] = [*(pair for pair in headers if pair[0] != b"host"), (b"host", public.netloc.encode())]
+    return placed
+
+
+def _is_hop(name: bytes) -> bool:
+    # The sender's address counts where a proxy of ours gives it, as `find_origin` knows.
+    ours = name == b"x-forwarded-for" and read_trusted_proxies()
+    return name in (b"forwarded", b"via", b"x-gradio-server") or (name.startswith(b"x-forwarded-") and not ours)
+
+
+def _without_cors(send: Send) -> Send:
+    """Sends on what Gradio answers, without its leave for pages of other hosts to read it."""
+
+    async def send_on(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if not pair[0].lower().startswith(b"access-control-")]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return send_on
+
+
+def _issuing(send: Send, issue: Callable[[str], None]) -> Send:
+    """Sends on what Gradio answers to an upload, and issues the paths in it."""
     accepted, answer = False, b""
 
     async def send_answer(message: Message) -> None:
@@ -182,7 +288,7 @@ def _issuing(send: Send, issued: IssuedFiles, holder: str) -> Send:
             answer += message.get("body", b"")
             if not message.get("more_body", False):
                 for path in json.loads(answer):
-                    issued.issue(holder, path)
+                    issue(path)
         await send(message)
 
     return send_answer
@@ -223,7 +329,8 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _refuse(status: int, sentence: str) -> JSONResponse:
-    return JSONResponse({"error": sentence}, status)
+    # Gradio's clients show `detail`.
+    return JSONResponse({"error": sentence, "detail": sentence}, status)
 
 
 def dress(site: Site, request: Request, page: str, tab: str) -> Response:
@@ -232,7 +339,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     Args:
         site: the site of the header.
         request: the request of a reader.
-        page: as Gradio wrote it.
+        page: the page that Gradio wrote.
         tab: the tab in front.
 
     Raises:
@@ -240,41 +347,42 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
         RuntimeError: this release of Gradio writes its page in another way.
     """
     site.limit(request, PAGE_RATE, "tabs")
-    head, header = site.frame(request)
+    head, header, footer = site.frame(request)
     language = site.language(request)
     largest = LARGEST_ARCHIVE if find_recordings_sender(site, request) else LARGEST_UPLOAD
     texts = site.texts[language]
     too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
-    page = _select(page, tab, request.query_params.get("metric", ""), largest, too_large)
+    settings = {"title": site.title(request), "max_file_size": largest, "too_large": too_large}
+    page = _select(page, tab, request.query_params.get("metric", ""), settings)
     page = _replace(page, 'lang="en"', f'lang="{language}"')
     page = _replace(page, "</head>", f"{head}</head>")
+    page = _replace(page, "</gradio-app>", f"</gradio-app>{footer}")
     start = page.index(">", page.index("<body")) + 1
     early = _render_early(site, request) if tab == TABS[0] else ""
     answer = HTMLResponse(f"{page[:start]}{header}{early}{page[start:]}")
     answer.headers["Content-Security-Policy"] = write_header_value(GRADIO_PAGE)
     # The Score tab records, where its reader lets it.
     answer.headers["Permissions-Policy"] = "camera=(), microphone=(self), geolocation=()"
-    answer.headers["Vary"] = "x-podeval-part, accept-encoding, accept-language, cookie"
+    answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
     site.keep_language(request, answer)
     return compress(request, answer)
 
 
 def _render_early(site: Site, request: Request) -> str:
-    """The board as its first reader sees it until Gradio is there, which takes seconds; a script removes it."""
-    view, whole = render_view(site, request)
-    return site.render_text(request, "board_early.html", view=Markup(view)) if whole else ""
+    """The leaderboard's JSON with the element in which its script draws it before Gradio is there."""
+    content, _ = describe_view(site, request)
+    written = orjson.dumps(content).decode().replace("<", "\\u003c").replace("&", "\\u0026")
+    return site.render_text(request, "board_early.html", board=Markup(written))
 
 
-def _select(page: str, tab: str, metric: str, largest: int, too_large: dict[str, str]) -> str:
-    """The page whose tabs begin with one, whose Score tab begins with a metric where it offers it, and whose reader may
-    upload so many bytes, with what is said by tab of a file that has more.
-    """
+def _select(page: str, tab: str, metric: str, settings: dict[str, Any]) -> str:
+    """The page with settings of its own, a tab in front, and in the Score tab a metric where it offers it."""
     start = page.index(_CONFIG) + len(_CONFIG)
     end = page.index(_CONFIG_END, start)
     config: dict[str, Any] = json.loads(page[start:end])
     components = {part["props"].get("elem_id"): part["props"] for part in config["components"]}
     components[TABS_ID]["selected"] = tab
-    config["max_file_size"], config["too_large"] = largest, too_large
+    config |= settings
     for part in VISITOR_INPUTS:
         offered = components.get(f"score-{part}-metrics", {"choices": []})
         if metric in [name for _, name in offered["choices"]]:
@@ -282,7 +390,8 @@ def _select(page: str, tab: str, metric: str, largest: int, too_large: dict[str,
             components[PARTS_ID]["selected"] = part
     # As Gradio writes it: nothing in it ends the script.
     written = json.dumps(config).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return page[:start] + written + page[end:]
+    end += len(_CONFIG_END)
+    return page[:start] + written + _CONFIG_END + _ROOT + page[end:]
 
 
 def _replace(page: str, part: str, by: str) -> str:

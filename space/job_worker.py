@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from podeval import sandbox
 from podeval.board.build import build
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
 from podeval.operations.retention import schedule_housekeeping
 from podeval.runs.hf_jobs import HfJobs, parse_minutes
-from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.hub_record import HubRecord, Proposals
@@ -89,20 +89,21 @@ class Evaluation:
             finally:
                 stopping.set()
 
-    def sentence(self, texts: Mapping[str, Any]) -> str:
-        """Say it in one sentence; where nobody works, what is missing.
+    def sentence(self, texts: Mapping[str, Any], operator: bool = False) -> str:
+        """Say it in one sentence; where nobody works, to the operator what is missing.
 
         Args:
             texts: the texts of submissions, in the reader's language.
+            operator: whether the reader operates this site.
         """
         if self.hub is not None:
             gone, budget = f"{self.hub.ledger.committed():.2f}", f"{self.hub.ledger.budget:.2f}"
             return str(texts["works_here"]).format(flavour=self.hub.jobs.flavour, spent=gone, budget=budget)
-        if self.problem:
+        if self.problem and operator:
             return str(texts["works_not"]).format(why=self.problem)
         if self._setting == ELSEWHERE or self._queue.leases():
             return str(texts["works_elsewhere"])
-        return str(texts["works_nobody"])
+        return str(texts["set_up_worker" if operator else "works_nobody"])
 
 
 def _make_worker(desk: SubmissionService, runs: Path, hub: OnTheHub, work: Path) -> Worker:

@@ -2,6 +2,7 @@
 
 The first reads the file and writes a copy of our own making; the second scores that copy. Both run in a sandbox where
 there is one, as submissions do, and both are ended where they take more than they may: the sentence says whose fault.
+A script is measured likewise. Whoever measures takes a `MeasuringTurn`: one recording and one script at a time.
 """
 
 from __future__ import annotations
@@ -16,25 +17,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import platformdirs
+from gradio_events import has_left
 
+from podeval import sandbox
 from podeval.audio import transcode
-from podeval.audio.formats.container import read_container_and_seconds
 from podeval.errors import BadInput, PodevalError
+from podeval.hub_sources import locate_hub_source
 from podeval.measuring.isolated import LINES, REPORT, ScoreJob
 from podeval.models import weights
-from podeval.submissions import sandbox
 from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.site")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -43,16 +46,22 @@ CHANNELS, RATES = 8, (1_000, 192_000)
 DECODING = sandbox.SandboxLimits(
     wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
 )
-"""Of the process that decodes. Five minutes of stereo at 192 kHz are 0.46 GB of samples; what takes more than a GB with
-its copy is refused."""
+"""Limits of the process that decodes. Five minutes of stereo at 192 kHz are 0.46 GB of samples; a recording that takes
+more than a GB with its copy is refused."""
 SCORING = sandbox.SandboxLimits(
     wall_seconds=900.0, memory_bytes=10 * 2**30, processes=256, output_bytes=2 * 2**30, output_files=5_000
 )
-"""Of the process that scores; its memory is counted as addresses, too, of which models take more than they use."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_OF_REPORT = (Path(__file__).parent / "locale", Path(__file__).parent / "static")
+"""Limits of the process that scores; its memory is counted in addresses, of which models take more than they use."""
+GPU_SECONDS = 120
+"""Seconds of a shared GPU that one recording is given."""
+SCRIPTS = replace(SCORING, wall_seconds=120.0)
+_OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
 _LOOK = 0.2
+_UNHEARD = "nobody waits for it any more"
+HEARTBEAT = 1.0
+"""Seconds after which the same is given again: Gradio cancels a measurement between two of its results only, and keeps
+whoever cancels waiting until then."""
 _MOST_LINES = 32 * 2**20
 _ODD = re.compile(r"[^\w.-]+", re.ASCII)
 
@@ -72,8 +81,8 @@ class ScoreSession:
 
     Attributes:
         lines: its lines.
-        at: how far it is, from 0 to 1.
-        what: what it is at.
+        at: share of the work that is done, from 0 to 1.
+        what: sentence on the present step, in the language of the report.
         problem: why it ended before its end; empty where it did not.
         report: the whole report, once it is there.
     """
@@ -83,6 +92,46 @@ class ScoreSession:
     what: str = ""
     problem: str = ""
     report: bytes = b""
+
+
+class MeasuringTurn:
+    """A place in the line of those who measure a recording, or a script: the machine measures one of each at a time.
+
+    It is not bound to a thread, because Gradio's change.
+
+    Args:
+        kind: `recording` or `script`.
+    """
+
+    _lines: Mapping[str, list[MeasuringTurn]] = {"recording": [], "script": []}
+    _changed = threading.Condition()
+
+    def __init__(self, kind: str) -> None:
+        self._line = self._lines[kind]
+
+    def __enter__(self) -> MeasuringTurn:
+        """Take the last place."""
+        with self._changed:
+            self._line.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the line."""
+        with self._changed:
+            self._line.remove(self)
+            self._changed.notify_all()
+
+    def wait(self, seconds: float | None = HEARTBEAT) -> int:
+        """Wait for the first place, or until the seconds are over; return how many are before this one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._line[0] is self, seconds)
+            return self._line.index(self)
+
+    def wait_to_the_end(self) -> None:
+        """Wait for the first place; raises BadInput once whoever asked has left."""
+        while self.wait():
+            if has_left():
+                raise BadInput(_UNHEARD)
 
 
 @contextmanager
@@ -107,14 +156,12 @@ def open_decoded(path: Path) -> Iterator[Path]:
 def decode_apart(path: Path) -> Path:
     """A copy of a stranger's file in FLAC of our own making, in a new folder, which belongs to who called.
 
-    Its header is read here, which bounds what it may decode to. It is decoded in a process of its own, with an end to
-    its memory, time and bytes; in a sandbox where there is one, as submissions are.
+    Nothing of it is read here. It is decoded in a process of its own, with an end to its memory, time and bytes; in a
+    sandbox where there is one, as submissions are.
 
     Raises:
         BadInput: it is not audio, too long, or took too much.
     """
-    if read_container_and_seconds(path)[1] > SECONDS:
-        raise BadInput(write_sentence("recording-too-long", most=SECONDS))
     folder = Path(tempfile.mkdtemp(prefix="podeval-try-"))
     try:
         source, out = folder / f"recording{path.suffix}", folder / "out"
@@ -123,20 +170,28 @@ def decode_apart(path: Path) -> Path:
         bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
         transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
         command = sandbox.build_python_command("podeval.audio.transcode", str(out / "job.json"))
-        ended = sandbox.run(_box(command, out, source, DECODING, _ONE_THREAD))
+        with sandbox.open_sandbox(_box(command, out, source, DECODING, sandbox.ONE_THREAD)) as running:
+            while running.alive:
+                _look_after(running, sandbox.TICK)
+            ended = running.wait()
         return _copy(out, path.name, ended.failure)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
+def _look_after(running: sandbox.Running, seconds: float) -> None:
+    """Let a process work for a moment; it is stopped once nobody waits for what it does."""
+    if has_left():
+        running.stop(_UNHEARD)
+    time.sleep(seconds)
+
+
 def _box(
     command: list[str], out: Path, readable: Path, limits: sandbox.SandboxLimits, settings: dict[str, str]
 ) -> sandbox.SandboxSpec:
-    trusted = sandbox.explain_missing_isolation() is not None
-    return sandbox.SandboxSpec(
-        command, out, [readable, weights.locate_root(), *_OF_REPORT], limits, settings, trusted=trusted
-    )
+    seen = [readable, weights.locate_root(), *_OF_REPORT]
+    return sandbox.SandboxSpec(command, out, seen, limits, settings, own=True)
 
 
 def _copy(out: Path, name: str, failure: str | None) -> Path:
@@ -150,6 +205,8 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
             report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
     except (OSError, ValueError, TypeError):
         raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
+    if report_data.seconds > SECONDS:
+        raise BadInput(write_sentence("recording-too-long", most=SECONDS))
     if report_data.refused:
         raise BadInput(report_data.refused.replace("recording", name, 1))
     copy = out / f"recording.{'wav' if str(report_data.file).endswith('.wav') else 'flac'}"
@@ -158,26 +215,69 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
     return copy.rename(out.parent / copy.name)
 
 
+def use_shared_gpu(function: _Function) -> _Function:
+    """A function that has a GPU while it runs, on a Space with ZeroGPU; the function as it is everywhere else.
+
+    Args:
+        function: a function or generator whose arguments and results can be pickled.
+    """
+    try:
+        import spaces
+    except ImportError:
+        return function
+    shared: _Function = spaces.GPU(duration=GPU_SECONDS)(function)
+    return shared
+
+
+@use_shared_gpu
 def score_apart(
-    copy: Path, name: str, text: str, speakers: int, metrics: Sequence[str], language: str = "en"
+    copy: Path,
+    name: str,
+    text: str,
+    speakers: int,
+    metrics: Sequence[str],
+    language: str = "en",
+    upsample: bool = False,
 ) -> Iterator[ScoreSession]:
     """Score a decoded copy in a process of its own; gives what it has told whenever that is more, and at its end.
 
     Args:
-        copy: as `open_decoded` gives it.
+        copy: decoded copy from `open_decoded`.
         name: the name of the stranger's file, for the report.
-        text: what is said in it; may be empty.
-        speakers: how many people speak; 0 where nobody says.
+        text: the words that are spoken; may be empty.
+        speakers: number of people who speak; 0 if nobody says.
         metrics: names of those that are wanted.
         language: the language of the report.
+        upsample: whether a recording below a model's sampling rate is scored all the same.
     """
     out = Path(tempfile.mkdtemp(prefix="podeval-score-", dir=copy.parent))
-    os.chmod(copy.parent, 0o755)  # noqa: S103 - the process may be another user's
     title = _ODD.sub("_", Path(name).name)[:80]
+    what: dict[str, Any] = {"text": text, "speakers": speakers, "metrics": metrics, "allow_upsampling": upsample}
+    job = ScoreJob(recording=copy, name=title, out=out, language=language, **what)
+    yield from _run_job(job, copy, SCORING)
+
+
+def score_script_apart(text: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
+    """Score a script in a process of its own; gives a line for each metric, with `result` and `protocol`.
+
+    Raises:
+        BadInput: it cannot be read, or took too much.
+    """
+    with tempfile.TemporaryDirectory(prefix="podeval-try-") as folder:
+        out = Path(folder, "out")
+        out.mkdir()
+        job = ScoreJob(recording=None, name="", text=text, speakers=0, metrics=metrics, out=out)
+        *_, session = _run_job(job, out, SCRIPTS)
+    if session.problem:
+        raise BadInput(session.problem)
+    return session.lines
+
+
+def _run_job(score_job: ScoreJob, readable: Path, limits: sandbox.SandboxLimits) -> Iterator[ScoreSession]:
+    """Run the program that scores; gives what it has told whenever that is more, and at its end."""
+    out, metrics = score_job.out, score_job.metrics
+    os.chmod(out.parent, 0o755)  # noqa: S103 - the process may be another user's
     job = out / "job.json"
-    score_job = ScoreJob(
-        recording=copy, name=title, text=text, speakers=speakers, metrics=metrics, out=out, language=language
-    )
     job.write_text(score_job.model_dump_json(), encoding="utf-8")
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     settings = {
@@ -190,16 +290,17 @@ def score_apart(
     }
     command = sandbox.build_python_command("podeval.measuring.isolated", str(job))
     session, start = ScoreSession(), 0
-    with sandbox.open_sandbox(_box(command, out, copy, SCORING, settings)) as running:
-        alive = True
+    with sandbox.open_sandbox(_box(command, out, readable, limits, settings)) as running:
+        alive, last = True, time.monotonic()
         while alive:
             # Looked at before the lines: what is written last must not be missed.
             alive = running.alive
             start, changed = _read_lines(out / LINES, start, session)
-            if changed and alive:
+            if alive and (changed or time.monotonic() - last > HEARTBEAT):
                 yield session
+                last = time.monotonic()
             elif alive:
-                time.sleep(_LOOK)
+                _look_after(running, _LOOK)
         ended = running.wait()
     if not session.problem and ended.failure:
         session.problem = _blame(ended)
@@ -233,13 +334,10 @@ def _blame(ended: sandbox.ExitInfo) -> str:
     """Why the process that scores was ended, and whose fault that is."""
     stopped = ended.stopped or ""
     if "longer than" in stopped or "more than" in stopped:
-        return (
-            f"measuring was stopped, because {stopped}, the limit of this board for one recording: choose fewer "
-            "metrics or a shorter part, or measure on your own machine"
-        )
+        return write_sentence("measuring-over-limit", why=stopped)
     if "left too little" in stopped:
-        return f"measuring was stopped, because {stopped}: this is not your recording's fault; try again later"
-    return "measuring failed because of a fault of this board, not of your recording; try again, and tell its operator"
+        return write_sentence("measuring-no-room", why=stopped)
+    return write_sentence("measuring-failed")
 
 
 def needs_pitch(metrics: Iterable[str]) -> bool:

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from podeval.board import table
 from podeval.board.playable import list_parts
 from podeval.board.runs_folder import RunsFolder
-from podeval.board.view import BoardView, resolve_view
+from podeval.board.view import BoardView, order, resolve_view
 from podeval.errors import BadInput
 
 
@@ -80,7 +79,7 @@ def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
 
     Args:
         folder: the folder of runs.
-        count: at most so many.
+        count: maximum number of systems.
     """
     try:
         index = folder.index()
@@ -88,5 +87,6 @@ def list_leading_systems(folder: RunsFolder, count: int) -> list[str]:
         return []
     if index.empty:
         return []
-    settled = resolve_view(BoardView(controls=False), index)
-    return list(dict.fromkeys(system for system, _ in table.order(settled)))[:count]
+    board = max(index.boards, key=lambda name: index.measured[name])
+    settled = resolve_view(BoardView(board=board, controls=False), index)
+    return list(dict.fromkeys(system for system, _ in order(settled)))[:count]

@@ -12,17 +12,18 @@ from typing import Any
 import gradio as gr
 from auth import NotSignedIn
 from gradio_addresses import get_uploaded_path
-from measure_apart import open_decoded, score_apart
+from gradio_events import describe_invalid
+from measure_apart import MeasuringTurn, open_decoded, score_apart, score_script_apart
 from pages.api import to_records
 from pages.mcp import SubmissionCheck, build_arena_document
 from pages.submit import list_public_rows
-from tabs.score import INPUTS, list_offered, measure_item
+from pydantic import ConfigDict, ValidationError, validate_call
+from tabs.score import check_names, list_offered
 from website import Site, get_web_request
 
-from podeval.board import table
+from podeval.board.downloads import make_tidy
 from podeval.board.view import BoardView, resolve_view
 from podeval.errors import BadInput, PodevalError
-from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
 from podeval.texts import write_sentence
@@ -30,14 +31,14 @@ from podeval.texts import write_sentence
 RATE = "60/minute"
 MOST_ROWS = 5_000
 QUICK = ("loudness", "dnsmos")
-"""What a recording is measured with where a program names no metric."""
+"""Metrics that measure a recording if a program names none."""
 
 
 class ProgramApi:
     """What programs may call.
 
     Args:
-        site: whom the endpoints ask.
+        site: the site that the endpoints ask.
     """
 
     def __init__(self, site: Site) -> None:
@@ -93,7 +94,7 @@ class ProgramApi:
             raise BadInput(
                 write_sentence("no-such-metric-here", metric=f"{metric[:80]!r}", choices=", ".join(measured))
             )
-        frame = table.make_tidy(settled)
+        frame = make_tidy(settled)
         frame = (frame[frame["metric"] == metric] if metric else frame).head(MOST_ROWS)
         better = {(each.name, key.name): key.better for each in catalogue.load_all_metrics() for key in each.keys}
         entries = [{**row, "better": better.get((row["metric"], row["key"]), "")} for row in to_records(frame)]
@@ -105,23 +106,39 @@ class ProgramApi:
         return [describe_metric(metric) for metric in catalogue.load_all_metrics()]
 
     def score(
-        self, recording_file: gr.FileData | None = None, text: str = "", metrics: list[str] | None = None
+        self,
+        request: gr.Request,
+        recording_file: gr.FileData | None = None,
+        text: str = "",
+        metrics: list[str] | None = None,
     ) -> dict[str, Any]:
         """Measure a recording, or a script where no recording is given, with metrics that this machine has.
 
         Gives by metric the value of each key, or `unscored` with the reason; and the protocol of each.
 
         Args:
+            request: the request of the program.
             recording_file: a recording of at most five minutes and 20 MB, as a file that was uploaded.
             text: the words that should be heard; of a script, its lines as `Name: words`.
             metrics: names of metrics; empty for loudness and dnsmos of a recording, for all that read of a script.
         """
+        part = "script" if recording_file is None else "recording"
+        quick = list(QUICK) if recording_file else [metric.name for metric in list_offered("script")]
+        names = check_names(metrics or quick, part)
+        self._site.limit_measuring(get_web_request(request))
         if recording_file is None:
-            return _score_script(text, metrics or [metric.name for metric in list_offered("script")])
-        path = get_uploaded_path(recording_file)
-        names = _check_names(metrics or list(QUICK), "recording")
-        with open_decoded(path) as copy:
-            *_, session = score_apart(copy, path.name, text, 0, names)
+            with MeasuringTurn(part) as turn:
+                turn.wait_to_the_end()
+                lines = score_script_apart(text, names)
+            return {line["metric"]: {**line["result"], "protocol": line["protocol"]} for line in lines}
+        path = get_uploaded_path({"path": recording_file.path})
+        try:
+            with MeasuringTurn(part) as turn:
+                turn.wait_to_the_end()
+                with open_decoded(path) as copy:
+                    *_, session = score_apart(copy, path.name, text, 0, names)
+        finally:
+            self._site.files.release(str(path))
         if session.problem:
             raise BadInput(session.problem)
         reasons = {name: why for line in session.lines for name, why in line.get("left_out", {}).items()}
@@ -188,11 +205,14 @@ def _add(function: Callable[..., Any], **options: Any) -> None:
 
 def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same, its refusals as sentences for the program."""
+    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True, strict=True))(function)
 
     @wraps(function)
     def call(*given: Any, **named: Any) -> Any:
         try:
-            return function(*given, **named)
+            return checked(*given, **named)
+        except ValidationError as error:
+            raise gr.Error(describe_invalid(error), print_exception=False) from None
         except NotSignedIn:
             raise gr.Error("please sign in first, in a browser at /sign-in", print_exception=False) from None
         except PodevalError as error:
@@ -203,7 +223,9 @@ def _say_refusals(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _choices(settled: Any, name: str) -> list[str]:
     """The values there are of a field of the view."""
-    return [value or "all items" for _, value in getattr(settled.choices, f"{name}s")][:20]
+    boards = [value for _, value in settled.choices.boards]
+    values = {"board": boards, "profile": settled.choices.profiles, "slice": settled.board.slices}[name]
+    return [value or "all items" for value in values][:20]
 
 
 def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -212,26 +234,3 @@ def _by_rank(row: dict[str, Any]) -> tuple[Any, ...]:
     signed = 0.0 if value is None else value if row["better"] == "lower" else -value
     unranked = row["rank_best"] is None
     return (row["metric"], row["key"], row["protocol"], unranked, row["rank_best"] or 0, value is None, signed)
-
-
-def _check_names(names: list[str], part: str) -> list[str]:
-    """The metrics that a program names.
-
-    Raises:
-        BadInput: one of them is not measured here.
-    """
-    offered = [metric.name for metric in list_offered(part)]
-    if wrong := [name for name in names if name not in offered]:
-        raise BadInput(write_sentence("metric-not-measured", metric=f"{wrong[0][:60]!r}", choices=", ".join(offered)))
-    return names
-
-
-def _score_script(text: str, names: list[str]) -> dict[str, Any]:
-    """Values or reasons by metric, with protocols."""
-    inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
-    scores: dict[str, Any] = {}
-    for name in _check_names(names, "script"):
-        inputs.read()
-        _, result = measure_item(name, inputs)
-        scores[name] = {**result["items"][0], "protocol": result["protocol"]}
-    return scores

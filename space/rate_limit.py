@@ -41,7 +41,7 @@ class RateLimit:
         """Count a request, and give 0; or the seconds to wait before one is let through, and count nothing.
 
         Args:
-            rate: so many in so much time.
+            rate: most requests in a time.
             who: the person or address whose requests are counted together.
         """
         length, now = float(rate.get_expiry()), self._clock()
@@ -66,7 +66,7 @@ class ThreadPool:
     minute of late answers. Slow pages keep the threads they had, and nothing here waits for them.
 
     Args:
-        threads: at once.
+        threads: number of threads at once.
     """
 
     def __init__(self, threads: int) -> None:
@@ -115,3 +115,7 @@ class WaitingRoom:
             self._inside[who] -= 1
             if not self._inside[who]:
                 del self._inside[who]
+
+    def count(self, who: str) -> int:
+        """How many places a sender has."""
+        return self._inside[who]

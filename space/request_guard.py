@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,7 +42,7 @@ GRADIO_PAGE = (
 """Gradio's page has code and style in it."""
 
 GRADIO_FILE = "default-src 'none'; sandbox"
-"""What a visitor sent is never a page of this site."""
+"""Policy of a visitor's file, which is never a page of this site."""
 
 
 def write_header_value(policy: str) -> str:
@@ -53,21 +56,59 @@ class SecurityHeaders:
     def __init__(self, send: Send, policy: str) -> None:
         self._send = send
         self._policy = policy
+        self.status = 0
 
     async def __call__(self, message: Message) -> None:
         """Send a message; the first of a response gets the headers that every answer has."""
         if message["type"] == "http.response.start":
+            self.status = message["status"]
             headers = MutableHeaders(scope=message)
             headers.setdefault("X-Content-Type-Options", "nosniff")
             headers.setdefault("Referrer-Policy", "same-origin")
             headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
             headers.setdefault("Content-Security-Policy", write_header_value(self._policy))
+            if headers.get("content-type", "").startswith("text/html"):
+                # A page is for one session, whatever stands between.
+                headers.setdefault("Cache-Control", "private, no-cache")
         await self._send(message)
+
+
+class RequestCounts:
+    """How requests of this process were answered, and how soon; used by one thread, that of the server.
+
+    Attributes:
+        answers: their number by the first digit of the status.
+        within: answers whose head took no longer than a number of seconds, by that number.
+        seconds: sum of all answers' seconds.
+    """
+
+    def __init__(self) -> None:
+        self.answers: Counter[str] = Counter({"5xx": 0})
+        self.within = dict.fromkeys((0.05, 0.1, 0.3, 1.0, 3.0, 10.0, math.inf), 0)
+        self.seconds = 0.0
+
+    def add(self, status: int, seconds: float) -> None:
+        """Count an answer."""
+        self.answers[f"{status // 100}xx"] += 1
+        self.seconds += seconds
+        for bound in self.within:
+            self.within[bound] += seconds <= bound
+
+    def watch(self, send: Send) -> Send:
+        """Send as before, and count the answer that begins."""
+        began = time.perf_counter()
+
+        async def send_counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.add(message["status"], time.perf_counter() - began)
+            await send(message)
+
+        return send_counted
 
 
 LARGEST_BODY = 256 * 1024
 BODY_SECONDS = 20.0
-"""From the head of a request to the last byte of its body."""
+"""Seconds from the head of a request to the last byte of its body."""
 
 _PROGRAMS = "/mcp"
 """Read-only, for programs that are no browsers; with what lies below it."""
@@ -80,12 +121,14 @@ class Guard:
     """ASGI middleware that refuses requests which no page may see.
 
     Args:
-        app: what is behind it.
-        accepting: how the paths begin of which some take something in.
+        app: the application behind it.
+        accepting: beginnings of the paths below which something is accepted.
         local: whether who comes is the one person of this machine, without having proven it.
         measures: whether visitors may upload what is measured for them.
         hosts: further names under which a local site is reached.
+        files: uploaded files, of which each sender has a share.
         senders: gives who sent a request where they may upload recordings for a submission, else an empty text.
+        counts: the counts of answers.
     """
 
     def __init__(
@@ -96,6 +139,8 @@ class Guard:
         measures: bool = False,
         hosts: Iterable[str] = (),
         senders: Callable[[HTTPConnection], str] = lambda request: "",
+        counts: RequestCounts | None = None,
+        files: gradio_addresses.IssuedFiles | None = None,
     ) -> None:
         self._app = app
         self._accepting = accepting
@@ -104,6 +149,8 @@ class Guard:
         self._pace = RateLimit()
         self._hosts = frozenset(hosts)
         self._senders = senders
+        self._counts = counts or RequestCounts()
+        self._files = files or gradio_addresses.IssuedFiles()
         self._archives = WaitingRoom(most=2, most_each=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,9 +163,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
         path, headers = scope["path"], Headers(scope=scope)
-        sender = self._senders(HTTPConnection(scope)) if path.startswith(gradio_addresses.UPLOADS) else ""
+        uploads = scope["method"] == "POST" and path.startswith(gradio_addresses.UPLOADS)
+        sender = self._senders(HTTPConnection(scope)) if uploads else ""
         most, seconds = (gradio_addresses.LARGEST_ARCHIVE, gradio_addresses.ARCHIVE_SECONDS) if sender else _terms(path)
-        dressed = SecurityHeaders(send, STRICT)
+        dressed = SecurityHeaders(self._counts.watch(send), STRICT)
         refused = self._refusal(scope, path, headers, most)
         archive = bool(sender) and _is_archive(headers)
         if refused is None and archive and self._pace.wait(parse(gradio_addresses.ARCHIVE_RATE), "archives", sender):
@@ -133,13 +181,25 @@ class Guard:
                 except Full:
                     await _no(503, "other recordings are on their way; try again in a minute")(scope, receive, dressed)
                     return
+            if uploads:
+                owner = sender or find_origin(HTTPConnection(scope))
+                expected = self._files.expect(owner, max(0, _length(headers)), lambda: dressed.status == 200)
+                held.enter_context(expected)
             body = BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive
-            await self._app(scope, body, dressed)
+            try:
+                await self._app(scope, body, dressed)
+            except Exception:
+                # What answers then is in front of this.
+                self._counts.add(500, 0.0)
+                raise
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
         """Why a request goes no further; None where it does. The first check that refuses answers."""
         if self._local and (why := self._not_local(scope, headers)):
             return _no(421, why)
+        public, host = urlsplit(os.environ.get("PODEVAL_URL", "")).hostname, _host(headers.get("host", ""))
+        if not self._local and public and host not in (public, *self._hosts) and path != "/health":
+            return _no(421, f"this board is at {os.environ['PODEVAL_URL']}")
         method, program = scope["method"], _is_program(path)
         if program and _is_foreign_origin(headers):
             return _no(403, "pages of other sites may not read here")
@@ -162,13 +222,14 @@ class Guard:
         return None if _is_bounded(headers, most) else _no(413, f"send at most {most // 1024} kB, and say how much")
 
     def _no_upload(self, scope: Scope) -> Response | None:
-        if not self._measures and not self._senders(HTTPConnection(scope)):
+        sender, address = self._senders(HTTPConnection(scope)), find_origin(HTTPConnection(scope))
+        if not self._measures and not sender:
             return _no(403, "this board does not measure for visitors")
-        if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), find_origin(HTTPConnection(scope))):
+        if self._pace.wait(parse(gradio_addresses.UPLOAD_RATE), address):
             return _no(429, "that was too fast; try again in a minute")
-        if gradio_addresses.is_full(max(0, _length(Headers(scope=scope)))):
-            return _no(503, "this board holds as many files as it can; try again in an hour")
-        return None
+        coming = max(0, _length(Headers(scope=scope)))
+        why = self._files.explain_full(sender or address, coming, submits=bool(sender))
+        return _no(503, why) if why else None
 
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
@@ -219,16 +280,19 @@ class BodyLimit:
 _SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS where it is only you"
 
 
-def read_own_hosts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+def read_own_hosts() -> frozenset[str]:
     """Names under which the one person of this machine reaches it through something else, by `PODEVAL_HOSTS`."""
-    return frozenset(
-        name.strip().casefold() for name in environment.get("PODEVAL_HOSTS", "").split(",") if name.strip()
-    )
+    return frozenset(name.strip().casefold() for name in os.environ.get("PODEVAL_HOSTS", "").split(",") if name.strip())
+
+
+def read_trusted_proxies() -> str:
+    """How many proxies of ours stand before the site; empty where its visitors come by themselves."""
+    return os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID") or ""
 
 
 def find_origin(request: HTTPConnection) -> str:
     """The network address of who sent a request; what a proxy says counts where one is trusted."""
-    proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
+    proxies = read_trusted_proxies()
     forwarded = read_forwarded_for(request.headers, proxies) if proxies else ""
     return find_address_block(forwarded or (request.client.host if request.client else ""))
 
@@ -251,7 +315,7 @@ def read_forwarded_for(headers: Any, hops: str) -> str:
 
     Args:
         headers: the headers of the request; every line of the name counts, in order.
-        hops: how many proxies of ours stand before us; what is no number means one.
+        hops: number of our own proxies in front of the site; a text that is not a number means one.
     """
     chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
     number = int(hops) if hops.isascii() and hops.isdigit() and 0 < int(hops) < 10 else 1

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
-from typing import Any
+from collections import Counter
+from typing import Any, ClassVar
 
 import h11
 import uvicorn
+from request_guard import find_address_block, read_trusted_proxies
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request to the end of its head; also from connecting to the first byte."""
+"""Seconds from the first byte of a request to the end of its head; also from connecting to the first byte."""
 
-MOST_CONNECTIONS = 1_000
+MOST_CONNECTIONS, EACH_CONNECTS = 1_000, 100
+"""Most connections of all, and of one address; behind a proxy there is one address alone."""
+SPARE, SPARE_EACH = 200, 20
+"""Further ones, which are told that there is no place; they can ask for `/health`, which says that the site lives."""
+OPEN_FILES = 4_096
 LARGEST_HEAD = 32 * 1024
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP/1.1 that hangs up on who sends a head byte by byte, to hold the connection."""
+    """HTTP/1.1 that hangs up on who sends a head byte by byte, to hold the connection, or holds too many."""
 
+    _of_address: ClassVar[Counter[str]] = Counter()
+    _address = ""
+    _most: int | None = None
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A connection begins."""
         super().connection_made(transport)
         self._wait()
+        if self.client and not read_trusted_proxies():
+            self._address = find_address_block(self.client[0])
+            self._of_address[self._address] += 1
+        too_many = self._of_address[self._address] > EACH_CONNECTS + SPARE_EACH
+        if too_many or len(self.connections) > MOST_CONNECTIONS + SPARE:
+            transport.abort()
+
+    @property
+    def limit_concurrency(self) -> int | None:
+        """The most connections with which the request at hand is answered; uvicorn looks when its head is there."""
+        if self.scope["path"] == "/health":
+            return None
+        return 0 if self._of_address[self._address] > EACH_CONNECTS else self._most
+
+    @limit_concurrency.setter
+    def limit_concurrency(self, most: int | None) -> None:
+        self._most = most
 
     def data_received(self, data: bytes) -> None:
         """More of what is sent."""
@@ -42,6 +69,11 @@ class ImpatientProtocol(H11Protocol):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+        if self._address:
+            self._of_address[self._address] -= 1
+            if not self._of_address[self._address]:
+                del self._of_address[self._address]
+            self._address = ""
         super().connection_lost(exc)
 
     def _wait(self) -> None:
@@ -60,7 +92,7 @@ class SiteServer(uvicorn.Server):
 
     Args:
         config: see `build_configuration`.
-        announce: what is printed then; nothing where it is empty.
+        announce: text that is printed then; nothing if it is empty.
     """
 
     def __init__(self, config: uvicorn.Config, announce: str = "") -> None:
@@ -84,8 +116,8 @@ def build_configuration(app: Any, host: str, port: int) -> uvicorn.Config:
         port=port,
         http=ImpatientProtocol,
         ws="none",
+        log_config=None,
         log_level="warning",
-        use_colors=False,
         proxy_headers=False,
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,
@@ -101,6 +133,13 @@ def run(app: Any, host: str, port: int, announce: str = "") -> None:
         app: the site.
         host: address to listen on.
         port: likewise.
-        announce: what is printed once it answers.
+        announce: text that is printed once the site answers.
     """
+    # A thousand connections need more files than many systems allow a program at first.
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < OPEN_FILES:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
     SiteServer(build_configuration(app, host, port), announce).run()

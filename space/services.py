@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from cachetools import TTLCache
@@ -17,10 +19,10 @@ from job_worker import Evaluation
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import BadInput, CodedSentence, StoreUnusable
+from podeval.errors import BadInput, CodedSentence, PodevalError, StoreFull, StoreUnusable
 from podeval.listening import Listening
 from podeval.store import operator_settings
-from podeval.store.database import Database, find_damage
+from podeval.store.database import BUSY_SECONDS, Database, find_damage
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
@@ -59,10 +61,73 @@ class ScoreReports:
 
 _LOG = logging.getLogger("podeval.site")
 
+EVERY = 10.0
+"""Seconds for which an answer holds: who asks more often costs nothing."""
+PATIENCE = 3.0
+"""Seconds after which a write that waits counts as one that is not taken."""
+NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, its disk may be full"
+
+
+class WriteProbe:
+    """Whether the database takes what is written: a disk that is full still answers every question.
+
+    Writes one small row now and then, and only where somebody asks; used by any number of threads.
+
+    Args:
+        database: the database that is asked.
+        clock: seconds that only go on.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._writing: threading.Thread | None = None
+        self._asked: float | None = None
+        self._failed = False
+
+    def why_not(self) -> str | None:
+        """Why nothing can be recorded, as of the last seconds; None where it can."""
+        with self._lock:
+            if self._asked is None or self._clock() - self._asked >= EVERY:
+                self._asked = self._clock()
+                self._ask()
+        return NOT_TAKEN if self._failed else None
+
+    def _ask(self) -> None:
+        # One write at a time, in a thread of its own: one that waits holds nobody who asks for longer.
+        if self._writing is None or not self._writing.is_alive():
+            self._writing = threading.Thread(target=self._write, daemon=True)
+            self._writing.start()
+        self._writing.join(PATIENCE)
+        self._failed = self._failed or self._writing.is_alive()
+
+    def _write(self) -> None:
+        try:
+            self._database.write(lambda session: operator_settings.set_probe(session, datetime.now(UTC)), about="probe")
+        except PodevalError as error:
+            _LOG.error("nothing can be recorded: %s", error)
+            self._failed = True
+        else:
+            self._failed = False
+
+
+SWEEP = "PODEVAL_SWEEP"
+"""The setting that says every how many hours the rules of integrity are applied; 0 for never."""
+LOOK_SECONDS = 600.0
+"""Seconds between two looks whether they have to be."""
+
 NOWHERE = CodedSentence(
     "visitors cannot be identified: this board is reachable from other machines and has no sign-in. Its operator sets "
     "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1",
     code="no-sign-in",
+)
+
+
+FULL = CodedSentence(
+    "nothing is taken here: the disk of this board was full when it started; its operator frees some space and starts "
+    "it again",
+    code="disk-full",
 )
 
 
@@ -84,8 +149,8 @@ class Services:
         listening: listening tests.
         closed: why nothing is taken from anybody; None where things are.
         only_votes: why nothing but votes is taken; None where the rest is, too.
-        evaluation: who works on submissions.
-        score_reports: of what visitors measured.
+        evaluation: the worker on submissions.
+        score_reports: reports on visitors' measurements.
         desk: takes submissions in; its queue is theirs.
     """
 
@@ -98,6 +163,19 @@ class Services:
     only_votes: str | None = None
     evaluation: Evaluation | None = None
     score_reports: ScoreReports = field(default_factory=ScoreReports)
+
+    def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
+        """What the site does by itself, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.
+
+        Raises:
+            BadInput: the setting is not a number.
+        """
+        setting = os.environ.get(SWEEP) or "24"
+        try:
+            hours = float(setting)
+        except ValueError:
+            raise BadInput(f"{SWEEP} must be a number of hours, such as 24, or 0 for never, not {setting!r}") from None
+        return {"integrity": (LOOK_SECONDS, partial(self.arena.sweep_if_due, hours))} if hours > 0 else {}
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
@@ -136,26 +214,33 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         closed: why nothing is taken.
 
     Raises:
-        BadInput: the address cannot be understood, or the service's secret is not set.
+        BadInput: the address cannot be understood, the service's secret is not set, or the arena's settings are wrong.
         SecretLost: the people in the database are known by another secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
+    settings = ArenaSettings.read(os.environ)
     runs.mkdir(parents=True, exist_ok=True)
-    opened = Database(database or os.environ.get("DATABASE_URL") or runs / "podeval.db")
+    address = database or os.environ.get("DATABASE_URL") or runs / "podeval.db"
+    try:
+        # Most proxies wait for a minute, and a visitor for less: a request is refused with a sentence before that.
+        opened = Database(address, patience=BUSY_SECONDS)
+    except StoreFull as error:
+        _LOG.error("%s; until then the board can be read, and nothing is taken", error)
+        opened, closed = Database(address, read_only=True), FULL
     if (wrong := find_damage(opened)) is not None:
         opened.close()
         raise StoreUnusable(
             f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "
             "read back the public log"
         )
-    objects = _bucket(opened)
+    objects = None if closed is FULL else _bucket(opened)
     try:
         # Before anybody is served: with another secret all of them would be new voters.
         Secret.of(opened)
     except BadInput:
         opened.close()
         raise
-    arena = Arena(opened, ArenaSettings(), objects=objects)
+    arena = Arena(opened, settings, objects=objects)
     shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
     desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)

@@ -28,7 +28,7 @@ def build_site(site: Site) -> FastAPI:
     """The whole site as one ASGI application.
 
     Args:
-        site: what pages are given.
+        site: the objects that pages receive.
     """
     app = FastAPI(
         title="podeval",
@@ -83,6 +83,14 @@ def add_guard(app: FastAPI, site: Site) -> None:
     """What holds for every request; see `Guard`."""
     local = site.how.mode == "local"
     senders = partial(find_recordings_sender, site)
+    measures, hosts = may_measure(local), read_own_hosts()
     app.add_middleware(
-        Guard, accepting=_OWN, local=local, measures=may_measure(local), hosts=read_own_hosts(), senders=senders
+        Guard,
+        accepting=_OWN,
+        local=local,
+        measures=measures,
+        hosts=hosts,
+        senders=senders,
+        counts=site.requests,
+        files=site.files,
     )

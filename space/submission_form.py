@@ -11,10 +11,9 @@ from typing import Any
 from podeval import benchmarks
 from podeval.errors import BadInput, CodedSentence
 from podeval.runs.hf_jobs import HfJobs
-from podeval.submissions.author_kit import list_spoken
 from podeval.submissions.benchmark_entries import get_preset_settings, list_entries
 from podeval.submissions.gate import judge_model
-from podeval.submissions.job_budget import estimate
+from podeval.submissions.job_budget import estimate_costs
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, Submission, build_json_schema
@@ -30,12 +29,12 @@ class FormField:
     """One field.
 
     Attributes:
-        path: where its value stands in the document, as `system.links.code`.
-        name: for people.
-        help: what it asks for.
+        path: place of its value in the document, as `system.links.code`.
+        name: name for people.
+        help: explanation of the field.
         looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
         required: whether it must be filled in.
-        choices: where it is a choice.
+        choices: the choices, if it is a choice.
     """
 
     path: str
@@ -103,7 +102,7 @@ def build_document(kind: str, tracks: list[Any], given: Iterable[tuple[FormField
 
     Args:
         kind: the kind of source.
-        tracks: as `benchmark.track`.
+        tracks: the tracks, as in `benchmark.track`.
         given: values of fields as they were sent; what is empty is left out.
     """
     document: dict[str, Any] = {"schema_version": 1, "system": {}, "benchmarks": [], "source": {"kind": kind}}
@@ -185,17 +184,16 @@ def give_verdict(desk: SubmissionService, plain: dict[str, Any], jobs: HfJobs | 
         document = read_document(plain)
         runs_as, reasons = judge_model(document, desk.gate)
     except BadDocument as error:
-        return {"runs_as": "", "reasons": list_refused_rules(error), "dollars": None, "runs": [], "kits": []}
+        return {"runs_as": "", "reasons": list_refused_rules(error), "dollars": None, "runs": []}
     preparation: dict[str, Any] = {"runs_as": runs_as, "dollars": None, "runs": [], "seconds": None}
     preparation["most_seconds"] = None
     preparation["reasons"] = [asdict(each) for each in reasons]
-    preparation["kits"] = [entry for entry, _ in list_spoken(desk.gate.data)]
     if runs_as:
         preparation |= make_preview(desk, document, {"parameters": 0})
         if jobs is not None:
-            cost = estimate(document, jobs)
-            preparation["dollars"] = cost.total
-            preparation["most_seconds"] = 60.0 * jobs.minutes * len(cost.runs)
+            costs = estimate_costs(document, jobs)
+            preparation["dollars"] = sum(costs.values())
+            preparation["most_seconds"] = 60.0 * jobs.minutes * len(costs)
     return preparation
 
 
@@ -203,7 +201,7 @@ def read_document(plain: dict[str, Any]) -> Submission:
     """The document that was sent.
 
     Raises:
-        BadDocument: with every mistake and its field.
+        BadDocument: the document has mistakes; the error lists every one with its field.
         BadInput: it is no text at all.
     """
     try:

@@ -14,6 +14,12 @@ import gradio as gr
 
 # The whole address: browsers may take code that was compiled for a page of another origin for this one.
 _LOAD = "import(new URL(props.script, location.href).href).then((part) => part.start(element, props, trigger, watch))"
+_SHOW = """const place = element.querySelector("[role]");
+const show = () => { place.innerHTML = props.value ?? ""; };
+watch("value", show);
+show();"""
+_ASK = """document.addEventListener("podeval:tab", ({ detail }) => { if (detail === props.tab) trigger("select"); });
+trigger("select");"""
 _FORBIDDEN = ("${", "{{", "`", "\\", "<script")
 
 
@@ -22,7 +28,7 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
 
     Args:
         name: its element id.
-        script: file in `static/`, whose `start` is called with the part's element; none where another script fills it.
+        script: file in `static/`, whose `start` is called with the part's element, or a script of its own.
         content: HTML of ours that stands in it from the beginning.
         options: the options of `gr.HTML`.
 
@@ -33,31 +39,21 @@ def make_part(name: str, script: str = "", content: str = "", **options: Any) ->
         raise ValueError(f"a component's template may not hold {marks[0]!r}, which Gradio would evaluate")
     return gr.HTML(
         html_template=f'<div class="podeval-part" data-part="{escape(name)}">{content}</div>',
-        js_on_load=_LOAD if script else None,
+        js_on_load=_LOAD if script.endswith(".js") else script or None,
         apply_default_css=False,
         elem_id=name,
-        script=f"/own/{script}" if script else "",
+        script=f"/own/{script}" if script.endswith(".js") else "",
         **options,
     )
 
 
-def answer_part(name: str, role: str = "status", **options: Any) -> gr.HTML:
+def answer_part(name: str, role: str = "status", tab: str = "") -> gr.HTML:
     """A place for what the server says of something that was asked: its value is HTML in which all text is escaped.
 
     Args:
         name: its element id.
-        role: `alert` where it interrupts who listens to the page.
-        options: the options of `gr.HTML`.
+        role: `alert` where it interrupts who listens to the page, `group` where nobody is told of a change.
+        tab: the tab whose coming to the front is the event `select` of the part, as is its own beginning.
     """
-    return make_part(name, "fragment.js", f'<div role="{role}" aria-live="polite"></div>', **options)
-
-
-def make_fetched_part(name: str, address: str, tab: str = "") -> gr.HTML:
-    """A part that the site sends to each person as is right for them; sent again once its value changes.
-
-    Args:
-        name: its element id.
-        address: the address of the content, which is asked for with the header of parts.
-        tab: the tab whose coming to the front has it sent again, too.
-    """
-    return make_part(name, "fragment.js", address=address, tab=tab)
+    script = f"{_SHOW} {_ASK}" if tab else _SHOW
+    return make_part(name, script, f'<div role="{role}"></div>', tab=tab)

@@ -7,7 +7,6 @@ the page. Whatever changes something is a POST of JSON with the header `X-Podeva
 from __future__ import annotations
 
 import json
-import logging
 import math
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -15,24 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_public_address
+from auth import SIGNED_IN, NotSignedIn, Person, SignIn, read_contact, read_public_address
 from babel.dates import format_skeleton, format_timedelta
 from babel.numbers import format_decimal
 from error_messages import translate
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
-from fastapi.routing import APIRoute
-from gradio_addresses import TABS
+from gradio_addresses import IssuedFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 from rate_limit import RateLimit
-from request_guard import find_origin
+from request_guard import RequestCounts, find_origin
 from services import Services
-from starlette.datastructures import Headers
-from starlette.routing import Match
-from starlette.types import Scope
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
@@ -46,25 +41,18 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
 
-_LOG = logging.getLogger("podeval.site")
-
 HERE = Path(__file__).parent
-PART = "x-podeval-part"
-"""Header of a request of a component for its content, without the page around it."""
-PARTS_STYLES = ("site.css", "board.css", "arena.css", "submit.css", "score.css")
-OF_ONE_PART = {"compare.css": "board-compare"}
-"""Styles whose rules hold in one part alone, by its element id."""
+PARTS_STYLES = ("board.css", "arena.css")
 LANGUAGES = ("en", "zh")
-TABS_NAV = tuple((f"/{name}", name if name != "leaderboard" else "board") for name in TABS)
-"""The tabs, by the key of their names in the texts `site`."""
-NAV = (
-    *(("/arena/ratings", "ratings"), ("/compare", "compare"), ("/cards", "cards")),
-    *(("/method", "method"), ("/judges", "judges")),
-)
-"""Documents in the header, likewise."""
-OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
-"""Further ones for operators."""
+NAV = {"board": "/", "arena": "/arena", "score": "/score", "submit": "/submit", "docs": "/docs"}
+"""Entries of the header by the key of their name in the texts `site`."""
+_OF_BOARD = ("", "leaderboard", "compare", "system", "report")
+_SECTIONS = dict.fromkeys(_OF_BOARD, "board") | dict.fromkeys(("submissions", "queue"), "submit") | {n: n for n in NAV}
+"""The entry that a page belongs to, by the beginning of its address; all others belong to the documents."""
 
+LONGEST_SENTENCE = 300
+"""Letters of what is answered or logged of something odd that a stranger sent."""
+MEASURING_RATE = "20/hour"
 HOURS_FROM = 1.5
 """Up to so many hours minutes are said."""
 UNRECORDED = CodedSentence(
@@ -78,9 +66,9 @@ UNREADABLE = CodedSentence(
 
 
 class FromPage(BaseModel):
-    """What a page or program sends: nothing but what is declared."""
+    """What a page or program sends: nothing but what is declared, and of that type: `true` is no number."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TooMany(PodevalError):
@@ -107,17 +95,21 @@ class Site:
     """What every page is given.
 
     Args:
-        services: what the pages call.
-        how: how people sign in.
+        services: the services that the pages call.
+        how: the way in which people sign in.
 
     Attributes:
+        contact: private address of the operator as a link in Markdown, or an empty text.
+        files: files that visitors uploaded and may name.
         results: the folder of runs, its tables read once for all pages.
         reports: the reports over it.
+        requests: counts of answered requests.
     """
 
     def __init__(self, services: Services, how: SignIn) -> None:
         self.services = services
         self.how = how
+        self.contact = read_contact()
         self.results = RunsFolder(services.runs)
         self.texts = {language: read_texts(HERE / "locale", language) for language in LANGUAGES}
         self._templates = _Templates(
@@ -128,6 +120,8 @@ class Site:
         )
         self._templates.filters.update(number=write_number, moment=write_moment, span=write_span)
         self._pace = RateLimit()
+        self.requests = RequestCounts()
+        self.files = IssuedFiles()
 
     def person(self, request: Request) -> Person | None:
         """Who sent a request, if that is proven."""
@@ -152,7 +146,7 @@ class Site:
 
         Raises:
             NotSignedIn: nobody knows who sent it.
-            Refused: who sent it is no operator.
+            Refused: the sender of the request is no operator.
             TooMany: there were more requests than one person makes.
         """
         self.limit(request, "60/minute")
@@ -191,40 +185,57 @@ class Site:
 
     def _content(self, request: Request, template: str, **values: Any) -> str:
         language, person = self.language(request), self.person(request)
-        closed, site_texts = self.services.closed, self.texts[language]["site"]
+        closed = self.services.closed
         context = {
             "t": self.texts[language],
             "person": person,
             "language": language,
             "languages": LANGUAGES,
-            "tabs": TABS_NAV,
-            "nav": NAV + (OPERATORS_NAV if person and person.admin else ()),
+            "nav": NAV,
+            "section": _SECTIONS.get(request.url.path.split("/")[1], "docs"),
             "here": request.url.path,
             "base": read_public_address() or str(request.base_url).rstrip("/"),
             "in_language": {code: urlencode({**request.query_params, "lang": code}) for code in LANGUAGES},
             "closed": closed and translate(closed, self.texts[language]["refused"])[0],
             "mode": self.how.mode,
-            "sign_in": site_texts["sign_in_at"].format(self.how.host) if self.how.host else site_texts["sign_in"],
+            "sign_in": self.say_sign_in(request),
             "unfinished": person is None and request.query_params.get(SIGNED_IN) == "no",
             "version": __version__,
         }
         return self._templates.get_template(template).render(context | values)
 
+    def say_sign_in(self, request: Request) -> str:
+        """The words of a link to the sign-in."""
+        texts = self.texts[self.language(request)]["site"]
+        return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
+
+    def render_shell(self, template: str, language: str) -> str:
+        """A component's content from its template, the same for all who read the language."""
+        return self._templates.get_template(template).render(t=self.texts[language])
+
     def render_text(self, request: Request, template: str, **values: Any) -> str:
         """The text of a template that is a part of something, with the same values."""
         return self._content(request, template, frozen={}, **values)
 
-    def frame(self, request: Request) -> tuple[str, str]:
-        """What the page of the tabs has in its head and above them: styles, the header, what is not taken at present.
+    def title(self, request: Request) -> str:
+        """The title of a tab's page, which changes with the tab."""
+        texts = self.texts[self.language(request)]["site"]
+        section = _SECTIONS.get(request.url.path.split("/")[1], "docs")
+        return f"{texts[section]} · {texts['name']}"
+
+    def frame(self, request: Request) -> tuple[str, str, str]:
+        """What the page of the tabs has in its head, above them and below them.
 
         Raises:
             StoreUnusable: the database does not say what is frozen.
         """
-        header = self._content(request, "tabs_header.html", tabs=(), frozen=self.services.frozen())
+        header = self._content(request, "tabs_header.html", frozen=self.services.frozen())
+        footer = self.render_text(request, "footer.html")
         language = self.language(request)
         english, translated = (self.texts[code]["site"]["gradio"] for code in ("en", language))
         words = [[begins, translated[name]] for name, begins in english.items()]
-        return self._content(request, "tabs_head.html", gradio_words=Markup(to_script_data(words))), header
+        values = {"title": self.title(request), "gradio_words": Markup(to_script_data(words))}
+        return self._content(request, "tabs_head.html", **values), header, footer
 
     def keep_language(self, request: Request, answer: Response) -> None:
         """Remember the language that an address asks for."""
@@ -246,8 +257,8 @@ class Site:
 
         Args:
             request: the request of the reader.
-            sentence: as the engine says it.
-            reason: in a word.
+            sentence: sentence of the engine.
+            reason: the reason in a word.
         """
         return translate(sentence, self.texts[self.language(request)]["refused"], reason)[0]
 
@@ -256,7 +267,7 @@ class Site:
 
         Args:
             request: the request of the person.
-            rate: so many in so much time.
+            rate: number of requests per time.
             what: the requests that are counted together; by default those of its route.
 
         Raises:
@@ -269,6 +280,15 @@ class Site:
         if wait := self._pace.wait(parse(rate), route, who):
             raise TooMany(math.ceil(wait))
 
+    def limit_measuring(self, request: Request) -> None:
+        """Let through as many measurements as one address may have; the one person of a local board has no limit.
+
+        Raises:
+            TooMany: there were more.
+        """
+        if self.how.mode != "local":
+            self.limit(request, MEASURING_RATE, "measuring")
+
 
 def to_script_data(value: Any) -> str:
     """JSON that stands safely in a page's `<script type="application/json">`."""
@@ -277,30 +297,18 @@ def to_script_data(value: Any) -> str:
 
 @cache
 def build_parts_style() -> str:
-    """The rules of documents as they hold within parts of tabs, and there alone."""
-    rules = "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
+    """The rules of the frame, and those of documents as they hold within parts of tabs, and there alone."""
+    frame, _, rules = (HERE / "static" / "podeval.css").read_text(encoding="utf-8").partition("/* Content */")
+    rules += "\n".join((HERE / "static" / name).read_text(encoding="utf-8") for name in PARTS_STYLES)
     # Gradio's own rules name a class and an attribute: these weigh more.
-    text = f".podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
-    for name, part in OF_ONE_PART.items():
-        text += f"#{part} .podeval-part {{\n{(HERE / 'static' / name).read_text(encoding='utf-8')}\n}}\n"
-    return text
-
-
-class PartRoute(APIRoute):
-    """Answers what a component of a tab asks for; the same address without its header is the tab's."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether this route answers."""
-        if PART not in Headers(scope=scope):
-            return Match.NONE, {}
-        return super().matches(scope)
+    return f"{frame}.podeval-part.podeval-part.podeval-part {{\n{rules}\n}}\n"
 
 
 def get_web_request(event: gr.Request) -> Request:
     """Return the browser's request of an event.
 
     Args:
-        event: as Gradio hands it to a function.
+        event: the event that Gradio hands to a function.
     """
     assert event.request is not None, "Gradio calls our functions for requests alone"
     request: Request = event.request
@@ -364,7 +372,7 @@ def write_span(seconds: float, language: str) -> str:
     """About so much time, a minute at least, in minutes, hours or days, in the form that the number takes.
 
     Args:
-        seconds: so many.
+        seconds: length of the span.
         language: the language of the page.
     """
     return format_timedelta(

@@ -31,7 +31,6 @@ from podeval.errors import ModelMissing
 from podeval.measuring.space_files import BIAS_PICTURE
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
-from podeval.models.card import Profile
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
 from podeval.recording.text_embeddings import EmbeddedText
@@ -105,7 +104,7 @@ class StudyTable:
     file: str
     metrics: Keys
     clips: Callable[[int], Iterator[StudyClip]] = clips
-    profile: Profile = "embedded"
+    profile: str = "embedded"
     bases: Mapping[Change, Change] = field(default_factory=dict)
     """By change, what its clips are compared with where that is not the plain ones."""
 
@@ -136,7 +135,7 @@ VERSIONS = "versions.json"
 def run(
     work: Path,
     changed: int,
-    profile: Profile = "embedded",
+    profile: str = "embedded",
     files: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> None:
@@ -228,7 +227,7 @@ def _append(path: Path, labels: Sequence[str], values: Mapping[str, str]) -> Non
         writer.writerow([*labels, *values.values()])
 
 
-def _score_texts(path: Path, metrics: Keys, profile: Profile) -> None:
+def _score_texts(path: Path, metrics: Keys, profile: str) -> None:
     """Score the scripts; the topic stands in the place of the voice."""
     profiled = "" if profile == "embedded" else f", {profile} profile"
     for topic, factor, level, script in texts():
@@ -249,7 +248,7 @@ def measure(
     script: Script,
     metrics: Keys = METRICS,
     reference: Samples | None = None,
-    profile: Profile = "embedded",
+    profile: str = "embedded",
     rate: int = RATE,
 ) -> dict[str, str]:
     """Return the values of a clip by `metric.key`; empty where it has none.

@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 
 from podeval import benchmarks
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.benchmarks.benchmark import Item
 from podeval.systems import espeak_worker
 from podeval.systems.dialogue_reader import SpokenLine

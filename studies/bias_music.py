@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from studies.bias_material import CHANGES, MEDIUM, RATE, SENTENCES, SHORT_LINES, StudyClip, StudyVoice, clips, say_lines
 from studies.distortions import Samples, mix_music
 from studies.smr_accuracy import RATE as MUSIC_RATE

@@ -18,7 +18,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from podeval.audio.faults import find_clipped
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import BadInput
 from podeval.recording import Recording
 from podeval.systems.controls import CLIPPED, choose_loud_place, plant_clipped

@@ -17,7 +17,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, cut_silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper

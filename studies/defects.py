@@ -1,4 +1,4 @@
-"""How well `podeval defects` finds what is planted: the study behind docs/defects-study.md.
+"""How well `podeval score --defects` finds what is planted: the study behind docs/defects-study.md.
 
     python studies/defects.py all WORK           everything, over night; what is there is not heard again
     python studies/defects.py run WORK --source kokoro --half before --dialogues 1 [--clean]
@@ -87,7 +87,7 @@ def hear(dialogue: Dialogue, cache: Path) -> dict[str, Any]:
     """Let the proof-listener hear a dialogue."""
     recording = Recording.from_samples(dialogue.samples, dialogue.rate, cache=Cache(cache))
     begin = time.process_time()
-    report = find_defects({"recording": recording, "script": dialogue.script})
+    report = find_defects({"recording": recording, "script": dialogue.script}, {"integrity": {"music": "unasked"}})
     return {
         "seconds": recording.duration,
         "processor": time.process_time() - begin,

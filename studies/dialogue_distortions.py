@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.prosody import FRAME, measure_prosody
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_scripts
 from podeval.metrics import catalogue

@@ -197,7 +197,9 @@ def _scored(task: Task, inputs: dict[str, Any], metrics: Sequence[Metric]) -> di
     # The words of a script count only where they are those that are said.
     wordless = task.variant == "one voice" or (metric.name == "integrity" and "reference_text" not in inputs)
     given = {name: value for name, value in inputs.items() if not (wordless and name == "script")}
-    result = metric(given, task.parameters)
+    # The recordings should have no music.
+    chosen = {"music": "unasked"} if metric.name == "integrity" else {}
+    result = metric(given, {**chosen, **task.parameters})
     if isinstance(result, Score):
         return {**line, "values": dict(result.values), "stem": result.notes.get("scored") == "speech stem"}
     return {**line, "not_run" if result.cause == "ours" else "unscored": result.reason}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from podeval.audio import loudness
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import BadInput, CannotScore
 
 Samples = NDArray[np.float32]

@@ -1,6 +1,6 @@
 """Compute what each metric gives for the example on its card, and keep it beside the metrics.
 
-    .venv/bin/python studies/example_outputs.py
+    .venv/bin/python studies/example_outputs.py [METRIC …]
 
 Metrics of texts and of people's answers take the card's own example; metrics of audio the dialogue of the tutorials,
 with its script and a reference voice of the package, a longer one that is read aloud for it, or, for `smr`, the
@@ -23,7 +23,7 @@ import soundfile
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.audio.decode import decode
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.benchmarks.item import read_scripts, read_voices
 from podeval.benchmarks.real_pod import SCRIPTS
 from podeval.benchmarks.real_pod_splits import VOICES
@@ -43,6 +43,13 @@ LONGER = ("turn_taking", "pace", "dialogue_naturalness")
 TOPIC, READER = "Sports_27", "drawn_gaps"
 MUSIC, SEED, BELOW = "band", 3, 6.0
 """What `studies/smr_accuracy.py` plays under the dialogue where a metric hears music, and how many LU below."""
+
+REQUEST = {
+    "instruction": "Why the sea is salty",
+    "language": "en",
+    "sources": ["Rivers carry salt from the rocks into the sea, and when water evaporates the salt stays behind."],
+}
+"""What the dialogue of the tutorials was asked for, as a podcast of its own."""
 
 AUDIO = Path(__file__).parents[1] / "docs/tutorials/audio"
 PLACES = 4
@@ -65,6 +72,7 @@ def sources_of(metric: Metric) -> dict[str, Any]:
         "script": script,
         "reference_text": script,
         "reference_voices": dict(zip(names, voices, strict=False)),
+        "request": REQUEST,
     }
     # The voices are of other people; a metric that can do without is given none.
     wanted = (*metric.inputs, *(name for name in metric.optional_inputs if name != "reference_voices"))
@@ -101,7 +109,8 @@ def mix_dialogue_with_music() -> Path:
 
 def needs_no_models(metric: Metric) -> bool:
     """Whether the example is computed without any weights: of texts, by a scripted judge, or with random numbers."""
-    return bool(metric.asks) or not metric.needs or choose_own_profile(metric) != "embedded"
+    judged = bool(metric.asks) and "transcriber" not in metric.jobs({})
+    return judged or not metric.needs or choose_own_profile(metric) != "embedded"
 
 
 def compute_example(metric: Metric) -> dict[str, Any]:
@@ -138,11 +147,13 @@ def _compute(metric: Metric, profile: str = "embedded", bench: JudgeConfig | Non
     }
 
 
-def main() -> None:
-    """Compute all of them and write the file."""
-    outputs = {metric.name: compute_example(metric) for metric in catalogue.load_all_metrics()}
+def main(*names: str) -> None:
+    """Compute those of some metrics, or of all, and write the file."""
+    kept = json.loads(EXAMPLES.read_text(encoding="utf-8")) if names else {}
+    outputs = {name: compute_example(catalogue.get(name)) for name in names or catalogue.NAMES}
+    outputs = {name: outputs.get(name, kept.get(name)) for name in catalogue.NAMES}
     EXAMPLES.write_text(json.dumps(outputs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

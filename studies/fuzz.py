@@ -36,7 +36,7 @@ class Findings:
         self.runs += 1
         began = time.process_time()
         try:
-            self.target.read(data)
+            self.target.read_in_bounds(data)
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             self._keep(f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}", data, traceback.format_exc())

@@ -15,7 +15,7 @@ from tests.text.meeteval_cases import COUNTS, COUNTS_OF_MEETINGS, Talk, make_cas
 
 
 def main() -> None:
-    """Count by meeteval and write the counts: errors of cpWER, and words of the reference."""
+    """Count by meeteval and write the counts: errors of cpWER, words of the reference, errors of tcpWER."""
     import meeteval
     from meeteval.io.seglst import SegLST
 
@@ -28,11 +28,12 @@ def main() -> None:
             ]
         )
 
-    def count(cases: list[tuple[Talk, Talk]], path: Path) -> None:
+    def count(cases: list[tuple[Talk, Talk, float]], path: Path) -> None:
         counts = []
-        for reference, heard in cases:
+        for reference, heard, collar in cases:
             cp = meeteval.wer.cpwer(segments(reference), segments(heard))["x"]
-            counts.append([cp.errors, cp.length])
+            tcp = meeteval.wer.tcpwer(segments(reference), segments(heard), collar=collar)["x"]
+            counts.append([cp.errors, cp.length, tcp.errors])
         path.write_text(json.dumps(counts) + "\n", encoding="utf-8")
 
     count(make_cases(), COUNTS)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.audio.decode import decode
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import embedded
@@ -123,7 +123,7 @@ def row(own: Made, senko: Any) -> list[str]:
     result = catalogue.get("sptd")({"recording": recording})
     alone = senko.diarize_samples(own.samples)
     before = alone["raw_speakers_detected"] if alone else 0
-    speakers = [before, len({turn.speaker for turn in recording.turns()})]
+    speakers = [before, len({turn.speaker for turn in recording.diarization()})]
     value = f"{result.values['sptd']:.2f}" if isinstance(result, Score) else "none"
     said = own.treatment + (f", {own.times} times" if own.times > 1 else "")
     return [own.voice, said, f"{recording.duration:.1f}", *map(str, speakers), value]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import benchmarks
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.recording import Recording
 from podeval.systems import registry
 from podeval.systems.controls import CLIPPED, HOLE, plant_click, plant_clipped, plant_hole

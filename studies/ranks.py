@@ -50,7 +50,7 @@ def ranges(values: Array) -> list[tuple[int, int]]:
 
 
 def false_places(kind: str, systems: int, items: int, rounds: int, seed: int = 1) -> int:
-    """Boards of equal systems on which anyone has a place that not all have."""
+    """Columns of equal systems in which anyone has a place that not all have."""
     random = np.random.default_rng([seed, systems, items, KINDS.index(kind)])
     return sum(
         any(place != (1, systems) for place in ranges(board(kind, systems, items, random))) for _ in range(rounds)
@@ -81,7 +81,7 @@ def leave_out(values: Array, which: str, gaps: int, who: int, random: np.random.
 def false_places_with_gaps(
     kind: str, systems: int, which: str, gaps: int, who: int, rounds: int, seed: int = 8
 ) -> tuple[int, int]:
-    """Boards of equal systems on 51 items, some of them missing: with any false place, and with one that a system with
+    """Columns of equal systems on 51 items, some of them missing: with any false place, and with one that a system with
     gaps has before another. Every pair counts as comparable, however few items it shares.
     """
     random = np.random.default_rng([seed, systems, gaps, who, KINDS.index(kind), GAPS.index(which)])
@@ -218,7 +218,7 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
 
 
 def print_ranks(rounds: int) -> None:
-    """False places and power, of boards, arenas and listening tests."""
+    """False places and power, of columns, arenas and listening tests."""
     rows = []
     for kind in KINDS:
         for systems in SYSTEMS:
@@ -242,7 +242,7 @@ def print_ranks(rounds: int) -> None:
 
 
 def print_gaps(rounds: int) -> None:
-    """False places and power of boards on which items are missing."""
+    """False places and power of columns in which items are missing."""
     rows = []
     for kind in KINDS:
         for systems, which, gaps, who in (

@@ -9,8 +9,8 @@ import numpy as np
 
 from podeval.recording import Recording
 from podeval.recording.spoken_script import align_recording
+from podeval.text.comparison.alignment import join_words
 from podeval.text.script import Script, Turn
-from podeval.text.script_alignment import join_words
 from studies import corpus
 from studies.corpus import RATE, Item, Samples, load
 

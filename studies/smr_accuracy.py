@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval.audio import loudness
 from podeval.audio.decode import decode
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.recording import Recording

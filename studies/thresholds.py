@@ -1,4 +1,4 @@
-"""A name of the thresholds that decide what `podeval defects` finds: of their values, and of the metrics' versions.
+"""A name of the thresholds that decide what `podeval score --defects` finds: of values and versions.
 
 What constants, functions and files are called, and in which order they stand, is not part of it: renaming them draws no
 other places. A metric's version rises whenever its values may change, so that other code with the same thresholds has
@@ -19,8 +19,9 @@ from podeval.metrics.defects import LISTENING
 
 FILES = (
     *("recording/defects.py", "recording/spoken_script.py", "recording/speech_track.py", "recording/voices_by_word.py"),
-    *("audio/faults.py", "audio/loops.py", "metrics/speech/content_errors.py", "metrics/audio/integrity.py"),
-    *("metrics/dialogue/speaker_attribution.py", "text/content_differences.py"),
+    *("audio/faults.py", "audio/levels.py", "audio/loops.py", "metrics/speech/content_errors.py"),
+    *("metrics/audio/integrity.py", "metrics/dialogue/speaker_attribution.py"),
+    "text/comparison/content_differences.py",
 )
 """Files that hold thresholds."""
 

@@ -108,7 +108,7 @@ def loops(voice: StudyVoice) -> Iterator[Trick]:
 
 
 def _speak_lines(voice: StudyVoice, number: int) -> list[Samples]:
-    from podeval.audio.resample import resample
+    from podeval.audio.samples import resample
 
     rate, sounds = speak_role(voice, "en", number)
     return [set_level(resample(sound, rate, RATE)) for sound in sounds]

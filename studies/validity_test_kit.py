@@ -25,7 +25,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from podeval import benchmarks
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.recording import Recording

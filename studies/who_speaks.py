@@ -29,13 +29,13 @@ from scipy.optimize import linear_sum_assignment
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.benchmarks.item import read_scripts
 from podeval.metrics.speech.pace import describe_speakers, join_speech
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
-from podeval.recording.speaker_turns import find_overlapping_turns
+from podeval.recording.speaker_turns import align_turns, find_overlapping_turns
 from podeval.stats.turn_taking import count_people, follow_the_floor, jensen_shannon_distance
 from podeval.systems import registry
 from podeval.text.script import Script
@@ -146,7 +146,7 @@ def measure(recording: Recording, turns: Sequence[Turn]) -> dict[str, float]:
 def compare(name: str, samples: np.ndarray, rate: int, truth: list[Turn], script: Script) -> None:
     """Print the figures by the known times, by diarisation, and with names by the script."""
     recording = Recording.from_samples(samples, rate)
-    diarised, aligned = recording.diarization(), recording.turns(script, "en")
+    diarised, aligned = recording.diarization(), align_turns(recording, script, "en")
     sides: dict[str, Any] = {"truth": truth, "diarised, for pace": diarised, "script, for pace": aligned}
     sides["diarised"] = find_overlapping_turns(recording)
     recording.diarization = lambda: aligned  # type: ignore[method-assign]

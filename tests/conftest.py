@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -415,3 +416,26 @@ def small_arena(database_place: str, empty_store: Path) -> Iterator[Callable[...
     yield make
     for arena in made:
         arena.close()
+
+
+@pytest.fixture(scope="session")
+def board_app() -> ModuleType:
+    """space/app.py, imported by path as `podeval serve` does."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    import app
+
+    return app
+
+
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were asked to be waited; a thousandth of them passes."""
+    asked: list[float] = []
+    real = time.sleep
+
+    def sleep(seconds: float) -> None:
+        asked.append(seconds)
+        real(min(seconds / 1000, 0.01))
+
+    monkeypatch.setattr("time.sleep", sleep)
+    return asked

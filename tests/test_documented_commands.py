@@ -218,8 +218,9 @@ class Reader:
                 self._write_block(name)
                 for file in ("user/7-3.wav", "human/7-3.wav"):
                     write_tone(self.folder / file, 12.0)
-            case ["listening", "check", name]:
-                self._write_block(name)
+            case ["listening", "new" | "check" as step, *_, name]:
+                if step == "check":
+                    self._write_block(name)
                 for who in ("reference", "HQ", "LQ", "aria", "basso"):
                     write_tone(self.folder / who / "Arts.wav", 1.0)
             case ["listening", "read", _]:
@@ -241,6 +242,9 @@ class Reader:
                 (self.folder / "listeners.csv").write_text("\n".join(["system,item,score,rater", *rows]))
                 votes = [f"{a},{b},a,v{number % 6}" for number, (a, b) in enumerate(["ab", "bc", "ca", "ba"] * 6)]
                 (self.folder / "votes.csv").write_text("\n".join(["first,second,outcome,voter", *votes]))
+            case ["models", "install", *_]:
+                # It makes the metrics known where all programs of a user look.
+                self.monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", str(self.folder / "modules"))
             case ["retention"]:
                 self.monkeypatch.setenv("PODEVAL_RUNS_GB", "5")
 
@@ -254,6 +258,7 @@ class Reader:
         """The template with what a submitter writes into it: outputs in a folder beside it."""
         folder.mkdir(exist_ok=True)
         plain = yaml.safe_load((REPOSITORY / "submissions/template.yaml").read_text(encoding="utf-8"))
+        plain["system"]["description"] = "A voice for this test."
         plain["source"] = {"kind": "outputs", "folder": "outputs"}
         (folder / "submission.yaml").write_text(yaml.safe_dump(plain))
         (folder / "outputs").mkdir(exist_ok=True)

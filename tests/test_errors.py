@@ -3,8 +3,10 @@
 import copy
 import pickle
 
+import pytest
+
 from podeval.arena.refusal import CLOSED, ArenaRefused
-from podeval.errors import BadInput, CodedSentence
+from podeval.errors import BadInput, CodedSentence, require_known
 
 
 def test_an_error_without_a_code_is_its_sentence() -> None:
@@ -36,3 +38,11 @@ def test_a_code_survives_another_process() -> None:
         assert (again, again.code, again.parameters) == (why, why.code, why.parameters)
     error = pickle.loads(pickle.dumps(BadInput(why)))
     assert (str(error), error.code, error.parameters) == (str(why), why.code, why.parameters)
+
+
+def test_an_unknown_name_is_answered_with_the_closest_one_and_all() -> None:
+    require_known("language", ("en", "zh"), "zh", "en")
+    with pytest.raises(BadInput, match=r"^there is no voice 'aloy'; did you mean alloy\? choose from alloy, onyx$"):
+        require_known("voice", {"alloy": 1, "onyx": 2}, "onyx", "aloy")
+    with pytest.raises(BadInput, match=r"^there is no voice 'x'; choose from alloy, onyx$"):
+        require_known("voice", ["alloy", "onyx"], "x")

@@ -18,7 +18,7 @@ PRINTS = {
     "judge_scripts": ["5 (3 friendly words)", "2 calls, and 0 more the second time"],
     "read_a_board": ["cedar: place 1", "alder: place 2 to 3"],
     "run_a_listening_test": ["clean", "noisy"],
-    "score_your_audio": ["dnsmos.ovrl", "LUFS ↔", "of the words are wrong", "mean of 2"],
+    "score_your_audio": ["DNSMOS OVRL", "LUFS ↔", "of the words are wrong", "mean of 2"],
 }
 """By tutorial some of what it prints."""
 QUICK = ("score_your_audio", "read_a_board")

@@ -26,7 +26,8 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'podeval' has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module("podeval.measuring.api"), name)
+        home = "scores" if name.startswith("Score") else "api"
+        return getattr(import_module(f"podeval.measuring.{home}"), name)
 
 
 def __dir__() -> list[str]:

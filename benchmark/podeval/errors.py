@@ -1,12 +1,16 @@
 """The exceptions that podeval raises, each with a sentence for the person who can fix the problem.
 
 Every message says what was wrong, where, and what to do. `BadInput` and its subclasses end a command with exit
-code 2; `ModelMissing` leaves an item unscored.
+code 2; `ModelMissing` leaves an item unscored. `is_missing` says which values stand for an input that is missing.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class CodedSentence(str):
@@ -42,7 +46,8 @@ class PodevalError(Exception):
     """Base class of all errors that podeval raises on purpose.
 
     Args:
-        sentence: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and parameters.
+        sentence: the message: what was wrong, where, and what to do; a `CodedSentence` also supplies its code and
+            parameters.
         code: identifies the sentence for programs and translations, however it is worded.
         parameters: the values that the sentence mentions, by name.
 
@@ -92,8 +97,74 @@ def find_address(path: object) -> str | None:
     return f"{match[1]}://{str(path)[match.end() :]}" if match else None
 
 
+def require_known(what: str, choices: Iterable[str], *names: str) -> None:
+    """Refuse names of things that do not exist.
+
+    Args:
+        what: the kind of thing, for the message.
+        choices: the names that exist.
+        names: the names to look up.
+
+    Raises:
+        BadInput: a name is unknown; the message has the closest one, and all.
+    """
+    existing = list(choices)
+    if unknown := [name for name in names if name not in existing]:
+        close = get_close_matches(unknown[0], existing, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise BadInput(f"there is no {what} {unknown[0]!r}; {hint}choose from {', '.join(existing)}")
+
+
+def describe_validation_error(error: "ValidationError") -> str:
+    """Describe the first mistake that pydantic reports, and the field that it concerns."""
+    first = error.errors(include_url=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
 class StoreUnusable(PodevalError):
     """The database cannot be reached, or does not keep what it acknowledges; the message says what to do."""
+
+
+class StoreFull(StoreUnusable):
+    """The disk of the database has no room even for opening it; it can be read."""
+
+
+def require_fields(what: str, fields: Mapping[str, object]) -> None:
+    """Refuse a declaration, such as that of a metric or of a model, that leaves out what nothing can be told without.
+
+    Args:
+        what: the beginning of the sentence: what is declared, by its name.
+        fields: the required fields with their values; an empty one is missing.
+
+    Raises:
+        ValueError: a field is missing; the message names each.
+    """
+    if missing := [name for name, value in fields.items() if not value]:
+        raise ValueError(f"{what}: the declaration lacks {' and '.join(missing)}")
+
+
+_WRITTEN = frozenset((
+    "", "null", "NULL", "Null", "None", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>", "NaT", "NA", "N/A", "n/a", "#N/A",
+    "#NA", "#N/A N/A", "<null>", "(null)", "(NULL)", "\\N", "undefined", "1.#QNAN", "1.#IND", "-1.#IND", "-1.#QNAN",
+    "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#DIV/0!",
+))  # fmt: skip
+"""Texts that programs write in place of a missing value."""
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is missing: None, NaN in any form, pandas' NA and NaT, or a text that is empty or whose
+    every line says so, as JSON lines of `null` do.
+
+    Collections are never missing, whatever they contain.
+    """
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return all(line.strip(" \t\u00a0\u200b\u2060\ufeff") in _WRITTEN for line in value.splitlines())
+    if hasattr(value, "__len__"):
+        return False
+    # NaN differs from itself, and pandas' NA has no truth.
+    return type(value).__name__ == "NAType" or bool(value != value)
 
 
 class MissingInput(BadInput):
@@ -101,7 +172,7 @@ class MissingInput(BadInput):
 
     Args:
         name: the name of the input.
-        detail: what is known of its place; may be empty.
+        detail: further words on the place of the input; may be empty.
     """
 
     def __init__(self, name: str, detail: str = "") -> None:

@@ -2,12 +2,16 @@
 
 import contextlib
 import errno
+import hashlib
+import importlib.util
 import io
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 from podeval.errors import BadInput, PodevalError
@@ -34,6 +38,30 @@ def explain_write_errors(path: Path) -> Iterator[None]:
                 "free some space and run the same command again, it resumes where it stopped"
             ) from error
         raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def resolve_inside(folder: Path, name: str) -> Path:
+    """Return the file that a document names in a folder, with all links followed; it need not exist.
+
+    Raises:
+        BadInput: the name is absolute, leads out of the folder by `..` or by a link, or is none.
+    """
+    parts = Path(name).parts
+    try:
+        path = Path(os.path.realpath(folder / name))
+    except ValueError:  # NUL, or half of a surrogate pair
+        parts = ()
+    if not parts or Path(name).is_absolute() or ".." in parts:
+        raise BadInput(f"{name!r} points outside the folder; name a file in it")
+    if not path.is_relative_to(os.path.realpath(folder)):
+        raise BadInput(f"{name!r} is a link that leads out of the folder; put the file itself there")
+    return path
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -126,6 +154,21 @@ def _parse_line(line: bytes, path: Path, number: int) -> Any:
             f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
             "what it contained is made again"
         ) from None
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a Python file as a module of this name, and return it.
+
+    Raises:
+        PodevalError: it is no file of Python; whatever the file raises goes through.
+    """
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PodevalError(f"{path} cannot be imported; reinstall podeval")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @contextlib.contextmanager

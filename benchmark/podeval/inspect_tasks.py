@@ -74,8 +74,8 @@ def instruction_following(
     Args:
         judge: the judge.
         records: folder of the judge's raw answers.
-        split: what was asked.
-        dataset: with its revision; part of the protocol.
+        split: the split of the requests.
+        dataset: the dataset with its revision; part of the protocol.
     """
     return partial(_score, "instruction_following", JudgeConfig(judge, records), _plan(split, dataset))
 
@@ -87,8 +87,8 @@ def script_quality(judge: str = "", records: str | None = None, split: str = "sa
     Args:
         judge: the judge.
         records: folder of the judge's raw answers.
-        split: what was asked.
-        dataset: with its revision; part of the protocol.
+        split: the split of the requests.
+        dataset: the dataset with its revision; part of the protocol.
     """
     return partial(_score, "script_quality", JudgeConfig(judge, records), _plan(split, dataset))
 

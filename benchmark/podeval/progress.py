@@ -14,6 +14,23 @@ Listener = Callable[[str, float, float], None]
 PREPARING = "preparing a model, once"
 """The task of making a model ready that was never used on this machine."""
 
+SECONDS = frozenset(
+    {
+        "DNSMOS",
+        "decoding",
+        "finding speech",
+        "following pitch",
+        "looking for music",
+        "loudness",
+        "resampling",
+        "reverberation",
+        "separating",
+        "timing words",
+        "transcribing",
+    }
+)
+"""Tasks whose units are seconds of the recording."""
+
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 

@@ -5,7 +5,7 @@ translation in its catalogue (`space/locale`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,7 @@ SENTENCES: Mapping[str, str] = {
     "base-unusable": "the base {repo} cannot be used: {problem}",
     "base-is-adapter": "it is an adapter itself; merge it first",
     "base-does-not-pass": "{repo}, which it adapts, does not pass ({rule}: {problem})",
+    "still-the-template": "still as the template has it: {fields}; write what is true of your system",
     "outputs-from-folder": "outputs come from a dataset repo or an upload here, not from a folder; "
     "name repo and revision",
     "repo-not-there": "{problem}; check source.repo and source.revision",
@@ -47,7 +48,8 @@ SENTENCES: Mapping[str, str] = {
     "save with save_pretrained(safe_serialization=True) and remove the rest",
     "no-weights": "{repo} has no .safetensors file; save it with save_pretrained",
     "too-many-shards": "{repo} holds {count} files of weights, more than {most}; save it in larger shards",
-    "weights-header-unreadable": "the header of {file} cannot be read; upload the file again",
+    "weights-header-unreadable": "the header of {file} cannot be read; upload the file again, in several shards if its "
+    "header is larger than {most} MiB",
     "weights-of-other-size": "{file} is {size} bytes, but its header speaks of {claimed}; upload the whole file",
     "config-asks-for-code": "{file} of {repo} has {fields}, which asks to run the repo's own code; "
     "only classes of transformers are run, remove it",
@@ -59,6 +61,8 @@ SENTENCES: Mapping[str, str] = {
     "no-adapter-for": "there is no adapter for {task}; there are adapters for {tasks}",
     "task-does-not-fit": "a {task} model does not do the track {tracks} of {benchmark}, {fitting} does; "
     "change source.task or the tracks",
+    "tracks-share-a-split": "the tracks {tracks} have the same run, {folder}; enter one of them, and the other as a "
+    "system of its own",
     "class-does-not-run": "{repo} is a model {kind}; models for {task} that run here are {classes}",
     "folder-missing": "there is no folder {folder} beside the document; check source.folder",
     "file-is-link": "{file} is a link or not a regular file; put the file itself there",
@@ -132,6 +136,11 @@ SENTENCES: Mapping[str, str] = {
     "upload-first": "upload the file first, and name it as the upload's answer does",
     "recording-too-long": "the recording is longer than {most} s; choose a part of it",
     "recording-not-decoded": "{file} cannot be decoded here; export it again",
+    "measuring-over-limit": "measuring was stopped, because {why}, the limit of this board for one recording: "
+    "choose fewer metrics or a shorter part, or measure on your own machine",
+    "measuring-no-room": "measuring was stopped, because {why}: this is not your recording's fault; try again later",
+    "measuring-failed": "measuring failed because of a fault of this board, not of your recording; "
+    "try again, and tell its operator",
     "nothing-measured": "nothing has been measured here yet",
     "no-such-choice": "there is no {what} {value} here; the board's page shows what there is",
     "no-such-recording": "there is no such recording",
@@ -145,6 +154,7 @@ SENTENCES: Mapping[str, str] = {
     "form-not-unicode": "the form holds text that is not Unicode, or is nested too deeply; correct it",
     "metric-not-measured": "{metric} cannot be measured here from this; choose from {choices}",
     "no-such-metric-here": "there is no metric {metric} here; choose from {choices}",
+    "metrics-named-often": "{count} metrics are named, of which {most} are different here: name each once",
     "no-such-value": "there is no {what} {value} here; choose from {choices}",
     "takes-no-submissions": "this board takes no submissions",
     "hub-not-signed-in": "you are not signed in to the Hub; run `hf auth login`",
@@ -166,6 +176,7 @@ SENTENCES: Mapping[str, str] = {
     "cannot-have-played": "side {side} cannot have been playing for {seconds} seconds",
     "comment-needed": "please say in a few words why; a judgement needs a reason here",
     "listen-to-more": "please listen to more of side {side}: {seconds} s of it were played, {needed} s are asked for",
+    "never-fetched": "side {side} was not fetched as far as it is said to be heard, {heard} %; please play it again",
     "stretch-impossible": "side {side} of {length} s cannot have been played from {stretch}",
     "nothing-to-compare": "there is nothing to compare here yet; come back later",
     "all-judged": "you have judged every comparison there is at present; thank you, come back later",
@@ -279,7 +290,7 @@ REASONS: Mapping[str, str] = {
     "no-words-are": "no words are heard in the recording",
     "no-words-are-heard": "no words are heard in {0}; check that it contains speech",
     "no-speaker-found-0": "no speaker is found in {0}; check that it contains speech",
-    "no-speaker-has": "no speaker has the two windows of 3 s of speech that a comparison needs",
+    "no-speaker-has": "no speaker has the two windows of {0} s of speech that a comparison needs",
     "no-window-0": "no window of {0} s of the recording holds enough speech (at least 40 %)",
     "no-speech-0": "no speech of {0} is heard, for whom there is a reference voice",
     "no-music-heard": "no music is heard under speech",
@@ -310,6 +321,9 @@ REASONS: Mapping[str, str] = {
     "0-was-no": "{0} was in no battle",
     "no-answer-0": "no answer in {0} calls; the last: {1}",
     "not-ranked-wer": "not ranked: its WER is not known",
+    "not-ranked-guard-unknown": "not ranked: nobody knows which of its items pass {0}",
+    "not-ranked-guard": "not ranked: {0} of its items pass {1}, and {2} are needed",
+    "not-ranked-low-rate": "its sampling rate is below what the models need, so what was not recorded is missing",
     "not-ranked-0": "not ranked: its {0} of {1} is above the ceiling of {2}",
     "not-ranked-cancelled": "channels cancel each other during more than a twentieth of the recording, and what "
     "cancels is not scored",
@@ -387,6 +401,16 @@ def translate_reason(reason: str, words: Mapping[str, Any]) -> str:
             # A reason may be part of a longer sentence.
             return str(translation).format(*(translate_reason(part, words) for part in values.values()))
     return reason
+
+
+_VARYING = re.compile(r"\d+(?:[.,:]\d+)*|'[^']*'|\"[^\"]*\"")
+"""Parts of a sentence that differ between two of one kind: numbers, and what is quoted."""
+
+
+def find_kinds(sentences: Iterable[str]) -> dict[str, str]:
+    """Map each sentence to the first of its kind: sentences that differ only in numbers and in what they quote."""
+    examples: dict[str, str] = {}
+    return {sentence: examples.setdefault(_VARYING.sub("", sentence), sentence) for sentence in sentences}
 
 
 def _match(template: str, text: str) -> dict[str, str] | None:

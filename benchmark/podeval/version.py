@@ -1,3 +1,13 @@
-"""Which version of podeval this is; by itself, so that any room can say it."""
+"""Which version of podeval this is, and of a library here; by itself, so that any room can say it."""
 
 __version__ = "0.1.0"
+
+
+def find_version(library: str) -> str | None:
+    """Return the version of an installed library; None where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None

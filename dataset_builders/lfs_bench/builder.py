@@ -5,13 +5,13 @@ are repaired where the row itself says how, and every repair is noted in the row
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 from podeval.benchmarks.lfs_bench import BENCHMARK, CHALLENGES, SCENARIOS
-from podeval.datasets.builder import Builder
+from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_at_least, require_one_of, require_present
@@ -23,6 +23,7 @@ LENGTHS = ("up to 150", "151 to 300", "301 to 450", "over 450")
 """English words or Chinese characters."""
 
 _BOUNDS = (150, 300, 450)
+_TEXT = datasets.Value("string")
 
 TEXTS, VOICES = "texts", "voices"
 _FILES = tuple(f"{part}_speaker.jsonl" for part in PARTS)
@@ -122,64 +123,59 @@ class LfsBench(Builder):
         ),
     )
 
-    @classmethod
-    def features(cls, config: str) -> datasets.Features:
-        """Return the columns of a config."""
-        text = datasets.Value("string")
-        if config == VOICES:
-            return datasets.Features(
+    TABLES: ClassVar[Mapping[str, DatasetTable]] = {
+        TEXTS: DatasetTable(
+            datasets.Features(
                 {
-                    "id": text,
-                    "gender": datasets.ClassLabel(names=["female", "male"]),
-                    "age_group": text,
+                    "id": _TEXT,
+                    "part": datasets.ClassLabel(names=list(PARTS)),
                     "language": datasets.ClassLabel(names=list(LANGUAGES.values())),
-                    "corpus": text,
-                    "where": text,
+                    "scenario": datasets.ClassLabel(names=sorted(SCENARIOS)),
+                    "challenge": datasets.ClassLabel(names=list(CHALLENGES)),
+                    "speakers": datasets.Value("int32"),
+                    "speakers_stated": datasets.Value("int32"),
+                    "length": datasets.Value("int32"),
+                    "length_bucket": datasets.ClassLabel(names=list(LENGTHS)),
+                    "theme": _TEXT,
+                    "origin": _TEXT,
+                    "turns": datasets.List({"speaker": _TEXT, "text": _TEXT}),
+                    "repairs": datasets.List(_TEXT),
                 }
-            )
-        return datasets.Features(
-            {
-                "id": text,
-                "part": datasets.ClassLabel(names=list(PARTS)),
-                "language": datasets.ClassLabel(names=list(LANGUAGES.values())),
-                "scenario": datasets.ClassLabel(names=sorted(SCENARIOS)),
-                "challenge": datasets.ClassLabel(names=list(CHALLENGES)),
-                "speakers": datasets.Value("int32"),
-                "speakers_stated": datasets.Value("int32"),
-                "length": datasets.Value("int32"),
-                "length_bucket": datasets.ClassLabel(names=list(LENGTHS)),
-                "theme": text,
-                "origin": text,
-                "turns": datasets.List({"speaker": text, "text": text}),
-                "repairs": datasets.List(text),
-            }
-        )
-
-    @classmethod
-    def rules(cls, config: str) -> Sequence[RowRule]:
-        """Return the rules that every row must keep."""
-        if config == VOICES:
-            return [
+            ),
+            lambda: (
+                require_present("turns"),
+                require_one_of("scenario", sorted(SCENARIOS)),
+                require_one_of("language", list(LANGUAGES.values())),
+                require_at_least("length", 1),
+                RowRule("turns.words", _empty_turn),
+            ),
+            lambda split, folder: _read_texts(folder),
+        ),
+        VOICES: DatasetTable(
+            datasets.Features(
+                {
+                    "id": _TEXT,
+                    "gender": datasets.ClassLabel(names=["female", "male"]),
+                    "age_group": _TEXT,
+                    "language": datasets.ClassLabel(names=list(LANGUAGES.values())),
+                    "corpus": _TEXT,
+                    "where": _TEXT,
+                }
+            ),
+            lambda: (
                 require_present("gender", "age_group", "corpus"),
                 require_one_of("language", list(LANGUAGES.values())),
-            ]
-        return [
-            require_present("turns"),
-            require_one_of("scenario", sorted(SCENARIOS)),
-            require_one_of("language", list(LANGUAGES.values())),
-            require_at_least("length", 1),
-            RowRule("turns.words", _empty_turn),
-        ]
+            ),
+            lambda split, folder: json.loads((Path(__file__).parent / "voices.json").read_text(encoding="utf-8")),
+        ),
+    }
 
-    @classmethod
-    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """Yield the rows of a config, in the order of the files."""
-        if config == VOICES:
-            yield from json.loads((Path(__file__).parent / "voices.json").read_text(encoding="utf-8"))
-            return
-        for part in PARTS:
-            for number, raw in read_object_lines(folder / f"{part}_speaker.jsonl"):
-                yield _make_row(part, number, raw)
+
+def _read_texts(folder: Path) -> Iterator[Row]:
+    """Yield the rows of the texts, in the order of the files."""
+    for part in PARTS:
+        for number, raw in read_object_lines(folder / f"{part}_speaker.jsonl"):
+            yield _make_row(part, number, raw)
 
 
 def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:

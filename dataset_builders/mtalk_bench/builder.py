@@ -6,11 +6,11 @@ Rows are made from the Parquet file of the authors. Added are ids, the order of 
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 from podeval.benchmarks.mtalk_bench import BENCHMARK
-from podeval.datasets.builder import Builder
+from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_parquet
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.mtalk_turns import (
@@ -41,6 +41,14 @@ _PROMPTS = {
 }
 _PLACES = ("type", "number", "turn", "source", "arena_prompt")
 _COLUMNS = ("type", "number", "turn", "source", "audio", "transcription", *_PROMPTS.values())
+
+_TEXT = datasets.Value("string")
+_PLACED = {
+    "type": datasets.ClassLabel(names=list(TYPES.values())),
+    "scenario": datasets.ClassLabel(names=list(TAXONOMY.scenarios)),
+    "capability": datasets.ClassLabel(names=list(TAXONOMY.capabilities)),
+}
+"""Columns that both tables have."""
 
 
 class MTalkBench(Builder):
@@ -134,65 +142,43 @@ class MTalkBench(Builder):
         ),
     )
 
-    @classmethod
-    def features(cls, config: str) -> datasets.Features:
-        """Return the columns of a config."""
-        text = datasets.Value("string")
-        places = {
-            "type": datasets.ClassLabel(names=list(TYPES.values())),
-            "scenario": datasets.ClassLabel(names=list(TAXONOMY.scenarios)),
-            "capability": datasets.ClassLabel(names=list(TAXONOMY.capabilities)),
-        }
-        if config == DIALOGUES:
-            return datasets.Features(
-                {"id": text, **places, "turns": datasets.Value("int32"), "turn_ids": datasets.List(text)}
-            )
-        return datasets.Features(
-            {
-                "id": text,
-                "dialogue": text,
-                **places,
-                "turn": datasets.Value("int32"),
-                "audio": datasets.Audio(sampling_rate=24_000),
-                "transcript": text,
-                "words": text,
-                "tags": datasets.List(text),
-                "arena_prompt": text,
-                "rubric_general": text,
-                "rubric_specific": text,
-            }
-        )
-
-    @classmethod
-    def rules(cls, config: str) -> Sequence[RowRule]:
-        """Return the rules that every row must keep."""
-        places = [
-            require_one_of("type", list(TYPES.values())),
-            require_one_of("scenario", TAXONOMY.scenarios),
-            RowRule("capability.fits", _foreign_capability),
-        ]
-        if config == DIALOGUES:
-            return [*places, require_at_least("turns", 1), RowRule("turn_ids.order", _gap)]
-        return [
-            require_present("audio"),
-            *places,
-            require_at_least("turn", 1),
-            _turns_in_order(),
-            RowRule("texts", _not_a_text),
-            require_readable_audio("audio"),
-        ]
-
-    @classmethod
-    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """Yield the rows of a config by type, scenario, dialogue and turn, whatever the order of the source."""
-        turns = _read_turns(folder)
-        if config == DIALOGUES:
-            yield from (_make_dialogue(dialogue, its) for dialogue, its in group_by_dialogue(turns).items())
-            return
-        table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
-        for turn in turns:
-            (raw,) = table.slice(turn.row, 1).to_pylist()
-            yield _make_turn(turn, raw)
+    TABLES: ClassVar[Mapping[str, DatasetTable]] = {
+        TURNS: DatasetTable(
+            datasets.Features(
+                {
+                    "id": _TEXT,
+                    "dialogue": _TEXT,
+                    **_PLACED,
+                    "turn": datasets.Value("int32"),
+                    "audio": datasets.Audio(sampling_rate=24_000),
+                    "transcript": _TEXT,
+                    "words": _TEXT,
+                    "tags": datasets.List(_TEXT),
+                    "arena_prompt": _TEXT,
+                    "rubric_general": _TEXT,
+                    "rubric_specific": _TEXT,
+                }
+            ),
+            lambda: (
+                require_present("audio"),
+                *_list_place_rules(),
+                require_at_least("turn", 1),
+                _turns_in_order(),
+                RowRule("texts", _not_a_text),
+                require_readable_audio("audio"),
+            ),
+            lambda split, folder: _make_turns(split, folder),
+        ),
+        DIALOGUES: DatasetTable(
+            datasets.Features(
+                {"id": _TEXT, **_PLACED, "turns": datasets.Value("int32"), "turn_ids": datasets.List(_TEXT)}
+            ),
+            lambda: (*_list_place_rules(), require_at_least("turns", 1), RowRule("turn_ids.order", _gap)),
+            lambda split, folder: (
+                _make_dialogue(dialogue, turns) for dialogue, turns in group_by_dialogue(_read_turns(folder)).items()
+            ),
+        ),
+    }
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
@@ -213,6 +199,14 @@ def _read_turns(folder: Path) -> list[SourceTurn]:
     if others := sorted({str(row["source"]) for row in raw} - {"question"}):
         raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
     return sort_turns(raw, TAXONOMY)
+
+
+def _make_turns(split: str, folder: Path) -> Iterator[Row]:
+    """Yield the rows by type, scenario, dialogue and turn, whatever the order of the source."""
+    table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
+    for turn in _read_turns(folder):
+        (raw,) = table.slice(turn.row, 1).to_pylist()
+        yield _make_turn(turn, raw)
 
 
 def _make_turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
@@ -244,6 +238,14 @@ def _make_dialogue(dialogue: str, turns: Sequence[SourceTurn]) -> Row:
         "turns": len(turns),
         "turn_ids": [turn.id for turn in turns],
     }
+
+
+def _list_place_rules() -> tuple[RowRule, ...]:
+    return (
+        require_one_of("type", list(TYPES.values())),
+        require_one_of("scenario", TAXONOMY.scenarios),
+        RowRule("capability.fits", _foreign_capability),
+    )
 
 
 def _foreign_capability(row: Row) -> str | None:

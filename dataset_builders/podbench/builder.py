@@ -8,12 +8,12 @@ understood stands in a row's `notes`, and all of `meta` in `meta_json`.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 from podeval.benchmarks.podbench import BENCHMARK
 from podeval.datasets import podbench_meta
-from podeval.datasets.builder import Builder
+from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import Row, RowRule, require_one_of, require_text
@@ -25,7 +25,15 @@ LANGUAGES = ("zh", "en")
 INPUT_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["input_buckets"])
 SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["speaker_buckets"])
 
+_TEXT = datasets.Value("string")
 _PLAIN = ("id", "instruction", "input_prompt")
+GUESSES = {
+    "language": "the language of the sources is taken",
+    "speakers": "it is empty there, and the breakdown by speakers leaves these rows out",
+    "input_tokens": "it is empty there, and the breakdown by input length leaves these rows out",
+    "domain": "it is empty there",
+}
+"""Facts whose names in `meta` nobody has published, and what follows where they do not fit."""
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
 """The file names in the authors' repo could not be looked up; `datasets` reads any of these."""
 
@@ -107,7 +115,8 @@ class PodBench(Builder):
             synthetic=True,
         ),
         known_errors=(
-            "We could not look up a commit of the authors' repo, so none is pinned: name the one you build from.",
+            "We could not look up a commit of the authors' repo, so the first build pins the newest: "
+            "podeval-build.json names it, and later builds in that folder are made from it.",
             "Of meta, the published code contains only the keys content and dims, and of its dimensions only 脚本结构; "
             "the other names that are read (facts.json) are plain names for the same things, not yet seen in the data.",
             "The paper and the authors' README name eight dimensions each; six are the same. Core Intent and Specific "
@@ -119,45 +128,59 @@ class PodBench(Builder):
         ),
     )
 
-    @classmethod
-    def features(cls, config: str) -> datasets.Features:
-        """Return the columns."""
-        text = datasets.Value("string")
-        return datasets.Features(
-            {
-                "id": text,
-                "language": datasets.ClassLabel(names=list(LANGUAGES)),
-                "instruction": text,
-                "sources": datasets.List(text),
-                "input_prompt": text,
-                "dimensions": datasets.List({"dimension": text, "value": text, "named": text}),
-                "speakers": datasets.Value("int32"),
-                "speakers_bucket": datasets.ClassLabel(names=list(SPEAKER_BUCKETS)),
-                "input_tokens": datasets.Value("int32"),
-                "input_bucket": datasets.ClassLabel(names=list(INPUT_BUCKETS)),
-                "domain": text,
-                "meta_json": text,
-                "notes": datasets.List(text),
-            }
+    TABLES: ClassVar[Mapping[str, DatasetTable]] = {
+        INSTRUCTIONS: DatasetTable(
+            datasets.Features(
+                {
+                    "id": _TEXT,
+                    "language": datasets.ClassLabel(names=list(LANGUAGES)),
+                    "instruction": _TEXT,
+                    "sources": datasets.List(_TEXT),
+                    "input_prompt": _TEXT,
+                    "dimensions": datasets.List({"dimension": _TEXT, "value": _TEXT, "named": _TEXT}),
+                    "speakers": datasets.Value("int32"),
+                    "speakers_bucket": datasets.ClassLabel(names=list(SPEAKER_BUCKETS)),
+                    "input_tokens": datasets.Value("int32"),
+                    "input_bucket": datasets.ClassLabel(names=list(INPUT_BUCKETS)),
+                    "domain": _TEXT,
+                    "meta_json": _TEXT,
+                    "notes": datasets.List(_TEXT),
+                }
+            ),
+            lambda: (
+                RowRule("id.text", _odd_id),
+                *(require_text(column, name=f"{column}.text") for column in _PLAIN[1:]),
+                require_one_of("language", LANGUAGES),
+                RowRule("meta.object", _no_object),
+                RowRule("sources.text", _empty_source),
+            ),
+            lambda split, folder: (
+                _make_row(raw) for path in _find_split_files(folder, split) for raw in _read_raw(path)
+            ),
         )
+    }
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[RowRule]:
-        """Return the rules that every row must keep."""
-        return [
-            RowRule("id.text", _odd_id),
-            *(require_text(column, name=f"{column}.text") for column in _PLAIN[1:]),
-            require_one_of("language", LANGUAGES),
-            RowRule("meta.object", _no_object),
-            RowRule("sources.text", _empty_source),
-        ]
+    def notes(cls, source: str, folder: Path) -> Sequence[str]:
+        """Return a sentence for each fact of which podeval guesses the name in `meta` where the guess does not fit."""
+        rows = [_make_row(raw) for path in _find_split_files(folder, "test") for raw in _read_raw(path)]
+        sentences = []
+        for fact, consequence in GUESSES.items():
+            whys = {row["id"]: _explain_misfit(row, fact) for row in rows}
+            if misfits := {row: why for row, why in whys.items() if why}:
+                first = next(iter(misfits))
+                sentences.append(
+                    f"{fact} is refused in {len(misfits)} of {len(rows)} rows, where meta has no such thing under a "
+                    f"name that podeval supposes ({first}: {misfits[first]}); {consequence}. Correct the names in "
+                    "facts.json."
+                )
+        return sentences
 
-    @classmethod
-    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """Yield the rows in the order of the files."""
-        for path in _find_split_files(folder, split):
-            for raw in _read_raw(path):
-                yield _make_row(raw)
+
+def _explain_misfit(row: Row, fact: str) -> str:
+    """Return why a fact of a row was not read from where podeval supposes it; empty where it was."""
+    note = next((note for note in row["notes"] if note.startswith(f"{fact}:")), "")
+    return note.removeprefix(f"{fact}: ") or ("meta has none" if row[fact] is None else "")
 
 
 def _find_split_files(folder: Path, split: str) -> list[Path]:

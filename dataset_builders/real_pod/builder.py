@@ -5,16 +5,16 @@ package's own data files, which the benchmark reads too. Episodes are made on a 
 the audio itself is never among the rows, as it belongs to its makers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import datasets
 from podeval import progress
 from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.real_pod_splits import SPLITS
-from podeval.datasets.builder import Builder
+from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.data_files import read_object_lines, read_objects
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.episodes import EPISODE_RULES, list_episode_features, make_episode_rows
@@ -71,6 +71,22 @@ _SPOKEN = (BENCHMARK.split(TOPICS), BENCHMARK.split(DEMO), *_TABLES.values())
 """The splits whose scripts have a row of their own in the table of claims."""
 
 GENDERS = ("female", "male")
+
+_TEXT, _COUNT = datasets.Value("string"), datasets.Value("int32")
+_COMMON = {
+    "id": _TEXT,
+    "topic": _TEXT,
+    "category": datasets.ClassLabel(names=list(CATEGORIES)),
+    "language": datasets.ClassLabel(names=list(BENCHMARK.languages)),
+    "voices": _COUNT,
+}
+"""Columns of every table whose rows are of a topic."""
+
+_COMMON_RULES = (
+    require_one_of("category", CATEGORIES),
+    require_one_of("language", BENCHMARK.languages),
+    require_at_least("voices", 1),
+)
 
 
 class RealPod(Builder):
@@ -210,121 +226,105 @@ class RealPod(Builder):
         known_errors=KNOWN_ERRORS,
     )
 
-    @classmethod
-    def features(cls, config: str) -> datasets.Features:
-        """Return the columns of a config."""
-        if config in _TABLES:
-            return list_split_features(_TABLES[config], CATEGORIES, BENCHMARK.languages)
-        text, count = datasets.Value("string"), datasets.Value("int32")
-        if config == EPISODES:
-            return list_episode_features()
-        if config == CLAIMS:
-            return list_claim_features()
-        if config == READERS:
-            return datasets.Features(
+    TABLES: ClassVar[Mapping[str, DatasetTable]] = {
+        TOPICS: DatasetTable(
+            datasets.Features(
+                {**_COMMON, "topic_id": _COUNT, "episode_title": _TEXT, "episode_link": _TEXT}
+                | {"show": datasets.Value("int64"), "episode": datasets.Value("int64"), "country": _TEXT}
+            ),
+            lambda: (
+                require_text("id", "topic", "episode_title"),
+                *_COMMON_RULES,
+                require_at_least("topic_id", 1),
+                RowRule("episode_link.form", _wrong_link),
+            ),
+            lambda split, folder: _read_items(folder, TOPICS, _make_topic),
+        ),
+        SPEECHES: DatasetTable(
+            datasets.Features(
                 {
-                    "id": text,
+                    **_COMMON,
+                    "topic_id": _COUNT,
+                    "speakers": datasets.List({"name": _TEXT, "role": _TEXT, "voice": _TEXT}),
+                    "turns": datasets.List({"speaker": _TEXT, "text": _TEXT, "spontaneous": _TEXT}),
+                    "words": _COUNT,
+                    "spontaneous_words": _COUNT,
+                }
+            ),
+            lambda: (
+                require_text("id", "topic"),
+                *_COMMON_RULES,
+                require_at_least("topic_id", 1),
+                require_present("speakers", "turns"),
+                RowRule("turns.words", _wrong_turns),
+                *SCRIPT_RULES,
+            ),
+            lambda split, folder: _read_speeches(folder),
+        ),
+        CLAIMS: DatasetTable(
+            list_claim_features(),
+            lambda: (require_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)),
+            lambda split, folder: make_claims_rows(folder, _SPOKEN),
+        ),
+        READERS: DatasetTable(
+            datasets.Features(
+                {
+                    "id": _TEXT,
                     "gender": datasets.ClassLabel(names=list(GENDERS)),
                     "seconds": datasets.Value("float64"),
-                    "words": text,
-                    "utterances": datasets.List(text),
+                    "words": _TEXT,
+                    "utterances": datasets.List(_TEXT),
                     "audio": datasets.Audio(sampling_rate=24_000),
                 }
-            )
-        common = {
-            "id": text,
-            "topic": text,
-            "category": datasets.ClassLabel(names=list(CATEGORIES)),
-            "language": datasets.ClassLabel(names=list(BENCHMARK.languages)),
-            "voices": count,
-        }
-        if config == SPEECHES:
-            speaker = {"name": text, "role": text, "voice": text}
-            turn = {"speaker": text, "text": text, "spontaneous": text}
-            return datasets.Features(
-                common
-                | {"topic_id": count, "speakers": datasets.List(speaker), "turns": datasets.List(turn)}
-                | {"words": count, "spontaneous_words": count}
-            )
-        if config == DEMO:
-            return datasets.Features(common | {"turns": datasets.List({"speaker": text, "text": text})})
-        number = datasets.Value("int64")
-        return datasets.Features(
-            common
-            | {"topic_id": count, "episode_title": text, "episode_link": text}
-            | {"show": number, "episode": number, "country": text}
-        )
-
-    @classmethod
-    def rules(cls, config: str) -> Sequence[RowRule]:
-        """Return the rules that every row must keep."""
-        if config == EPISODES:
-            return EPISODE_RULES
-        if config == READERS:
-            return [
+            ),
+            lambda: (
                 require_text("id", "words"),
                 require_one_of("gender", GENDERS),
                 require_at_least("seconds", 1),
                 require_present("audio", "utterances"),
                 require_readable_audio("audio"),
-            ]
-        if config == CLAIMS:
-            return [require_text("id", "topic"), require_present("turns"), RowRule("sources", find_unsourced_claim)]
-        common = [
-            require_one_of("category", CATEGORIES),
-            require_one_of("language", BENCHMARK.languages),
-            require_at_least("voices", 1),
-        ]
-        if config == SPEECHES:
-            return [
+            ),
+            lambda split, folder: (
+                _make_voice(one, folder) for one in read_objects(folder / _FILES[READERS], "voices")
+            ),
+        ),
+        DEMO: DatasetTable(
+            datasets.Features({**_COMMON, "turns": datasets.List({"speaker": _TEXT, "text": _TEXT})}),
+            lambda: (
                 require_text("id", "topic"),
-                *common,
-                require_at_least("topic_id", 1),
-                require_present("speakers", "turns"),
-                RowRule("turns.words", _wrong_turns),
-                *SCRIPT_RULES,
-            ]
-        if config in _TABLES:
-            return [require_text("id", "topic"), *common, require_present("turns")]
-        if config == DEMO:
-            return [
-                require_text("id", "topic"),
-                *common,
+                *_COMMON_RULES,
                 require_present("turns"),
                 RowRule("turns.words", _wrong_turns),
-            ]
-        return [
-            require_text("id", "topic", "episode_title"),
-            *common,
-            require_at_least("topic_id", 1),
-            RowRule("episode_link.form", _wrong_link),
-        ]
+            ),
+            lambda split, folder: _read_items(folder, DEMO, _make_script),
+        ),
+        **{
+            table.name: DatasetTable(
+                list_split_features(table, CATEGORIES, BENCHMARK.languages),
+                lambda: (require_text("id", "topic"), *_COMMON_RULES, require_present("turns")),
+                lambda split, folder, table=table: make_split_rows(table, folder),
+            )
+            for table in _TABLES.values()
+        },
+        EPISODES: DatasetTable(
+            list_episode_features(),
+            lambda: EPISODE_RULES,
+            lambda split, folder: make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)}),
+        ),
+    }
 
-    @classmethod
-    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """Yield the rows of a config, in the order of the file."""
-        if config == EPISODES:
-            yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
-            return
-        if config == READERS:
-            for voice in read_objects(folder / _FILES[READERS], "voices"):
-                yield _make_voice(voice, folder)
-            return
-        if config == CLAIMS:
-            yield from make_claims_rows(folder, _SPOKEN)
-            return
-        if config == SPEECHES:
-            topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
-            for _, script in read_object_lines(folder / _FILES[config]):
-                yield _make_speech(script, topics)
-            return
-        if config in _TABLES:
-            yield from make_split_rows(_TABLES[config], folder)
-            return
-        items = read_objects(folder / _FILES[config])
-        for number, item in enumerate(items):
-            progress.report(config, number, len(items))
-            yield _make_script(item) if config == DEMO else _make_topic(item)
+
+def _read_items(folder: Path, config: str, make_row: Callable[[Mapping[str, Any]], Row]) -> Iterator[Row]:
+    items = read_objects(folder / _FILES[config])
+    for number, item in enumerate(items):
+        progress.report(config, number, len(items))
+        yield make_row(item)
+
+
+def _read_speeches(folder: Path) -> Iterator[Row]:
+    topics = {item.get("id"): item for item in read_objects(folder / _FILES[TOPICS])}
+    for _, script in read_object_lines(folder / _FILES[SPEECHES]):
+        yield _make_speech(script, topics)
 
 
 def _copy_common(item: Mapping[str, Any]) -> dict[str, Any]:

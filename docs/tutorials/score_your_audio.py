@@ -11,9 +11,10 @@ scores = podeval.score("audio/dialogue.mp3", metrics="dnsmos,loudness")
 print(scores)
 
 # %% [markdown]
-# Each row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), what recordings of people
-# and good systems reach, and a word for how the value compares with those: *low*, *usual* or *high*. Two metrics are
-# named here to be quick; without `metrics`, podeval computes every metric it can.
+# First comes a verdict in a sentence or two (`scores.verdict`), then each defect with its time, then values in groups.
+# A row has a value, its unit, an arrow (↑ higher is better, ↓ lower, ↔ best in a range), a word for how the value
+# compares with podcasts of people and good systems (*good*, *usual* or *poor*), and what is usual. Two metrics are
+# named here to be quick; without `metrics`, podeval computes every metric it can and shows about ten values.
 #
 # ## With the words
 #
@@ -22,7 +23,7 @@ print(scores)
 
 # %%
 scores = podeval.score("audio/dialogue.mp3", text="audio/dialogue.json", metrics="wer,dnsmos,sptd,loudness")
-print(f"{scores['wer']:.3f} of the words are wrong, the voices are {scores['sptd']:.2f} apart")
+print(f"{scores['wer']:.1%} of the words are wrong, the voices are {scores['sptd']:.2f} apart")
 
 # %% [markdown]
 # A second call costs almost nothing, because results are kept. What could not be scored has a reason, and is never 0:

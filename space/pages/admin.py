@@ -23,7 +23,7 @@ from podeval.submissions.queue import Queue
 from podeval.submissions.states import OPEN
 
 NEWEST = 100
-"""Of flags, submissions and decisions that are shown."""
+"""Number of flags, submissions and decisions that are shown."""
 
 _MAY = {
     **dict.fromkeys(OPEN, ("cancel", "takedown")),
@@ -33,7 +33,7 @@ _MAY = {
     "withdrawn": ("takedown",),
     "refused": (),
 }
-"""What can be decided about a submission, by its state."""
+"""Possible decisions about a submission, by its state."""
 
 Reason = Annotated[str, Field(min_length=1, max_length=LONGEST_REASON)]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
-import threading
+import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
@@ -17,74 +18,29 @@ import pandas as pd
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
+from request_guard import RequestCounts
+from services import EVERY, WriteProbe
 from website import Site
 
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
 from podeval.arena.ratings import PUBLIC_COLUMNS
 from podeval.board.runs_folder import PROFILES, RunsFolder
-from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
 from podeval.store import operator_settings
-from podeval.store.database import Database
+from podeval.store.tables import OUTCOMES
+from podeval.submissions.public_view import read_health
 
 _LOG = logging.getLogger("podeval.site")
-
-EVERY = 10.0
-"""Seconds for which an answer holds: who asks more often costs nothing."""
-PATIENCE = 3.0
-"""Seconds after which a write that waits counts as one that is not taken."""
-NOT_TAKEN = "nothing can be recorded at present: the database takes no writes, its disk may be full"
-
-
-class WriteProbe:
-    """Whether the database takes what is written: a disk that is full still answers every question.
-
-    Writes one small row now and then, and only where somebody asks; used by any number of threads.
-
-    Args:
-        database: the database that is asked.
-        clock: seconds that only go on.
-    """
-
-    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        self._database = database
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._writing: threading.Thread | None = None
-        self._asked: float | None = None
-        self._failed = False
-
-    def why_not(self) -> str | None:
-        """Why nothing can be recorded, as of the last seconds; None where it can."""
-        with self._lock:
-            if self._asked is None or self._clock() - self._asked >= EVERY:
-                self._asked = self._clock()
-                self._ask()
-        return NOT_TAKEN if self._failed else None
-
-    def _ask(self) -> None:
-        # One write at a time, in a thread of its own: one that waits holds nobody who asks for longer.
-        if self._writing is None or not self._writing.is_alive():
-            self._writing = threading.Thread(target=self._write, daemon=True)
-            self._writing.start()
-        self._writing.join(PATIENCE)
-        self._failed = self._failed or self._writing.is_alive()
-
-    def _write(self) -> None:
-        try:
-            self._database.write(lambda session: operator_settings.set_probe(session, datetime.now(UTC)), about="probe")
-        except PodevalError as error:
-            _LOG.error("nothing can be recorded: %s", error)
-            self._failed = True
-        else:
-            self._failed = False
-
 
 METHODS = ("get", "post")
 RATE = "120/minute"
 MOST_ROWS = 5_000
+MOST_NUMBER = 2**53
+Families = dict[str, tuple[str, Mapping[str, float]]]
+"""Counts by their name, each with its kind and its samples by their labels."""
+_DONE = {"backup": operator_settings.BACKED_UP, "sweep": operator_settings.SWEPT}
 MOST_NAMED = 20
 """Names in the sentence that says which there are."""
 
@@ -103,6 +59,8 @@ class ApiRoutes:
         self.site = site
         self.folder = site.results
         self.probe = WriteProbe(site.services.database)
+        self._families: Families = {}
+        self._read_at = -math.inf
 
     def all_benchmarks(self, request: Request) -> list[dict[str, Any]]:
         """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
@@ -158,26 +116,35 @@ class ApiRoutes:
         self,
         request: Request,
         dimension: str | None = None,
-        offset: Annotated[int, Query(ge=0)] = 0,
+        after: Annotated[int, Query(ge=0, le=MOST_NUMBER, description="votes with a higher number alone")] = 0,
+        offset: Annotated[int, Query(ge=0, le=MOST_NUMBER)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
         """The votes that count, in the order they were recorded; voters appear as salted pseudonyms. The lengths and
         loudness of the recordings are withheld, because they would identify the sides of open battles.
         """
         self.site.limit(request, "20/minute")
-        table = self.site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
-        return BoardPage(total=len(table), rows=_json_rows(table.iloc[offset : offset + limit]))
+        arena = self.site.services.arena
+        table = arena.battles(dimension=dimension, after=after, offset=offset, limit=limit)[list(PUBLIC_COLUMNS)]
+        total = len(table)
+        if after or offset or total == limit:
+            # The count is of some seconds ago.
+            total = max(offset + total if total else 0, arena.count_battles(dimension))
+        return BoardPage(total=total, rows=_json_rows(table))
 
     def health(self) -> Response:
         """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""
         services = self.site.services
         try:
             frozen = services.frozen()
+            with services.database.reading() as session:
+                health = read_health(session, datetime.now(UTC))
         except Exception as error:
             # Where it is, is for the operator.
             _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
         closed = services.closed or self.probe.why_not()
+        queue = f"{health.waiting} submissions wait and no worker lives" if health.is_abandoned else None
         return JSONResponse(
             {
                 "status": "ok",
@@ -187,6 +154,7 @@ class ApiRoutes:
                 # Why nothing is taken, as where its disk is full; and why operators take no votes or submissions.
                 "closed": closed,
                 "frozen": frozen,
+                "queue": queue,
             }
         )
 
@@ -201,16 +169,56 @@ class ApiRoutes:
     def counts(self, request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""
         self.site.limit(request, RATE)
-        counted = self.site.services.arena.counts()
-        lines = [
-            "# TYPE podeval_votes_total counter",
-            *(f'podeval_votes_total{{outcome="{name}"}} {count}' for name, count in sorted(counted.outcomes.items())),
-            "# TYPE podeval_battles_total counter",
-            f"podeval_battles_total {counted.battles}",
-            "# TYPE podeval_board_rows gauge",
-            f"podeval_board_rows {len(self.folder.board())}",
-        ]
+        stored = self._stored() if time.monotonic() - self._read_at >= EVERY else self._families
+        self._read_at, self._families = time.monotonic(), stored
+        families = {**stored, **_count_requests(self.site.requests)}
+        lines = [line for name, (kind, samples) in families.items() for line in _write_family(name, kind, samples)]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+    def _stored(self) -> Families:
+        """What the database and the disk say: asked seldom, as the counts go through all votes."""
+        services, now = self.site.services, datetime.now(UTC)
+        counted, hub = services.arena.counts(), services.evaluation.hub if services.evaluation else None
+        with services.database.reading() as session:
+            queue = read_health(session, now)
+            done = {name: operator_settings.read_done(session, setting) for name, setting in _DONE.items()}
+        done |= {"rating": services.arena.rated_at, "worker_heartbeat": queue.alive_at}
+        outcomes = dict.fromkeys(OUTCOMES, 0) | counted.outcomes
+        families: Families = {
+            "votes_total": ("counter", {f'outcome="{name}"': count for name, count in sorted(outcomes.items())}),
+            "battles_total": ("counter", {"": counted.battles}),
+            "board_rows": ("gauge", {"": len(self.folder.board())}),
+            "submissions": ("gauge", {f'state="{state}"': count for state, count in queue.states.items()}),
+            "submissions_waiting": ("gauge", {"": queue.waiting}),
+            "oldest_waiting_seconds": ("gauge", {"": queue.waited}),
+            "workers_busy": ("gauge", {"": queue.busy}),
+            "disk_free_bytes": ("gauge", {"": shutil.disk_usage(services.runs).free}),
+        }
+        for name, at in done.items():
+            # Never is the beginning of all time, so that a rule on its age needs no case of its own.
+            families[f"last_{name}_timestamp_seconds"] = ("gauge", {"": at.timestamp() if at else 0})
+        if hub is not None:
+            families["jobs_budget_left_dollars"] = ("gauge", {"": hub.ledger.budget - hub.ledger.committed()})
+        return families
+
+
+def _count_requests(requests: RequestCounts) -> Families:
+    within = {f'le="{"+Inf" if bound == math.inf else bound}"': count for bound, count in requests.within.items()}
+    return {
+        "http_responses_total": ("counter", {f'status="{name}"': count for name, count in requests.answers.items()}),
+        "http_response_seconds": ("histogram", {**within, "sum": requests.seconds, "count": requests.within[math.inf]}),
+    }
+
+
+def _write_family(name: str, kind: str, samples: Mapping[str, float]) -> Iterator[str]:
+    """The lines of a family: its type, and each sample by its labels; of a histogram, sum and count last."""
+    yield f"# TYPE podeval_{name} {kind}"
+    for label, value in samples.items():
+        if label in ("sum", "count"):
+            yield f"podeval_{name}_{label} {value}"
+        else:
+            bucket = "_bucket" if kind == "histogram" else ""
+            yield f"podeval_{name}{bucket}{{{label}}} {value}" if label else f"podeval_{name} {value}"
 
 
 def build_router(site: Site) -> APIRouter:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import audio_routes
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from pydantic import Field
+from pydantic import Field, Strict, StrictFloat
 from rate_limit import ThreadPool
 from request_guard import find_origin
-from website import FromPage, PartRoute, Site, to_script_data, write_system_address
+from website import FromPage, Site, write_system_address
 
-from podeval.arena import Ballot, BattleView
-from podeval.arena.ranking import Rankings
+from podeval.arena import Ballot, BattleView, refusal
+from podeval.arena.ranking import Rankings, RevealedBattle
 from podeval.arena.ratings import POOLED, Standings
-from podeval.arena.voter_stats import BOARD_FROM, Personals
+from podeval.arena.voter_stats import BOARD_FROM, Personal, Personals
 from podeval.plots.charts import IntervalRow, draw_intervals
 from podeval.plots.svg import Frame, shorten
 from podeval.text.table_files import make_csv_safe
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 6
 """Threads of all who vote. They wait for the database most of the time, so that more would not be sooner done."""
+LONGEST_QUESTION = 160
+"""Letters of a question that is shown as a heading; a longer one is a page of rules."""
 
 
 class Wish(FromPage):
@@ -36,6 +38,10 @@ class Wish(FromPage):
 
     protocol: str | None = None
     dimension: str | None = None
+
+
+_Stretch = Annotated[tuple[StrictFloat, StrictFloat], Strict(False)]
+"""A stretch from one second to another, as a list."""
 
 
 class BallotSent(FromPage):
@@ -46,8 +52,8 @@ class BallotSent(FromPage):
     outcome: str
     preference: str = ""
     comment: str = ""
-    played_a: list[tuple[float, float]] = Field([])
-    played_b: list[tuple[float, float]] = Field([])
+    played_a: list[_Stretch] = Field([])
+    played_b: list[_Stretch] = Field([])
     seconds_a: float = 0.0
     seconds_b: float = 0.0
 
@@ -58,26 +64,54 @@ class ArenaRoutes:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.arena = site.services.arena
-        self.rankings, self.personals = Rankings(self.arena), Personals(self.arena)
+        self.rankings, self.personals = Rankings(self.arena), Personals(self.arena.database)
 
     def _voter(self, request: Request) -> str:
         person = self.site.require_person(request)
         return self.arena.voter(person.identity, person.name)
 
-    def battle_part(self, request: Request) -> HTMLResponse:
-        """Show the tab in which people vote."""
-        texts = self.site.texts[self.site.language(request)]["arena"]
-        script = {"texts": texts["script"], "refused": texts["refused"]}
-        offered = self.arena.dimensions_by_protocol()
-        return self.site.render(request, "arena.html", offered=offered, script_data=Markup(to_script_data(script)))
+    def offer(self, request: Request) -> JSONResponse:
+        """What the tab offers this person: the dimensions that can be judged, or why nothing can, and its texts."""
+        self.site.limit(request, "120/minute")
+        texts, closed = self._texts(request), self.site.services.closed
+        offered = {} if closed else self.arena.dimensions_by_protocol()
+        state, sentence = "open", ""
+        if closed:
+            state, sentence = refusal.CLOSED, self.site.translate(request, closed)
+        elif not offered:
+            state, sentence = refusal.NOTHING_YET, f"{texts['nothing_yet_how']} podeval arena add RUNS"
+        elif self.site.person(request) is None:
+            state, sentence = "not signed in", texts["sign_in_text"]
+        choices = [
+            {
+                "protocol": protocol,
+                "title": texts["protocols"][protocol],
+                "dimensions": [(name, texts["names"].get(name, name)) for name in names],
+            }
+            for protocol, names in offered.items()
+        ]
+        words = {"texts": texts["script"], "refused": texts["refused"], "sign_in": self.site.say_sign_in(request)}
+        return JSONResponse(words | {"state": state, "sentence": sentence, "offered": choices})
+
+    def _texts(self, request: Request) -> dict[str, Any]:
+        texts: dict[str, Any] = self.site.texts[self.site.language(request)]["arena"]
+        return texts
 
     def _show(self, request: Request, view: BattleView) -> JSONResponse:
-        """A battle as data, and what is asked as a page shows it."""
-        texts = self.site.texts[self.site.language(request)]
+        """A battle as data, and what is asked in the words of the page: a long question is folded with its task."""
+        language = self.site.language(request)
+        texts = self.site.texts[language]
         names = {name.replace("_", " "): word for name, word in texts["board"]["groups"].items()}
         names |= texts["arena"]["names"]
-        task = self.site.render_text(request, "arena_task.html", view=view, names=names)
-        return JSONResponse(_battle(view) | {"task": task})
+        translated = texts["arena"]["questions"].get(view.instructions)
+        short = 0 < len(view.instructions) <= LONGEST_QUESTION
+        task = {
+            "question": translated or (view.instructions if short else texts["arena"]["question"]),
+            "language": view.language if short and not translated else language,
+            "judged_on": [names.get(name, name) for name in (view.dimension, view.capability) if name],
+            "instructions": "" if short else view.instructions,
+        }
+        return JSONResponse(_battle(view) | {"asked": task})
 
     def battle(self, request: Request, wish: Wish) -> JSONResponse:
         """Start a new battle for the caller: two outputs, blind."""
@@ -108,20 +142,27 @@ class ArenaRoutes:
         reveal = self.rankings.reveal(self._voter(request), vote)
         return JSONResponse(None if reveal is None else asdict(reveal))
 
-    def revealed(self, request: Request, vote: str) -> HTMLResponse:
-        """The revealed battle as a page fragment, with both recordings to play again and the ranking by the caller's
-        own votes.
+    def revealed(self, request: Request, vote: str) -> JSONResponse:
+        """The revealed battle in the words of the page: whose the sides are, what the votes say of the two, and what
+        the caller's own votes say.
         """
         self.site.limit(request, "60/minute")
-        who = self._voter(request)
-        reveal = self.rankings.reveal(who, vote)
-        on_board = set(self.site.results.board()["system"]) if reveal is not None else set()
-        return self.site.render(
-            request, "arena_revealed.html", told=reveal, mine=self.personals.of(who), board_from=BOARD_FROM,
-            pages={side.system: write_system_address(side.system)
-                   for side in (reveal.a, reveal.b) if side.system in on_board}
-            if reveal is not None else {},
-        )  # fmt: skip
+        who, texts = self._voter(request), self._texts(request)
+        reveal, mine = self.rankings.reveal(who, vote), self.personals.of(who)
+        content: dict[str, Any] = {"standing": texts["not_told"]}
+        if reveal is not None:
+            on_board = set(self.site.results.board()["system"])
+            content = {"standing": _describe_standing(reveal, texts)}
+            for name, side in (("a", reveal.a), ("b", reveal.b)):
+                content[name] = {
+                    "title": side.title,
+                    "about": "" if side.kind == "system" else f"({texts[side.kind]})",
+                    "page": write_system_address(side.system) if side.system in on_board else "",
+                    "audio": side.audio,
+                    "whole": side.whole,
+                }
+        rows = [texts["own_row"].format(row.title, f"{row.wins:g}", row.battles) for row in mine.board]
+        return JSONResponse(content | {"mine": _describe_own(mine, texts, reveals=reveal is not None), "board": rows})
 
     def me(self, request: Request) -> JSONResponse:
         """Return how many battles the caller judged, and how often other voters agree."""
@@ -144,7 +185,9 @@ class ArenaRoutes:
         )  # fmt: skip
 
     def ratings_json(self, request: Request) -> JSONResponse:
-        """The rankings by public votes, on excerpts and on whole recordings: ratings with 95 % intervals and ranks."""
+        """The rankings by public votes, on excerpts and on whole recordings: ratings with 95 % intervals and ranks, or
+        what a provisional system lacks (`provisional`), and whose votes count for less (`lowered`).
+        """
         self.site.limit(request, "60/minute")
         return JSONResponse(self.rankings.current().document())
 
@@ -158,22 +201,58 @@ class ArenaRoutes:
 
 def build_router(site: Site) -> APIRouter:
     """The routes of the arena and of its sounds."""
-    routes, parts = APIRouter(tags=["arena"]), APIRouter(route_class=PartRoute)
+    routes = APIRouter(tags=["arena"])
     routes.include_router(audio_routes.build_router(site))
     in_turn = ThreadPool(AT_ONCE)
     pages = ArenaRoutes(site)
-    parts.get("/arena", include_in_schema=False)(pages.battle_part)
+    routes.get("/arena/offer", include_in_schema=False)(in_turn(pages.offer))
     routes.post("/arena/battles")(in_turn(pages.battle))
     routes.get("/arena/battles/{token}")(in_turn(pages.again))
     routes.post("/arena/votes")(in_turn(pages.vote))
     routes.get("/arena/votes/{vote}/reveal")(in_turn(pages.reveal))
-    parts.get("/arena/votes/{vote}/revealed")(in_turn(pages.revealed))
+    routes.get("/arena/votes/{vote}/revealed", include_in_schema=False)(in_turn(pages.revealed))
     routes.get("/arena/me")(in_turn(pages.me))
     routes.get("/arena/ratings", include_in_schema=False)(pages.ratings)
     routes.get("/arena/ratings.json")(pages.ratings_json)
     routes.get("/arena/ratings.csv", response_class=Response)(pages.ratings_csv)
-    routes.include_router(parts)
     return routes
+
+
+def _describe_standing(battle: RevealedBattle, texts: dict[str, Any]) -> str:
+    """What this vote did to the tally of the two, and how they stand, or the sentence that it cannot be said yet."""
+    sides = [(side.title, side.rating) for side in (battle.a, battle.b)]
+    tally = texts["pair_tally"].format(battle.a.title, battle.b.title, *battle.between) if battle.between else ""
+    if any(rating is None or rating.low is None for _, rating in sides):
+        return " ".join(filter(None, (tally, texts["standing_later"])))
+    sentences = [tally] if tally else []
+    sentences += [
+        texts["rating_of"].format(
+            title=title, rating=f"{row.rating:.0f}", low=f"{row.low:.0f}", high=f"{row.high:.0f}", ranks=_ranks(row)
+        )
+        for title, row in sides
+        if row is not None
+    ]
+    if battle.apart:
+        sentences.append(texts["apart"])
+    elif battle.votes_needed is not None:
+        sentences.append(texts["apart_in"].format(battle.votes_needed))
+    return " ".join(sentences)
+
+
+def _describe_own(mine: Personal, texts: dict[str, Any], reveals: bool) -> str:
+    """How much a voter judged, how often others agree, and how many votes their own board is away."""
+    share = f"{100 * mine.agreed / mine.compared:.0f}" if mine.compared else ""
+    sentences = [
+        texts["judged"].format(count=mine.judged),
+        texts["agreed"].format(agreed=mine.agreed, compared=mine.compared, share=share)
+        if mine.compared
+        else texts["agreed_none"],
+    ]
+    if mine.board:
+        sentences.append(texts["own_board_about"])
+    elif reveals and mine.judged < BOARD_FROM:
+        sentences.append(texts["own_board_in"].format(BOARD_FROM - mine.judged))
+    return " ".join(sentences)
 
 
 def _battle(view: BattleView) -> dict[str, Any]:
@@ -186,6 +265,7 @@ def _battle(view: BattleView) -> dict[str, Any]:
 def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -> dict[str, Any]:
     """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
     entries = [(ranking.systems[row.system], row) for row in part.ratings.systems]
+    ranked = [(about, row) for about, row in entries if row.provisional is None]
     drawn = [
         IntervalRow(
             shorten(about.title, 36),
@@ -195,7 +275,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
             _ranks(row),
             "control" if about.kind == "control" else "ranked",
         )
-        for about, row in entries
+        for about, row in ranked or entries
     ]
     return {
         "part": part,
@@ -214,7 +294,7 @@ def _ranking_content(ranking: Ranking, part: Standings, texts: dict[str, Any]) -
             (ranking.systems[pair.better].title, ranking.systems[pair.worse].title, pair.votes)
             for pair in part.undecided
         ],
-        "islands": [[ranking.systems[system].title for system in group] for group in part.islands],
+        "islands": [[ranking.systems[system].title for system in group] for group in part.ratings.islands],
     }
 
 
@@ -234,4 +314,6 @@ def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
 
 
 def _ranks(row: Any) -> str:
+    if row.best is None:
+        return "–"
     return f"{row.best}" if row.best == row.worst else f"{row.best}–{row.worst}"

@@ -1,4 +1,4 @@
-"""The leaderboard: a page whose address is the whole of what is shown, and the shown numbers as files."""
+"""The leaderboard as the JSON that its script draws, and the shown numbers as files."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import gzip
 import io
 import logging
 import re
+from typing import Any
+from urllib.parse import urlencode
 
+import orjson
 import pandas as pd
-from board_view import describe_view
-from board_words import Words
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, Response
-from website import PART, PartRoute, Site
+from fastapi.responses import Response
+from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board import reported_elsewhere, table
+from podeval.board import pictures, reported_elsewhere
+from podeval.board.board_json import SCRIPT_TEXTS, Addresses, describe_board, describe_picture
+from podeval.board.downloads import make_tidy, render_badge
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, ResolvedView, resolve_view
+from podeval.board.words import Words
 from podeval.errors import BadInput
 from podeval.text.table_files import make_csv_safe
 from podeval.texts import write_sentence
@@ -26,23 +30,22 @@ _LOG = logging.getLogger("podeval.site")
 
 RATE = "120/minute"
 PAGE_RATE = "300/minute"
-PAPER = "paper"
-"""The profile of figures as printed."""
 SMALLEST_PACKED = 4_096
 
 
 def build_router(site: Site) -> APIRouter:
     """The page and its files."""
-    routes, parts = APIRouter(tags=["board"]), APIRouter(route_class=PartRoute)
+    routes = APIRouter(tags=["board"])
     folder = site.results
 
-    @parts.get("/", include_in_schema=False)
-    def view(request: Request) -> Response:
+    @routes.get("/board.json", include_in_schema=False)
+    def view(request: Request, part: str = "") -> Response:
+        """All that the leaderboard's script draws of a place; of `part=picture`, its picture alone."""
         site.limit(request, PAGE_RATE)
-        content, whole = render_view(site, request, "wide" in request.headers.get(PART, ""))
-        answer = HTMLResponse(content, 200 if whole else 503)
+        content, whole = describe_view(site, request, part)
+        answer = Response(orjson.dumps(content), 200 if whole else 503, media_type="application/json")
         site.keep_language(request, answer)
-        answer.headers["Vary"] = f"{PART}, accept-encoding, accept-language"
+        answer.headers["Vary"] = "accept-encoding, accept-language, cookie"
         return compress(request, answer)
 
     @routes.get("/board.csv", response_class=Response)
@@ -50,7 +53,7 @@ def build_router(site: Site) -> APIRouter:
         """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
         settled = _require_view(request, folder)
-        content = make_csv_safe(table.make_tidy(settled)).to_csv(index=False)
+        content = make_csv_safe(make_tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
         return compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
@@ -60,8 +63,21 @@ def build_router(site: Site) -> APIRouter:
         site.limit(request, RATE)
         settled = _require_view(request, folder)
         buffer = io.BytesIO()
-        table.make_tidy(settled).to_parquet(buffer, index=False)
+        make_tidy(settled).to_parquet(buffer, index=False)
         return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
+
+    @routes.get("/badge/{system}.svg", response_class=Response)
+    def badge(request: Request, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
+        """A badge of a system for its README: its rank range on a board, else `provisional` or `reported`."""
+        site.limit(request, RATE)
+        index = folder.index()
+        if index.empty or (board and board not in index.boards):
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="board", value=f"{board[:80]!r}"))
+        try:
+            content = render_badge(index, system, BoardView(board=board, dimension=dimension, sort=metric))
+        except BadInput as error:
+            raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
+        return Response(content, media_type="image/svg+xml", headers={"Cache-Control": "public, max-age=3600"})
 
     @routes.get("/reported-elsewhere.csv", response_class=Response)
     def elsewhere(request: Request) -> Response:
@@ -73,48 +89,47 @@ def build_router(site: Site) -> APIRouter:
         answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
         return compress(request, answer)
 
-    routes.include_router(parts)
     return routes
 
 
-def render_view(site: Site, request: Request, wide: bool = False) -> tuple[str, bool]:
-    """The view of an address as HTML, and whether the results could be read.
+def describe_view(site: Site, request: Request, part: str = "") -> tuple[dict[str, Any], bool]:
+    """The view of an address as JSON, and whether the results could be read.
 
     Args:
         site: the site of the results.
         request: the request of a reader.
-        wide: whether there is room for wide plots.
+        part: `picture` for the picture alone.
     """
     folder, language, person = site.results, site.language(request), site.person(request)
     words = Words(site.texts[language]["board"], language)
-    operates, problem, view = person is not None and person.admin, "", None
+    operates, texts = person is not None and person.admin, {name: words[name] for name in SCRIPT_TEXTS}
     try:
         index = folder.index()
-        if not index.empty:
-            view = describe_view(_view(request), index, folder, words, str(request.base_url), wide)
+        if index.empty:
+            where = f"{words['empty_folder']} {folder.path}" if operates else ""
+            return {"texts": texts, "nothing": [words["empty"], words["empty_how"], "podeval demo", where]}, True
+        wish = _view(request)
+        if part == "picture":
+            size = pictures.NARROW if request.query_params.get("width") == "narrow" else pictures.PAGE
+            return describe_picture(resolve_view(wish, index), folder, words, ADDRESSES, size), True
+        return describe_board(wish, index, folder, words, ADDRESSES), True
     except BadInput as error:
         _LOG.error("the board cannot be shown: %s", error)
-        problem = str(error) if operates else words["in_the_log"]
-    content = site.render_text(
-        request,
-        "board.html",
-        shown=view,
-        problem=problem,
-        folder=str(folder.path) if operates else "",
-        elsewhere=_elsewhere(view.view) if view else (),
-    )
-    return content, not problem
+        why = str(error) if operates else words["in_the_log"]
+        return {"texts": texts, "nothing": [words["unreadable"], why]}, False
+
+
+def _write_sound_address(system: str, where: str, item: str) -> str:
+    return f"/compare/audio?{urlencode({'system': system, 'where': where, 'item': item, 'part': 0})}"
+
+
+ADDRESSES = Addresses(write_system_address, _write_sound_address)
 
 
 def _view(request: Request) -> BoardView:
     """The view of an address; a form without a script says a name once for each of its values."""
     query = request.query_params
     return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
-
-
-def _elsewhere(view: BoardView) -> list[reported_elsewhere.PrintedTable]:
-    """The figures of other benchmarks that stand below a board; below those of papers alone."""
-    return reported_elsewhere.list_tables_beside(view.board.partition("/")[0]) if view.profile == PAPER else []
 
 
 def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:

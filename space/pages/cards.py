@@ -1,39 +1,87 @@
-"""Every metric in plain words: what it measures, which way is better, its range, who reaches what, how it is made."""
+"""The documents: a list that can be searched, what this board is, and a page for every metric in plain words."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from board_words import Words, explain_column
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import RedirectResponse, Response
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 from website import Site
 
+from podeval.arena import ArenaRefused, refusal
 from podeval.board.columns import get_column
+from podeval.board.words import Words, explain_column
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import DIMENSION_GROUPS, Metric
-from podeval.text.message_catalogue import FIRST, translate
+from podeval.metrics.translation import translate
+from podeval.text.message_catalogue import FIRST
+from podeval.texts import write_sentence
+
+DOCUMENTS = {
+    **{"about": "/about", "method": "/method", "judges": "/judges", "ratings": "/arena/ratings"},
+    **{"compare": "/compare", "queue": "/queue", "programs": "/api/docs"},
+}
+"""Documents of the list, by the key of their name in the texts `site`."""
+OPERATORS_DOCUMENTS = {"admin": "/admin", "listening": "/listening"}
+RATE = "60/minute"
+
+
+class DocumentPages:
+    """The documents that are not the business of another tab."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def documents(self, request: Request) -> Response:
+        """Show the list of documents and metrics."""
+        self.site.limit(request, RATE)
+        texts, words = self._read_texts(request)
+        person = self.site.person(request)
+        names = DOCUMENTS | (OPERATORS_DOCUMENTS if person and person.admin else {})
+        pages = [(address, texts["site"][key], texts["cards"]["pages"][key], "") for key, address in names.items()]
+        groups = {texts["cards"]["this_board"]: pages} | {words.dimension(group): [] for group in DIMENSION_GROUPS}
+        for metric in catalogue.load_all_metrics():
+            groups[words.dimension(metric.dimension.partition(".")[0])].append(_list_metric(metric, words))
+        return self.site.render(request, "docs.html", groups=[entry for entry in groups.items() if entry[1]])
+
+    def about(self, request: Request) -> Response:
+        """Show what this board is, and to whom one writes."""
+        self.site.limit(request, RATE)
+        about = self._read_texts(request)[0]["about"]
+        contact = about["contact"].format(self.site.contact) if self.site.contact else ""
+        text = "\n\n".join([about["content"], about["security"], contact])
+        # HTML in it would be shown as text.
+        content = MarkdownIt("commonmark", {"html": False}).render(text)
+        return self.site.render(request, "about.html", content=Markup(content))
+
+    def metric(self, request: Request, name: str) -> Response:
+        """Show a metric in plain words.
+
+        Raises:
+            Refused: there is no such metric.
+        """
+        self.site.limit(request, RATE, "metrics")
+        if name not in catalogue.NAMES:
+            raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-choice", what="metric", value=f"{name[:80]!r}"))
+        texts, words = self._read_texts(request)
+        return self.site.render(request, "metric.html", card=_describe(catalogue.get(name), words, texts["cards"]))
+
+    def _read_texts(self, request: Request) -> tuple[dict[str, Any], Words]:
+        language = self.site.language(request)
+        texts: dict[str, Any] = self.site.texts[language]
+        return texts, Words(texts["board"], language)
 
 
 def build_router(site: Site) -> APIRouter:
-    """The page."""
-    routes = APIRouter(include_in_schema=False)
-
-    @routes.get("/cards")
-    def page(request: Request) -> HTMLResponse:
-        site.limit(request, "60/minute")
-        language = site.language(request)
-        words, texts = Words(site.texts[language]["board"], language), site.texts[language]["cards"]
-        metrics = catalogue.load_all_metrics()
-        groups = [
-            (
-                words.dimension(name),
-                [_card(metric, words, texts) for metric in metrics if metric.dimension.startswith(name)],
-            )
-            for name in DIMENSION_GROUPS
-        ]
-        return site.render(request, "cards.html", groups=[(title, cards) for title, cards in groups if cards])
-
+    """The pages."""
+    routes, pages = APIRouter(include_in_schema=False), DocumentPages(site)
+    routes.get("/docs")(pages.documents)
+    routes.get("/about")(pages.about)
+    routes.get("/metrics/{name}")(pages.metric)
+    # A link to `/cards#wer` finds `#wer` in the list.
+    routes.get("/cards")(lambda: RedirectResponse("/docs"))
     return routes
 
 
@@ -43,7 +91,12 @@ def _title(metric: Metric, words: Words) -> str:
     return metric.title if words.language == FIRST or own == metric.title else f"{own}（{metric.title}）"
 
 
-def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:
+def _list_metric(metric: Metric, words: Words) -> tuple[str, str, str, str]:
+    """Address, title, purpose and name of a metric in the list."""
+    return f"/metrics/{metric.name}", _title(metric, words), translate(metric.purpose, words.language), metric.name
+
+
+def _describe(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]:
     declared = {
         "use": metric.intended_use,
         "limits": metric.limitations,
@@ -55,6 +108,7 @@ def _card(metric: Metric, words: Words, texts: dict[str, Any]) -> dict[str, Any]
         "name": metric.name,
         "title": _title(metric, words),
         "about": translate(metric.purpose, words.language),
+        "dimension": words.dimension(metric.dimension),
         "paper": metric.paper,
         "version": metric.version,
         "keys": [explain_column(of, words) for of in columns],

@@ -14,16 +14,29 @@ from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
 from rate_limit import Full, ThreadPool, WaitingRoom
 from request_guard import find_origin
-from website import PART, Site, change_address, to_script_data
+from website import Site, change_address, to_script_data
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.board.columns import Column, write_dimension_title
-from podeval.board.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, list_sides
-from podeval.board.item_results import Reading, read_scores
+from podeval.board.columns import (
+    MISSING,
+    Column,
+    format_value,
+    to_number,
+    write_dimension_title,
+)
+from podeval.board.compare import (
+    Pair,
+    Shared,
+    SystemComparison,
+    UnknownSystem,
+    compare,
+    format_difference,
+    format_signed,
+    list_sides,
+)
+from podeval.board.item_results import Reading, format_reading, read_scores
 from podeval.board.playable import Recordings
-from podeval.board.report_figures import format_difference, format_signed
 from podeval.board.runs_folder import RunsFolder
-from podeval.board.table import MISSING, choose_decimals, format_value, to_number
 from podeval.plots.charts import draw_pairs
 from podeval.plots.svg import Frame
 from podeval.recording.playback import Playback
@@ -64,20 +77,17 @@ class ComparePage:
         board = self.folder.board()
         every_text = self.site.texts[self.site.language(request)]
         texts = every_text["compare"] | {"reasons": every_text["board"]["causes"]}
-        layout = "part.html" if PART in request.headers else ""
-        leading = not (a or b) and not layout
+        leading = not (a or b)
         if leading:
             a, b = (*list_leading_systems(self.folder, 2), "", "")[:2]
         chosen = {"a": a, "b": b, "benchmark": benchmark}
         if board.empty or not (a and b):
-            return self._ask_for_two(request, board, chosen, layout)
+            return self._ask_for_two(request, board, chosen)
         try:
             comparison = compare(self.folder, a, b, benchmark)
         except UnknownSystem as error:
             if leading:
                 return self._ask_for_two(request, board, chosen)
-            if layout:
-                return self._ask_for_two(request, board, chosen, layout, self.site.translate(request, error.sentence))
             raise ArenaRefused(refusal.UNKNOWN, error.sentence) from None
         shared = comparison.item(item) if item else _first_heard(comparison)
         if item and shared is None:
@@ -93,19 +103,14 @@ class ComparePage:
             level=level,
             shared=shared,
             deck=deck,
-            layout=layout,
-            refusal="",
             link=partial(change_address, "/compare", query),
             script_data=Markup(to_script_data(player_data.build_script_data(deck, texts))),
             **_content(comparison, column, shared, texts),
         )
 
-    def _ask_for_two(
-        self, request: Request, board: pd.DataFrame, chosen: dict[str, str], layout: str = "", refusal: str = ""
-    ) -> HTMLResponse:
+    def _ask_for_two(self, request: Request, board: pd.DataFrame, chosen: dict[str, str]) -> HTMLResponse:
         systems = list_sides(board) if len(board) else []
-        empty: dict[str, Any] = {"found": None, "places": (), "layout": layout, "refusal": refusal}
-        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, **empty)
+        return self.site.render(request, "compare.html", systems=systems, chosen=chosen, found=None, places=())
 
     def _deck(
         self, comparison: SystemComparison, shared: Shared, texts: dict[str, Any], part: int, level: bool
@@ -183,7 +188,7 @@ def _plot(comparison: SystemComparison, column: Column, texts: dict[str, Any]) -
     rows = [(item.title, *item.values(column)) for item in comparison.items]
     pairs = [(title, a, b) for title, a, b in rows if a is not None and b is not None]
     title = texts["plot"]["title"].format(column=column.header_in(texts["language"]), items=len(pairs))
-    return Markup(draw_pairs(pairs, Frame(title, css_class="pairs"), texts["plot"]["some"]))
+    return Markup(draw_pairs(pairs, Frame(title, css_class="pairs", percent=column.percent), texts["plot"]["some"]))
 
 
 def _outputs(
@@ -216,7 +221,7 @@ def _values(comparison: SystemComparison, texts: dict[str, Any]) -> list[tuple[s
 
 def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     values = pair.values
-    places_ = choose_decimals(values)
+    places_ = pair.column.choose_decimals(values)
     both = []
     for row, value in zip((pair.a, pair.b), values, strict=True):
         both.append(format_value(value, to_number(row["low"]), to_number(row["high"]), places_) if row else MISSING)
@@ -224,14 +229,10 @@ def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
     if pair.beside is not None:
         difference = format_difference(pair.beside.difference, places_)
         count = str(pair.beside.difference.n)
-    word = pair.to_b.word
-    verdict = texts["stands"][word] if word else ""
-    if word and not pair.to_b.sure:
-        verdict = texts["unsure"].format(verdict)
-    winner = {"better": "a", "worse": "b"}.get(word, "") if pair.to_b.sure else ""
+    winner = {"better": "a", "worse": "b"}.get(pair.to_b.word, "") if pair.to_b.sure else ""
     return {
         "header": pair.column.header_in(texts["language"]), "protocol": pair.protocol, "a": both[0], "b": both[1],
-        "difference": difference, "count": count, "said": verdict, "winner": winner,
+        "difference": difference, "count": count, "said": pair.to_b.describe(texts), "winner": winner,
     }  # fmt: skip
 
 
@@ -240,22 +241,13 @@ def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[st
     if column is None:
         return row
     a, b = item.values(column)
-    places_ = choose_decimals((a, b))
+    places_ = column.choose_decimals((a, b))
     difference = item.difference(column)
     readings = item.readings.get(column.metric, (None, None))
-    cells = [_cell(reading, column.key, places_, texts) for reading in readings]
+    cells = [format_reading(reading, column.key, places_, texts["unscored"]) for reading in readings]
     return row | {
         "a": cells[0], "b": cells[1], "difference": "" if difference is None else format_signed(difference, places_)
     }  # fmt: skip
-
-
-def _cell(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
-    if reading is None:
-        return MISSING
-    if reading.reason:
-        return str(texts["unscored"])
-    value = reading.values.get(key)
-    return format_value(value, None, None, places_) if value is not None else MISSING
 
 
 def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -267,7 +259,7 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
         if readings is None:
             continue
         values = item.values(column)
-        places_ = choose_decimals(values)
+        places_ = column.choose_decimals(values)
         difference = item.difference(column)
         rows.append(
             {
@@ -281,5 +273,5 @@ def _scores(item: Shared, comparison: SystemComparison, texts: dict[str, Any]) -
 
 def _cell_or_reason(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
     if reading is None or not reading.reason:
-        return _cell(reading, key, places_, texts)
+        return format_reading(reading, key, places_, texts["unscored"])
     return f"{texts['unscored_by'][reading.cause]}: {translate_reason(reading.reason, texts['reasons'])}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from website import Site
 
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
-from podeval.stats.agreement import format_estimate
-from podeval.validation.agreement import read_printed_audits
+from podeval.reports.page import Report, Section, Text
 from podeval.validation.human_scores import Agreement, compute_agreement, read_marks, read_scores
-from podeval.validation.judge_answers import read_answers
-from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, list_agreement_rows, list_rows
+from podeval.validation.judge_answers import BATTLES, read_answers
+from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, to_plain
+from podeval.validation.judge_report import describe_judge, tabulate_papers, tabulate_people
 
 FOLDER, SCORES, HUMAN = "judges", "scores.jsonl", "human.csv"
+MOST_OPEN = 2
+"""Folders of records whose judges are shown open; those of more are folded."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,8 @@ def build_router(site: Site) -> APIRouter:
     @routes.get("/judges", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:
         site.limit(request, "60/minute")
-        texts = site.texts[site.language(request)]["judges"]
-        records = [
-            {
-                "name": audited.name,
-                "problem": audited.problem,
-                "judges": [_judge(judge, texts) for judge in audited.judges],
-                "people": list_agreement_rows(audited.people) if audited.people else [],
-            }
-            for audited in audit_folders(folders)
-        ]
-        return site.render(request, "judges.html", audits=records, pairs=PAIRS, papers=list_figures_of_papers())
+        texts = site.texts[site.language(request)]
+        return site.render(request, "article.html", report=build_report(audit_folders(folders), texts))
 
     @routes.get("/api/v1/judges")
     def documents(request: Request) -> JSONResponse:
@@ -76,13 +69,17 @@ def build_router(site: Site) -> APIRouter:
 def audit_folders(folders: Sequence[Path]) -> list[AuditedRecords]:
     """The audits of all folders of records among these and in them, by name; each made again when its files change."""
     parents = {
-        path.parent for folder in folders for path in (folder / FILE, *folder.glob(f"*/{FILE}")) if path.is_file()
+        path.parent
+        for folder in folders
+        for name in (FILE, BATTLES)
+        for path in (folder / name, *folder.glob(f"*/{name}"))
+        if path.is_file()
     }
     return [_audit(folder, _stamp(folder)) for folder in sorted(parents, key=lambda folder: folder.name)]
 
 
 def _stamp(folder: Path) -> tuple[tuple[int, int], ...]:
-    files = (folder / name for name in (FILE, SCORES, HUMAN))
+    files = (folder / name for name in (FILE, BATTLES, SCORES, HUMAN))
     return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.is_file())
 
 
@@ -98,36 +95,27 @@ def _audit(folder: Path, stamp: object) -> AuditedRecords:
     return AuditedRecords(folder.name, judges, people)
 
 
-def list_figures_of_papers() -> list[tuple[str, list[Mapping[str, str]]]]:
-    """The papers' own figures on judges, by table."""
-    tables: dict[str, list[Mapping[str, str]]] = {}
-    for row in read_printed_audits():
-        tables.setdefault(row["table"], []).append(row)
-    return list(tables.items())
-
-
-def _judge(judge: AuditFindings, texts: dict[str, Any]) -> dict[str, Any]:
-    described = judge.judge
-    return {
-        "title": str(described.get("model") or described.get("id")),
-        "id": str(described.get("id")),
-        "backend": str(described.get("backend") or ""),
-        "revision": str(described.get("revision") or ""),
-        "unfit": judge.unfit,
-        "rows": [
-            {**asdict(row), "what": texts[row.name], "unit": texts["units"].get(row.unit, "")}
-            for row in list_rows(judge)
-        ],
-        "ties": judge.orders and (judge.orders.ties, judge.orders.single),
-        "repeats": [
-            {"prompt": r.prompt, "measure": r.measure, "identical": format_estimate(r.identical, 3),
-             "of": r.identical.count, "alpha": format_estimate(r.alpha, 3) if r.alpha else "–"}
-            for r in judge.steadiness
-        ],
-    }  # fmt: skip
+def build_report(audits: Sequence[AuditedRecords], texts: Mapping[str, Any]) -> Report:
+    """Build the report on all judges with records: each with what papers print of the same, then the papers' tables."""
+    words, sections = texts["judges"], []
+    for audited in audits:
+        problem = [Text(f"{words['unreadable']} {audited.problem}", "notice")] if audited.problem else []
+        judged = [replace(describe_judge(judge, words), folded=len(audits) > MOST_OPEN) for judge in audited.judges]
+        sections += [Section(audited.name, problem, 2), *judged]
+        if audited.people:
+            table = tabulate_people(audited.people, audited.name, words)
+            sections.append(Section(words["people"], [table], folded=len(audits) > MOST_OPEN))
+        elif audited.judges:
+            sections.append(Section(words["people"], [Text(words["no_people"])]))
+    printed = Text(f"{words['papers_about']} {texts['method']['measures_about']}", "")
+    sections.append(Section(words["papers"], [printed, *tabulate_papers(words, texts["method"])], 2))
+    head = [Text(words["intro"], ""), Text(words["rule"].format(PAIRS), "")]
+    if not audits:
+        head.append(Text(words["none"], "card", sample="podeval run … --judge … --records runs/judges/NAME"))
+    return Report("judges", words["title"], "", sections, head)
 
 
 def _without_address(judge: AuditFindings) -> dict[str, Any]:
     """For everybody: where a judge is served is its operator's affair."""
     described = {name: value for name, value in judge.judge.items() if name not in ("endpoint", "extra")}
-    return asdict(judge) | {"judge": described}
+    return to_plain(judge) | {"judge": described}

@@ -21,9 +21,10 @@ from podeval.listening import SessionProgress, session_results
 from podeval.listening.stimuli import StimulusAudio, write_level_noise
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
+from podeval.stats.questionnaire_scores import ABOUT
 
 FAST, SOUND = "600/minute", "3000/minute"
-"""By address: listeners that an invitation names have no account, and a whole laboratory has one address."""
+"""Limits by address: listeners that an invitation names have no account, and a whole laboratory has one address."""
 
 Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$")]
 
@@ -72,7 +73,7 @@ class ListenerRoutes:
             "texts": self.site.texts[self.site.language(request)]["listening"]["script"],
         }
         return self.site.render(
-            request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.each))),
+            request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.items_heard))),
             welcome=invited or self.site.person(request) is not None, script_data=Markup(to_script_data(script)),
             address=f"{request.url.path}?{request.url.query}",
         )  # fmt: skip
@@ -103,10 +104,11 @@ class ListenerRoutes:
         saved, test_page = self.listening.answered(session, number), self.listening.show(session, number)
         form = self.site.render_text(request, "listening_page.html", shown=test_page, session=session)
         page_content = {**asdict(test_page), "saved": saved and asdict(saved), "form": form}
+        texts = self.site.texts[self.site.language(request)]["listening"]["asked"]
         if test_page.check:
-            page_content["title"] = self.site.texts[self.site.language(request)]["listening"]["asked"]["headphones"][
-                "title"
-            ]
+            page_content["title"] = texts["headphones"]["title"]
+        elif test_page.page == ABOUT:
+            page_content["title"] = texts["about_you"]
         return JSONResponse(page_content)
 
     def save(self, request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:

@@ -53,7 +53,8 @@ class ResultsRoutes:
         summary, nothing = _summary(self.site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = "".join(draw_listeners(session_results.read_session_marks(self.database, test), summary.screened))
+            marks = session_results.read_session_marks(self.database, test)
+            plots = "".join(draw_listeners(marks, summary.screened, alone=False))
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         return self.site.render(
@@ -89,6 +90,13 @@ class ResultsRoutes:
         )
         return _csv(make_csv_safe(table.astype({"headphones": "Int64"})).to_csv(index=False), f"{test}-tidy.csv")
 
+    def results(self, request: Request, test: str) -> Response:
+        """Send the table of results, with and without screening."""
+        self._require_overview(request, test)
+        summary, _ = _summary(self.site, test)
+        table = pd.DataFrame(summary.rows if summary else ())
+        return _csv(make_csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-results.csv")
+
     def as_webmushra(self, request: Request, test: str) -> Response:
         """Send the results in the form of webMUSHRA."""
         kind = self._require_overview(request, test).design.kind
@@ -118,6 +126,7 @@ def build_router(site: Site) -> APIRouter:
     routes.get("/listening/{test}")(pages.one)
     routes.get("/listening/{test}/marks.csv")(pages.marks)
     routes.get("/listening/{test}/tidy.csv")(pages.tidy)
+    routes.get("/listening/{test}/results.csv")(pages.results)
     routes.get("/listening/{test}/webmushra.csv")(pages.as_webmushra)
     routes.post("/listening/{test}/standing")(pages.standing)
     routes.post("/listening/{test}/close")(pages.close)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
+from functools import cache
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -18,10 +16,10 @@ from podeval.board.changes import Change, list_changes
 from podeval.board.columns import get_column
 from podeval.listening.session_results import read_marks_by_test
 from podeval.metrics import catalogue
+from podeval.runs.board_tables import BOARD, ITEMS
 from podeval.stats.agreement import format_estimate
 from podeval.store.submission_tables import SubmissionHistory
 from podeval.store.tables import ArenaSystem
-from podeval.text.message_catalogue import FIRST
 from podeval.validation.agreement import (
     ENOUGH_SYSTEMS,
     FEWEST,
@@ -33,44 +31,37 @@ from podeval.validation.agreement import (
 )
 
 NEWEST = 100
-"""In the list of what changed."""
+"""Number of changes in the list of what changed."""
+
+
+compute_published = cache(recompute_agreement)
+"""The same for all boards, and seconds of work."""
 
 
 class MethodPage:
     """The page of methods; what is slow on it is computed once for a state of the board."""
 
     def __init__(self, site: Site) -> None:
-        self.site = site
-        self.folder = site.results
-        self.lock = threading.Lock()
-        self.kept: dict[str, tuple[Any, Any, Any]] = {}
-
-    def _once(self, name: str, state: Any, make: Callable[[], Any], of: Any = None) -> Any:
-        """Compute something once for a state; `of` is kept with it, so that no other object gets its identity."""
-        with self.lock:
-            if name not in self.kept or self.kept[name][0] != state:
-                self.kept[name] = state, of, make()
-            return self.kept[name][2]
+        self.site, self.folder = site, site.results
 
     def _agreement(self) -> list[Validity]:
         """Computed once for a state of the board and of the listening tests."""
-        items = self.folder.items()
         tests = read_marks_by_test(self.site.services.database)
 
         def compute() -> list[Validity]:
-            measures = group_by_measure(tests)
+            items, measures = self.folder.items(), group_by_measure(tests)
             return compute_validity(items, measures) if measures and not items.empty else []
 
-        state = id(items), sum(len(marks) for marks in tests.values())
-        return cast("list[Validity]", self._once("agreement", state, compute, items))
+        return self.folder.remember("agreement", (ITEMS,), sum(map(len, tests.values())), compute)
 
     def _history(self) -> list[Change]:
         """Read once for a state of the board and of the submissions; earlier runs are files."""
-        board, database = self.folder.board(), self.site.services.database
+        runs, database = self.site.services.runs, self.site.services.database
         with database.reading() as session:
             steps = session.scalar(select(func.count()).select_from(SubmissionHistory)) or 0
-        make = partial(list_changes, board, self.site.services.runs, database)
-        return cast("list[Change]", self._once("history", (id(board), steps), make, board))
+        return self.folder.remember(
+            "changes", (BOARD,), steps, lambda: list_changes(self.folder.board(), runs, database)
+        )
 
     def _titles(self) -> dict[str, str]:
         with self.site.services.database.reading() as session:
@@ -80,7 +71,7 @@ class MethodPage:
         """Show how the board comes about, how far metrics agree with people, and what changed."""
         self.site.limit(request, "60/minute")
         agreements, language, arena = self._agreement(), self.site.language(request), self.site.services.arena
-        published = self._once("published", (), recompute_agreement)
+        published = compute_published()
         history = self._history()
         return self.site.render(
             request,
@@ -92,7 +83,7 @@ class MethodPage:
             published=[_validity_row(row, language) for row in published],
             published_search=_searches(published),
             printed=list_printed_agreements(),
-            heard=self._once("heard", arena.counts().votes, lambda: rate_by_heard(arena.battles())),
+            heard=self.folder.remember("heard", (), arena.counts().votes, lambda: rate_by_heard(arena.battles())),
             titles=self._titles(),
             changes=history[:NEWEST],
             more=max(0, len(history) - NEWEST),
@@ -108,12 +99,9 @@ def build_router(site: Site) -> APIRouter:
 
 
 def _validity_row(row: Validity, language: str) -> dict[str, Any]:
-    metric = catalogue.get(row.metric)
-    title = metric.title if row.key == row.metric else f"{metric.title}: {row.key}"
-    if language != FIRST:
-        title = get_column(row.metric, row.key, metric.dimension).title_in(language)
+    column = get_column(row.metric, row.key, catalogue.get(row.metric).dimension)
     return {
-        "metric": title,
+        "metric": column.title_in(language),
         "better": row.better,
         "human": row.human,
         "protocol": row.protocol,

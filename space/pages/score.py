@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import soundfile
+from audio_routes import answer_sound_bytes
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from website import Site
@@ -23,7 +24,7 @@ EXAMPLES = ("reader", "readers", "faults")
 _VOICES = "real_pod_voices.json"
 _PAUSE = 0.35
 _GAIN, _HOLE = 3.0, (0.30, 0.33)
-"""What the example with faults is multiplied by before it is cut at full scale, and the part that is missing in it."""
+"""Factor of the example with faults before it is cut at full scale, and the part that is missing in it."""
 
 
 @cache
@@ -68,7 +69,8 @@ def build_router(site: Site) -> APIRouter:
         if name not in EXAMPLES:
             raise ArenaRefused(refusal.UNKNOWN, write_sentence("no-such-example"))
         content, _, _ = read_example(name)
-        return Response(content, media_type="audio/flac", headers={"Cache-Control": "max-age=86400"})
+        # No browser goes to the time of a defect in a sound that comes without ranges.
+        return answer_sound_bytes(content, request.headers.get("range", ""), "audio/flac")
 
     @routes.get("/score/reports/{name}.html")
     def report(request: Request, name: str) -> Response:

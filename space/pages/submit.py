@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel
 from submission_form import check_document, list_refused_rules, read_document
-from website import FromPage, PartRoute, Site
+from website import FromPage, Site
 
 from podeval import arena
 from podeval.arena import refusal
@@ -29,11 +29,9 @@ from podeval.submissions.job_budget import Ledger
 from podeval.submissions.public_view import (
     SubmissionLog,
     describe_hub_work,
-    describe_last,
     describe_log,
     describe_publicly,
     describe_steps,
-    sum_cost,
 )
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
@@ -45,10 +43,8 @@ from podeval.texts import write_sentence
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
-MOST_OWN = 50
-"""Submissions of a person that the tab lists; the queue has all."""
 _STATUS = {"duplicate": 409, "quota": 429, "open": 503}
-_OURS = ("operator", "gate", "queue", "worker")
+OURS = ("operator", "gate", "queue", "worker")
 """Names under which this installation itself writes into the history."""
 
 
@@ -72,34 +68,6 @@ class SubmissionRoutes:
         self.site, self.desk, self.queue = site, desk, desk.queue
         self.ledger, self.proposals = Ledger(self.queue.database, 0.0), Proposals(self.queue, site.services.runs)
         self.log = SubmissionLog(self.queue.database)
-
-    def head(self, request: Request) -> HTMLResponse:
-        """Show the tab in which people submit."""
-        self.site.limit(request, RATE)
-        return self.site.render(request, "submit.html")
-
-    def shown_queue(self, request: Request) -> HTMLResponse:
-        """Show the tab of the queue, and whether anybody works on it."""
-        self.site.limit(request, RATE)
-        texts, evaluation = self.site.texts[self.site.language(request)], self.site.services.evaluation
-        worker = evaluation.sentence(texts["submit"]) if evaluation else ""
-        return self.site.render(
-            request, "queue.html", parts=list_queue_parts(self.queue), worker=worker, more=None, say=self._say(request)
-        )
-
-    def own(self, request: Request) -> HTMLResponse:
-        """Show the submissions of who asks, with their cost and the last line of their log."""
-        self.site.limit(request, RATE)
-        person = self.site.person(request)
-        # Whose name is one of ours submits nothing, and is told so by the form.
-        submits = person is not None and (person.identity == "local" or person.name.casefold() not in _OURS)
-        rows = self.queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
-        more = {
-            row.id: {"spent": sum_cost(self.ledger.of(row.id))["spent"], "last": describe_last(self.log.lines(row.id))}
-            for row in rows
-        }
-        parts = {"own": self._listed(rows)}
-        return self.site.render(request, "queue.html", parts=parts, worker=None, more=more, say=self._say(request))
 
     def _say(self, request: Request) -> Callable[[str], str]:
         """What says a kept reason in the reader's language."""
@@ -231,13 +199,10 @@ class SubmissionRoutes:
 
 def build_router(site: Site) -> APIRouter:
     """The routes."""
-    routes, parts = APIRouter(tags=["submissions"]), APIRouter(route_class=PartRoute)
+    routes = APIRouter(tags=["submissions"])
     if site.services.desk is None:
         return routes
     pages = SubmissionRoutes(site, site.services.desk)
-    parts.get("/submit", include_in_schema=False)(pages.head)
-    parts.get("/submissions", include_in_schema=False)(pages.own)
-    parts.get("/queue", include_in_schema=False)(pages.shown_queue)
     routes.get("/submit/schema.json")(pages.schema)
     routes.get("/submit/scripts/{benchmark}/{split}.zip")(pages.scripts)
     routes.get("/submit/outputs/{benchmark}/{split}.ipynb")(pages.notebook)
@@ -249,7 +214,6 @@ def build_router(site: Site) -> APIRouter:
     routes.post("/submissions/{id}/withdraw")(pages.withdraw)
     routes.get("/api/v1/submissions")(pages.all_submissions)
     routes.get("/api/v1/submissions/{id}")(pages.submission)
-    routes.include_router(parts)
     return routes
 
 
@@ -261,7 +225,7 @@ def get_submitter(person: Person) -> Submitter:
     """
     if person.identity == "local":
         return OPERATOR
-    if person.name.casefold() in _OURS:
+    if person.name.casefold() in OURS:
         raise arena.ArenaRefused(refusal.FOREIGN, write_sentence("name-is-ours", name=person.name))
     if not person.identity.startswith("hf:"):
         # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.

@@ -10,19 +10,17 @@ from typing import Any
 import pandas as pd
 import player_data
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 from player_data import PlayerSide, list_leading_systems
-from website import Site, change_address, to_script_data
+from website import Site, change_address, to_script_data, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
 from podeval.board import item_results, report_page
-from podeval.board.columns import get_column
-from podeval.board.compare import list_sides
+from podeval.board.columns import choose_decimals, get_column
+from podeval.board.compare import format_signed, list_sides
 from podeval.board.item_results import MOST_KEYS, draw_timeline
 from podeval.board.report import About, Chapter, SystemReport, UnknownReport, describe_system, list_places, read_chapter
-from podeval.board.report_figures import format_signed
-from podeval.board.table import choose_decimals
 from podeval.metrics.score import Timeline
 from podeval.recording.defects import TimedDefect
 from podeval.text.labels import format_moment
@@ -38,7 +36,7 @@ LONGEST = 15.0
 
 _SEVERITIES = ("high", "medium", "low")
 _PHRASE = re.compile(r"^said again: |^in |'s voice$")
-"""What stands around the words or the name in what a metric says is heard."""
+"""Phrases around the words or the name in a metric's report of what is heard."""
 
 
 class SystemPage:
@@ -72,14 +70,18 @@ class SystemPage:
             deck = player_data.build_deck(
                 self.folder, players, chapter.where, chosen.item.id, all_texts["compare"], part
             )
+        report = SystemReport(description, (chapter,))
+        parts = report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query))
         return self.site.render(
             request,
             "system.html",
             systems=systems,
             one=description,
             kind=texts["kinds"].get(description.kind, description.kind),
-            facts=report_page.build_facts(SystemReport(description, (chapter,)), texts),
-            chapter=report_page.build_chapter(description.title, chapter, all_texts, partial(_link_item, query)),
+            facts=report_page.build_facts(report, texts),
+            method=report_page.explain_method(report, texts),
+            chapter=parts,
+            breakdowns=[(f"{texts['by']} {title}", tables) for title, tables in parts["breakdowns"]],
             where=chapter.where,
             places=[(" · ".join(filter(None, choice.split("/"))), choice) for choice in places],
             slices=chapter.standing.slices,
@@ -114,6 +116,7 @@ def build_router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
     routes.get("/system")(SystemPage(site).page)
+    routes.get("/report/{name:path}")(lambda name: RedirectResponse(write_system_address(name)))
     return routes
 
 

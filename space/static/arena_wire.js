@@ -14,6 +14,8 @@ export class Refusal extends Error {
 }
 
 const PATIENCE = 20_000;
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
 
 async function ask(address, options) {
   let answer, content;
@@ -36,6 +38,23 @@ export const post = (address, content) =>
     headers: { "Content-Type": "application/json", "X-Podeval": "1" },
     body: JSON.stringify(content),
   });
+
+/** Ask until there is an answer; what it waits for is said, `""` at the end. Refusals are thrown but for haste or a server in trouble. */
+export async function insist(ask, say) {
+  for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+    try {
+      const answer = await ask();
+      say("");
+      return answer;
+    } catch (error) {
+      const hasty = error instanceof Refusal && error.status === 429;
+      const down = error instanceof Refusal && error.status >= 500 && error.reason !== "closed";
+      if (!(error instanceof NoAnswer || hasty || down)) throw error;
+      say(hasty ? error.message : null);
+      await pause(hasty ? 1000 * (error.after || 5) : wait);
+    }
+  }
+}
 
 /** Wait so many milliseconds, less where the network comes back before. */
 export function pause(milliseconds) {

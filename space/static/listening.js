@@ -1,8 +1,7 @@
 // A listener's way through a test. Every page is on the server's disk before the next one is shown; what is not sent yet is
 // kept in this tab, so that a reload loses nothing.
-import { get, NoAnswer, pause, post, Refusal, remember } from "/own/arena_wire.js";
-import { fillIn } from "/own/fragment.js";
-import { questions } from "/own/listening_forms.js";
+import { get, insist, pause, post, remember } from "/own/arena_wire.js";
+import * as forms from "/own/listening_forms.js";
 import { Deck, fill } from "/own/player.js";
 
 const data = JSON.parse(document.getElementById("listening-data").textContent);
@@ -39,25 +38,10 @@ function trouble(title, sentence, again) {
   view("trouble");
 }
 
-/** Ask until there is an answer, saying that there is none; a refusal for haste waits as told. */
-async function insist(ask, place) {
-  for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
-    try {
-      const answer = await ask();
-      place.textContent = "";
-      return answer;
-    } catch (error) {
-      const hasty = error instanceof Refusal && error.status === 429;
-      const down = error instanceof Refusal && error.status >= 500 && error.reason !== "closed";
-      if (!(error instanceof NoAnswer || hasty || down)) throw error;
-      place.hidden = false;
-      place.textContent = hasty ? error.message : texts.offline;
-      await pause(hasty ? 1000 * (error.after || 5) : wait);
-    }
-  }
-}
+/** Say in an element what is waited for. */
+const sayIn = (place) => (sentence) => Object.assign(place, { hidden: sentence === "" && place.hidden, textContent: sentence ?? texts.offline });
 
-const sessions = (more) => insist(() => post(`/listen/${data.test}/sessions`, { ...invitation, ...more }), byId("status"));
+const sessions = (more) => insist(() => post(`/listen/${data.test}/sessions`, { ...invitation, ...more }), sayIn(byId("status")));
 const inSession = (rest) => `/listen/sessions/${stands.session}/${rest}`;
 
 /** Do by a button what the server answers with how the listener stands: nowhere, before they began. */
@@ -121,20 +105,20 @@ const spent = () => here.before + (performance.now() - here.since) / 1000;
 
 function keep() {
   if (!here || here.sent) return;
-  memory(`page ${here.number}`, { answer: here.form.read().partial, heard: here.deck.heard(), seconds: spent() });
+  memory(`page ${here.number}`, { answer: forms.read(byId("answers")).partial, heard: here.deck.heard(), seconds: spent() });
 }
 
 async function open(number) {
   leave();
   let shown;
   try {
-    shown = await insist(() => get(inSession(`pages/${number}`)), byId(byId("page").hidden ? "status" : "saving"));
+    shown = await insist(() => get(inSession(`pages/${number}`)), sayIn(byId(byId("page").hidden ? "status" : "saving")));
   } catch (error) {
     return trouble(texts.trouble, error.message, () => open(number));
   }
   const draft = memory(`page ${number}`);
   const form = byId("answers");
-  fillIn(form, shown.form);
+  form.innerHTML = shown.form;
   const deck = new Deck(texts, Boolean(byId("repeat")), keep);
   for (const card of form.querySelectorAll(".track")) {
     const { key } = card.dataset;
@@ -145,9 +129,8 @@ async function open(number) {
     byId("repeat").addEventListener("change", (event) => { deck.repeat(event.target.checked); memory("repeat", event.target.checked); });
     deck.repeat(byId("repeat").checked);
   }
-  const part = questions(form, texts);
-  part.fill(draft?.answer ?? shown.saved?.answer);
-  here = { number, shown, deck, form: part, before: draft?.seconds ?? 0, since: performance.now(), sent: false };
+  forms.begin(form, texts, draft?.answer ?? shown.saved?.answer);
+  here = { number, shown, deck, before: draft?.seconds ?? 0, since: performance.now(), sent: false };
   memory("at", number);
   byId("progress").max = stands.pages;
   byId("progress").value = stands.saved.length;
@@ -174,7 +157,7 @@ function unheard() {
 async function send(event) {
   event.preventDefault();
   if (!here || here.busy) return;
-  const { answer, open: missing } = here.form.read();
+  const { answer, open: missing } = forms.read(byId("answers"));
   const silent = unheard();
   if (silent.length) {
     const names = silent.map((key) => here.deck.tracks.get(key).root.getAttribute("aria-label")).join(", ");
@@ -183,8 +166,8 @@ async function send(event) {
     return;
   }
   if (missing.length) {
-    complain(fill(texts.missing, { what: missing.map((part) => part.label).join(" · ") }));
-    here.form.point(missing);
+    complain(fill(texts.missing, { what: missing.map((question) => question.dataset.label).join(" · ") }));
+    forms.point(missing);
     return;
   }
   complain(null);
@@ -196,7 +179,7 @@ async function send(event) {
   const heard = Object.fromEntries(letters.map((key) => [key, here.deck.tracks.get(key).share]));
   const page = here;
   try {
-    stands = await insist(() => post(inSession(`pages/${page.number}`), { answer, heard, seconds: spent() }), byId("saving"));
+    stands = await insist(() => post(inSession(`pages/${page.number}`), { answer, heard, seconds: spent() }), sayIn(byId("saving")));
     page.sent = true;
     memory(`page ${page.number}`, null);
     memory("at", page.number + 1 < stands.pages ? page.number + 1 : stands.next ?? "end");
@@ -221,7 +204,7 @@ byId("answers").addEventListener("input", () => { complain(null); keep(); });
 byId("previous").addEventListener("click", () => { if (here?.number) open(here.number - 1); });
 byId("reconsider").addEventListener("click", () => open(stands.pages - 1));
 byId("finish").addEventListener("click", () =>
-  attempt(byId("finish"), () => insist(() => post(inSession("finish"), {}), byId("status"))));
+  attempt(byId("finish"), () => insist(() => post(inSession("finish"), {}), sayIn(byId("status")))));
 byId("copy").addEventListener("click", async () => {
   await navigator.clipboard.writeText(byId("code").textContent);
   byId("copied").textContent = texts.copied;

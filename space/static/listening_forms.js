@@ -1,111 +1,73 @@
 // What a page of a listening test asks, as the server wrote it: reads the answer and what is open, fills in what was saved.
 import { fill } from "./player.js";
 
-/** A slider from 0 to 100 in named bands; it has no mark until the listener sets one. */
-class Slider {
-  constructor(root, texts) {
-    Object.assign(this, { root, texts, value: null, input: root.querySelector("input"), bands: [...root.querySelector(".bands").children] });
-    const { input } = this;
-    const say = () => input.dispatchEvent(new Event("input", { bubbles: true }));
-    input.addEventListener("input", () => this.set(input.value));
+const asked = (form) => [...form.querySelectorAll("[data-asked]")];
+const holder = (question) => (question.matches(".mark") ? question.closest("article") : question);
+
+/** What was given to a question: a mark of a slider, a choice or a number, and words; null for what was not, nothing for what is not asked. */
+function given(question) {
+  const [slider, choice, number] = ["range", "radio", "number"].map((type) => question.querySelector(`[type=${type}]`));
+  const chosen = slider ? !question.matches(".unset") && slider : number ? /^\d+$/.test(number.value) && number : question.querySelector(":checked");
+  const mark = slider || choice || number ? { mark: chosen ? Number(chosen.value) : null } : {};
+  const words = question.querySelector("textarea");
+  return { ...mark, ...(words ? { reason: words.value } : {}) };
+}
+
+/** Show the mark of a slider from 0 to 100 in named bands; it has none until the listener sets one. */
+function show(question, texts) {
+  const [slider, bands] = [question.querySelector("input"), [...question.querySelectorAll(".bands span")]];
+  const value = question.matches(".unset") ? null : slider.value;
+  const place = value === null ? -1 : Math.min(bands.length - 1, Math.floor(value / (100 / bands.length)));
+  question.querySelector("output").textContent = value ?? "–";
+  slider.setAttribute("aria-valuetext", value === null ? texts.unmarked : fill(texts.marked, { value, band: bands[place].textContent }));
+  bands.forEach((band, number) => band.classList.toggle("in", number === place));
+}
+
+/** Let the sliders of a form be set, and fill in what was given before. */
+export function begin(form, texts, saved) {
+  for (const question of asked(form)) {
+    const before = saved?.[question.dataset.asked] ?? null;
+    const { mark, reason } = before !== null && typeof before === "object" ? before : { mark: before, reason: before };
+    const words = question.querySelector("textarea");
+    if (words && typeof reason === "string") words.value = reason;
+    for (const input of typeof mark === "number" ? question.querySelectorAll("input") : []) {
+      if (input.type === "radio") input.checked = Number(input.value) === mark;
+      else input.value = mark;
+      question.classList.remove("unset");
+    }
+    if (!question.matches(".mark")) continue;
+    const set = () => {
+      question.classList.remove("unset");
+      show(question, texts);
+    };
+    const slider = question.querySelector("input");
+    slider.addEventListener("input", set);
     // A mark of 50 is set without moving the thumb, by a click on it or by Enter.
-    input.addEventListener("pointerup", say);
-    input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      say();
-    });
-    this.show();
-  }
-
-  set(value) {
-    this.value = Number(value);
-    this.input.value = value;
-    this.show();
-  }
-
-  show() {
-    const { value, bands, texts } = this;
-    const place = value === null ? -1 : Math.min(bands.length - 1, Math.floor(value / (100 / bands.length)));
-    this.root.classList.toggle("unset", value === null);
-    this.root.querySelector("output").textContent = value === null ? "–" : String(value);
-    const said = value === null ? texts.unmarked : fill(texts.marked, { value, band: bands[place]?.textContent });
-    this.input.setAttribute("aria-valuetext", said);
-    bands.forEach((band, number) => band.classList.toggle("in", number === place));
+    const say = () => slider.dispatchEvent(new Event("input", { bubbles: true }));
+    slider.addEventListener("pointerup", say);
+    slider.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); say(); } });
+    show(question, texts);
   }
 }
 
-/** One question: a mark (of a slider, a choice or a number), words, or both. */
-class Question {
-  constructor(root, texts) {
-    Object.assign(this, { root, name: root.dataset.asked, label: root.dataset.label, optional: "optional" in root.dataset });
-    this.slider = root.matches(".mark") ? new Slider(root, texts) : null;
-    this.holder = this.slider ? root.closest("article") : root;
-    this.radios = [...root.querySelectorAll("[type=radio]")];
-    this.number = root.querySelector("[type=number]");
-    this.words = root.querySelector("textarea");
+/** The answer as the server takes it, the same with what is not complete, and the questions that are open. */
+export function read(form) {
+  const answer = {}, partial = {}, open = [];
+  for (const question of asked(form)) {
+    const { asked: name, optional, parts } = question.dataset;
+    const said = given(question);
+    const whole = said.mark !== null && said.reason?.trim() !== "";
+    partial[name] = parts === undefined ? said.reason ?? said.mark : said;
+    holder(question).classList.remove("open-question");
+    if (whole) answer[name] = partial[name];
+    else if (optional === undefined) open.push(question);
   }
-
-  get mark() {
-    if (this.slider) return this.slider.value;
-    if (this.number) return /^\d+$/.test(this.number.value) ? Number(this.number.value) : null;
-    const chosen = this.radios.find((radio) => radio.checked);
-    return chosen ? Number(chosen.value) : null;
-  }
-
-  set mark(value) {
-    if (typeof value !== "number") return;
-    if (this.slider) this.slider.set(value);
-    else if (this.number) this.number.value = value;
-    for (const radio of this.radios) radio.checked = Number(radio.value) === value;
-  }
-
-  /** What was given so far, in the form of an answer. */
-  get partial() {
-    const marked = this.number || this.radios.length;
-    if ("parts" in this.root.dataset) return { ...(marked ? { mark: this.mark } : {}), ...(this.words ? { reason: this.words.value } : {}) };
-    return this.words ? this.words.value : this.mark;
-  }
-
-  /** The answer, null while something of it is open. */
-  read() {
-    const given = this.partial;
-    const said = !this.words || this.words.value.trim();
-    if (!("parts" in this.root.dataset)) return said ? given : null;
-    return said && given.mark !== null ? given : null;
-  }
-
-  fill(saved) {
-    const parts = saved !== null && typeof saved === "object" ? saved : { mark: saved, reason: saved };
-    this.mark = parts.mark;
-    if (this.words && typeof parts.reason === "string") this.words.value = parts.reason;
-  }
-
-  focus() {
-    const marks = this.slider?.input ?? this.number ?? this.radios[0];
-    (marks && this.mark === null ? marks : this.words ?? marks).focus();
-  }
+  return { answer, partial, open };
 }
 
-/** The questions in an element: what `read` gives as `open` is what `point` points at. */
-export function questions(root, texts) {
-  const entries = [...root.querySelectorAll("[data-asked]")].map((each) => new Question(each, texts));
-  return {
-    read: () => {
-      const answer = {}, partial = {}, open = [];
-      for (const part of entries) {
-        const given = part.read();
-        part.holder.classList.remove("open-question");
-        if (given !== null) answer[part.name] = given;
-        else if (!part.optional) open.push(part);
-        partial[part.name] = part.partial;
-      }
-      return { answer, partial, open };
-    },
-    point: (open) => {
-      for (const part of open) part.holder.classList.add("open-question");
-      open[0]?.focus();
-    },
-    fill: (saved) => { for (const part of entries) if (saved?.[part.name] !== undefined) part.fill(saved[part.name]); },
-  };
+/** Point at questions that are open. */
+export function point(open) {
+  for (const question of open) holder(question).classList.add("open-question");
+  const unmarked = given(open[0]).mark === null;
+  open[0].querySelector(unmarked ? "input" : "textarea, input").focus();
 }

@@ -26,7 +26,7 @@ function merged(stretches) {
 export class Wave {
   /** What was heard is drawn in the style's property `color`; `seek` is called with the place pointed at, 0 to 1. */
   constructor(canvas, color, seek, redraw) {
-    Object.assign(this, { canvas, color, redraw, peaks: [] });
+    Object.assign(this, { canvas, color, redraw, peaks: null });
     canvas.addEventListener("pointerdown", (event) => {
       const to = (moved) => {
         const box = canvas.getBoundingClientRect();
@@ -42,15 +42,23 @@ export class Wave {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   }
 
-  async load(address) {
-    this.peaks = [];
-    try {
-      const answer = await fetch(address, { credentials: "same-origin" });
-      this.peaks = answer.ok ? (await answer.json()).peaks : [];
-    } catch {
-      // Without its picture a sound can still be played.
-    }
+  /** Show that a picture is coming, which a flat line would deny. */
+  wait(coming = true) {
+    if (coming) Object.assign(this, { peaks: null, address: null });
+    this.canvas.classList.toggle("skeleton", coming);
+    this.canvas.setAttribute("aria-busy", String(coming));
     this.redraw();
+  }
+
+  async load(address) {
+    this.wait();
+    this.address = address;
+    // Without its picture a sound can still be played.
+    const answer = await fetch(address, { credentials: "same-origin" }).catch(() => null);
+    const peaks = answer?.ok ? (await answer.json()).peaks : [];
+    if (this.address !== address) return;
+    this.peaks = peaks;
+    this.wait(false);
   }
 
   /** Draw it `length` seconds long on a canvas of `whole` seconds; `heard` are the stretches in colour. */
@@ -66,6 +74,7 @@ export class Wave {
     const style = getComputedStyle(this.canvas);
     const [own, quiet, text] = [this.color, "--quiet", "--text"].map((name) => style.getPropertyValue(name).trim());
     const { peaks } = this;
+    if (!peaks) return;
     const bars = Math.floor((width * (whole ? length / whole : 0)) / 3);
     const most = Math.max(0.05, ...peaks);
     for (let bar = 0; bar < bars; bar++) {
@@ -113,13 +122,22 @@ export class Player {
    * stretches, a share of which nothing closer is known, and the seconds for which it played.
    */
   take(audio, peaks, length, heard = [], share = 0, seconds = 0) {
-    this.stop();
-    this.forget();
+    this.wait();
     Object.assign(this, { before: merged(heard), floor: share, secondsBefore: seconds, stated: length ?? 0, loaded: true });
     this.sound.src = audio;
-    this.complain(false);
+    this.button.disabled = false;
     this.show();
     this.wave.load(peaks);
+  }
+
+  /** Nothing to play yet, and it is coming. */
+  wait() {
+    this.stop();
+    this.forget();
+    this.sound.removeAttribute("src");
+    this.button.disabled = true;
+    this.complain(false);
+    this.wave.wait();
   }
 
   listen() {
@@ -205,6 +223,11 @@ export class Player {
     this.before = this.heard();
     this.sound.load();
     this.sound.currentTime = at;
+  }
+
+  /** Fetch it once more, whole. */
+  async fetch() {
+    await (await fetch(this.sound.src, { cache: "reload", credentials: "same-origin" })).arrayBuffer();
   }
 
   seek(seconds) {

@@ -1,33 +1,41 @@
-// The page of the tabs: each tab is an address, and what Gradio shows has the colours of the documents.
-const TABS = ["leaderboard", "arena", "score", "submit", "queue", "about"];
+// The page of the tabs: the header shows a tab without loading anew, and what Gradio shows has the colours of the documents.
+const TABS = ["leaderboard", "arena", "score", "submit"];
 const button = (name) => document.getElementById(`tab-${name}-button`);
-const named = () => TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0];
+const entry = (name) => document.querySelector(`.top nav a[href="/${name === TABS[0] ? "" : name}"]`);
+const named = () => (location.pathname === "/queue" ? "submit" : TABS.find((name) => location.pathname === `/${name}`) ?? TABS[0]);
 const searches = {};
 let shown = named();
 
 /** Show a tab; the others are told, so that what plays there stops. */
 function show(name) {
+  button(name).click();
+  for (const each of TABS) entry(each).removeAttribute("aria-current");
+  entry(name).setAttribute("aria-current", "page");
+  document.title = document.title.replace(/^.*(?= · )/, entry(name).textContent);
   shown = name;
   document.dispatchEvent(new CustomEvent("podeval:tab", { detail: name }));
 }
 
 addEventListener("click", (event) => {
-  const name = TABS.find((each) => event.target.closest?.("[role=tab]")?.id === `tab-${each}-button`);
-  if (!name || name === shown) return;
+  const link = event.target.closest?.(".top nav a, .gradio-container a");
+  const name = TABS.find((each) => link && !link.target && link.getAttribute("href") === entry(each).getAttribute("href"));
+  // Until Gradio is there, and in another window, the link is a link.
+  if (!name || !button(name) || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  if (name === shown) return;
   searches[shown] = location.search;
+  history.pushState(null, "", `${link.getAttribute("href")}${searches[name] ?? ""}`);
   show(name);
-  history.pushState(null, "", `/${name === TABS[0] ? "" : name}${searches[name] ?? ""}`);
+  scrollTo(0, 0);
 });
-addEventListener("popstate", () => {
-  if (named() === shown) return;
-  show(named());
-  button(shown)?.click();
-});
-// The arrow keys go from tab to tab, as in any row of tabs; Gradio has the Tab key alone.
-addEventListener("keydown", (event) => {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const at = TABS.findIndex((each) => event.target.id === `tab-${each}-button`);
-  if (step && at >= 0) button(TABS.at((at + step) % TABS.length)).focus();
+addEventListener("popstate", () => { if (named() !== shown) show(named()); });
+
+// The time of a defect plays from there; Gradio's own player keeps its sound in a shadow root.
+addEventListener("click", (event) => {
+  const at = event.target.closest?.(".scores [data-t]");
+  const inside = [...document.querySelectorAll("#score-audio *")].map((part) => part.shadowRoot?.querySelector("audio"));
+  const audio = at && (document.querySelector("#score-example audio") ?? inside.find(Boolean));
+  if (audio) { audio.currentTime = Number(at.dataset.t); audio.play().catch(() => {}); }
 });
 
 const problem = () => document.querySelector(`#${shown}-problem [role], #${shown}-recordings [role]`);
@@ -40,6 +48,7 @@ const dress = () => { document.documentElement.dataset.theme = document.body.cla
 new MutationObserver(dress).observe(document.body, { attributes: true, attributeFilter: ["class"] });
 // What Gradio has in English alone, by its beginning, and what is said in its place.
 const words = JSON.parse(document.getElementById("gradio-words")?.textContent ?? "[]");
+let asked = location.pathname === "/queue";
 new MutationObserver(() => {
   // What is too large is said in our words; and what Gradio says of an upload passes, but stays here.
   for (const toast of document.querySelectorAll(".toast-body.error [class*=-text]")) {
@@ -55,5 +64,7 @@ new MutationObserver(() => {
   if (toast && problem() && problem().textContent !== toast.textContent) problem().textContent = toast.textContent;
   const main = document.querySelector("gradio-app main:not(#content)");
   if (main) Object.assign(main, { id: "content", tabIndex: -1 });
+  const queue = asked && document.getElementById("queue");
+  if (queue) { asked = false; queue.scrollIntoView(); }
   dress();
 }).observe(document.body, { childList: true, characterData: true, subtree: true });

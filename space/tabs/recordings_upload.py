@@ -13,6 +13,7 @@ from pages.submit import get_submitter
 from tab_parts import answer_part
 from website import SIGN_IN_FIRST, UNRECORDED, Site, find_recordings_sender, get_web_request
 
+from podeval import benchmarks
 from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.files import DiskFull
 from podeval.submissions.author_kit import list_spoken
@@ -49,17 +50,21 @@ class RecordingsUpload:
         self._refused = site.texts[language]["refused"]
         self.uploads = Uploads(site.services.runs)
 
+    def list_kits(self) -> str:
+        """Where the scripts are, and the notebook, for a system that cannot be run here; those to be entered first."""
+        entered = list_runs_of_tracks((name, "voice") for name in benchmarks.list_benchmarks())
+        kits = [
+            f"{entry.folder}: [{self._texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
+            f"[{self._texts['notebook']}](/submit/outputs/{entry.folder}.ipynb)"
+            for entry, _ in list_spoken(self._desk.gate.data)
+            if entry in entered
+        ]
+        return "\n".join([self._texts["kits"], "", *(f"- {kit}" for kit in kits)])
+
     def build(self) -> None:
         """Put the components where they are called for."""
-        texts = self._texts
-        kits = (
-            f"- {entry.folder}: [{texts['scripts_zip']}](/submit/scripts/{entry.folder}.zip), "
-            f"[{texts['notebook']}](/submit/outputs/{entry.folder}.ipynb)"
-            for entry, _ in list_spoken(self._desk.gate.data)
-        )
-        size = LARGEST_ARCHIVE // 2**20
-        gr.Markdown("\n".join([texts["upload_about"].format(size), "", *kits]))
-        self._file = gr.File(label=texts["upload"], file_types=[".zip"], elem_id="submit-zip", height=120)
+        gr.Markdown(self._texts["upload_about"].format(LARGEST_ARCHIVE // 2**20))
+        self._file = gr.File(label=self._texts["upload"], file_types=[".zip"], elem_id="submit-zip", height=150)
         self._answer = answer_part("submit-recordings")
 
     def connect(self, tracks: gr.CheckboxGroup) -> None:
@@ -162,7 +167,7 @@ def explain_refusal(error: Exception, texts: dict[str, Any]) -> str:
     """Why nothing was done, as a tab says it.
 
     Args:
-        error: what was raised.
+        error: the error that was raised.
         texts: the texts of refusals in the language of the tab.
     """
     sentence: str = getattr(error, "sentence", str(error))

@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio_addresses import LARGEST_UPLOAD
+from error_messages import translate
+from gradio_addresses import LARGEST_UPLOAD, UNUSED_SECONDS
+from gradio_events import WAITING
 from markupsafe import Markup
-from measure_apart import SECONDS, ScoreSession, open_decoded, score_apart
+from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
 from pages.score import EXAMPLES, read_example
 from tab_parts import answer_part
 from website import Site, get_web_request
 
 from podeval.board.columns import get_column
-from podeval.board.table import choose_decimals, format_value, to_number
-from podeval.errors import PodevalError
-from podeval.measuring.compute import compute
-from podeval.measuring.inputs import MetricInputs
+from podeval.errors import BadInput, PodevalError
 from podeval.measuring.isolated import read_results
-from podeval.measuring.plots import plot_results
-from podeval.measuring.recording_results import ScoreRow
-from podeval.measuring.report import ReportWords
-from podeval.measuring.standing import choose_word, find_usual, format_number, format_reach
+from podeval.measuring.recording_results import RecordingResults
+from podeval.measuring.report import list_sections
+from podeval.measuring.score_tables import describe_facts, sum_up
+from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key, Metric
-from podeval.metrics.description import VISITOR_INPUTS, find_score_part, format_range
-from podeval.text.message_catalogue import FIRST, translate
-from podeval.texts import translate_reason
+from podeval.metrics.declaration import Metric
+from podeval.metrics.description import find_score_part
+from podeval.reports.page import render_parts
+from podeval.text.message_catalogue import FIRST
+from podeval.texts import write_sentence
+from tabs.recordings_upload import explain_refusal
 
-MARKS = {"low": "▼", "usual": "●", "high": "▲"}
-
-SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
-"""One recording and one script at a time, whoever asks: the board and its votes share the machine."""
+IN_TURN: dict[str, Any] = {"concurrency_limit": WAITING + 1, "api_visibility": "private", "show_progress": "hidden"}
+"""Whoever measures waits in our line and not in Gradio's, which is one per language and says no place in our words."""
 
 
 OWN = "own"
 MOST_SPEAKERS = 6
-_WIDE = 100.0
-"""Width of a gauge in its own units."""
-INPUTS = VISITOR_INPUTS["script"]
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
 PARTS_ID = "score-tabs"
 """The element id of the parts in Gradio's configuration."""
@@ -74,43 +70,18 @@ def choose_metrics(part: str, label: str, language: str) -> gr.CheckboxGroup:
     return gr.CheckboxGroup(choices, value=value, label=label, elem_id=f"score-{part}-metrics")
 
 
-def measure_item(name: str, inputs: MetricInputs) -> tuple[Metric, dict[str, Any]]:
-    """One metric of one item, and the whole result."""
-    metric = catalogue.get(name)
-    selected = inputs.select(metric)
-    return metric, compute(metric, [selected], input_names=tuple(selected))
+def check_names(names: Sequence[str], part: str) -> list[str]:
+    """The metrics that somebody names, each once, as far as a part of the tab offers them.
 
-
-def list_rows(metric: Metric, result: dict[str, Any], texts: dict[str, Any], language: str) -> list[dict[str, str]]:
-    """The rows of a metric's result, each by the names that the texts have for its heads.
-
-    Args:
-        metric: the metric that was measured.
-        result: the result of one item.
-        texts: the texts of all pages, in the language.
-        language: the language of the rows.
+    Raises:
+        BadInput: one of them is not measured here, or there are more than there are metrics.
     """
-    (item,) = result["items"]
-    words = texts["score"]
-    reason = translate_reason(item.get("unscored", ""), texts["board"]["causes"])
-    rows = []
-    for key in metric.keys:
-        people, systems = format_reach(key)
-        rows.append(
-            {
-                "metric": name_metric(metric, language),
-                "key": key.name,
-                "value": _text(item.get(key.name)),
-                "unit": translate(key.unit, language),
-                "beside": _stand(key, item.get(key.name), words["words_beside"]),
-                "people": people,
-                "systems": systems,
-                "range": format_range(key),
-                "direction": words["better"].get(key.better, key.better),
-                "reason": reason,
-            }
-        )
-    return rows
+    offered = [metric.name for metric in list_offered(part)]
+    if wrong := [name for name in [*names[: len(offered)], *names[-1:]] if name not in offered]:
+        raise BadInput(write_sentence("metric-not-measured", metric=f"{wrong[0][:60]!r}", choices=", ".join(offered)))
+    if len(names) > len(offered):
+        raise BadInput(write_sentence("metrics-named-often", count=len(names), most=len(offered)))
+    return list(dict.fromkeys(names))
 
 
 def render_problem(sentence: str) -> str:
@@ -118,16 +89,48 @@ def render_problem(sentence: str) -> str:
     return f'<p class="error">{escape(sentence)}</p>' if sentence else ""
 
 
-def _stand(key: Key, value: Any, words: dict[str, Any]) -> str:
-    """How a value stands to what people and good systems reach, as a word and a mark; empty where nobody knows."""
-    word = choose_word(key, to_number(value))
-    return f"{MARKS[word]} {words[word]}" if word else ""
+def render_scores(site: Site, request: gr.Request, language: str, results: RecordingResults, report: str = "") -> str:
+    """What was measured so far, in the texts of `podeval score`: the verdict, the defects, the values, folded details.
+
+    Args:
+        site: the site of the templates.
+        request: the visitor's request.
+        language: the language of the texts.
+        results: results of the recording or script.
+        report: name of the whole report, once it is there.
+    """
+    words = ReportWords(language)
+    values, *details = [section for section in list_sections(results, words) if section.parts]
+    return site.render_text(
+        get_web_request(request),
+        "score_values.html",
+        title=results.name,
+        about=describe_facts(results, words),
+        # Parts escape every text in them.
+        verdict=Markup(render_parts(sum_up(results, words))),
+        table=Markup(render_parts(values.parts)),
+        details=[(each.title, Markup(render_parts(each.parts))) for each in details],
+        report=report,
+    )
 
 
-def _text(value: Any) -> str:
-    """A value as the board writes it; empty where there is none."""
-    number = to_number(value)
-    return "" if number is None else format_value(number, None, None, choose_decimals([number]))
+def render_work(texts: Mapping[str, Any], what: str, at: float | None = None) -> str:
+    """The one line on what is being done; `at` is the share of the work that is done."""
+    label = escape(texts["working"]["label"])
+    bar = "" if at is None else f'<progress id="progress" value="{at:.3f}" aria-label="{label}"></progress> '
+    return f"<p>{bar}{escape(what)} …</p>"
+
+
+def make_answers(part: str) -> list[gr.HTML]:
+    """The places for what is being done, for what is wrong, and for what was measured."""
+    roles = {"progress": "status", "problem": "alert", "values": "group"}
+    return [answer_part(f"{part}-{name}", role) for name, role in roles.items()]
+
+
+def wait_in_line(turn: MeasuringTurn, texts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Say how many are before a visitor, until there is nobody."""
+    while before := turn.wait():
+        yield render_work(texts, texts["working"]["turn"].format(before)), "", ""
 
 
 NEEDS_WORDS = tuple(metric.name for metric in list_offered("recording") if "reference_text" in metric.inputs)
@@ -144,7 +147,7 @@ class RecordingPart:
     def __init__(self, site: Site, language: str) -> None:
         self._site = site
         self._language = language
-        self._texts = site.texts[language]["score"]
+        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -168,22 +171,27 @@ class RecordingPart:
         player = answer_part("score-example")
         with gr.Accordion(texts["metrics"], open=False, elem_id="score-choices"):
             names = choose_metrics("recording", texts["metrics"], self._language)
+            upsample = gr.Checkbox(label=texts["upsample"], elem_id="score-upsample")
         run = gr.Button(texts["measure"], variant="primary", elem_id="score-measure")
-        wrong = answer_part("score-problem", "alert")
-        values = answer_part("score-values")
-        with gr.Accordion(texts["protocols"], open=False):
-            protocols = gr.JSON(label=texts["protocols_about"])
+        answers = make_answers("score")
         quick: dict[str, Any] = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
         which.input(self.choose, which, [fields, player], **quick)
-        audio.change(self.look_at, audio, wrong, **quick)
-        run.click(self.measure, [which, audio, words, speakers, names], [wrong, values, protocols], **SINGLE)
+        audio.change(self.look_at, audio, answers[1], **quick)
+        run.click(
+            self.measure,
+            [which, audio, words, speakers, names, upsample],
+            answers,
+            concurrency_id="recording",
+            **IN_TURN,
+        )
 
     def choose(self, request: gr.Request, which: str) -> tuple[Any, str]:
         """The fields for a recording of one's own, or the example that was chosen, to be heard."""
         if which not in EXAMPLES:
             return gr.Column(visible=True), ""
         _, words, _ = read_example(which)
-        return gr.Column(visible=False), self._render(request, "score_example.html", name=which, words=words)
+        example = self._site.render_text(get_web_request(request), "score_example.html", name=which, words=words)
+        return gr.Column(visible=False), example
 
     def look_at(self, audio: str | None) -> str:
         """What is wrong with a recording that was just chosen; empty where nothing is known to be."""
@@ -197,26 +205,44 @@ class RecordingPart:
         words: str,
         speakers: int,
         names: list[str],
-        progress: Any = None,
-    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """What is wrong, what was measured so far, and how it came about; whenever there is more of it."""
-        progress = progress or gr.Progress()
+        upsample: bool = False,
+    ) -> Iterator[tuple[Any, ...]]:
+        """What is being done, what is wrong, and what was measured so far; whenever there is more of it."""
         if missing := self._missing(which, audio, words, names):
-            yield render_problem(missing), "", {}
+            yield "", render_problem(missing), ""
             return
-        is_example = which in EXAMPLES
-        session, title = ScoreSession(), self._texts["examples"][which] if is_example else Path(str(audio)).name
+        session, title = ScoreSession(), self._texts["examples"].get(which) or Path(str(audio)).name
         try:
-            with self._chosen(which, audio) as (path, known_words, count), open_decoded(path) as copy:
-                script = known_words or words
-                for session in score_apart(copy, title, script, count or speakers, names, self._language):
-                    progress(session.at, desc=session.what)
-                    yield "", self._show(request, session, title), {}
+            names = check_names(names, "recording")
+            self._site.limit_measuring(get_web_request(request))
+            with MeasuringTurn("recording") as turn, self._chosen(which, audio) as (path, known_words, count):
+                yield from wait_in_line(turn, self._texts)
+                yield render_work(self._texts, self._texts["working"]["reading"]), "", ""
+                with open_decoded(path) as copy:
+                    count_sent, script = 0, known_words or words
+                    asked = (copy, title, script, count or speakers, names, self._language)
+                    for session in score_apart(*asked, upsample=bool(upsample)):
+                        # What has not changed is not sent again: a fold that somebody opened stays open.
+                        is_new, count_sent = len(session.lines) > count_sent, len(session.lines)
+                        so_far = self._texts["so_far"].format(title)
+                        values = self._show(request, session, so_far) if is_new else gr.skip()
+                        yield (
+                            render_work(self._texts, session.what or self._texts["working"]["reading"], session.at),
+                            "",
+                            values,
+                        )
         except PodevalError as error:
-            yield render_problem(str(error)), self._show(request, session, title), _protocols(session)
+            yield "", render_problem(explain_refusal(error, self._refused)), self._show(request, session, title)
             return
+        finally:
+            # It may be measured again with other metrics.
+            self._site.files.keep(str(audio), UNUSED_SECONDS)
         report = self._site.services.score_reports.keep(session.report)
-        yield render_problem(session.problem), self._show(request, session, title, report), _protocols(session)
+        yield (
+            "",
+            render_problem(translate(session.problem, self._refused)[0]),
+            self._show(request, session, title, report),
+        )
 
     @contextmanager
     def _chosen(self, which: str, audio: str | None) -> Iterator[tuple[Path, str, int]]:
@@ -250,74 +276,7 @@ class RecordingPart:
     def _show(self, request: gr.Request, session: ScoreSession, title: str, report: str = "") -> str:
         """What was measured so far, as the page shows it."""
         results = read_results(session.lines, title)
-        if results is None:
-            return ""
-        reasons = self._site.texts[self._language]["board"]["causes"]
-        texts = ReportWords(self._language).plots
-        pictures = plot_results(results, texts=texts).pictures.values() if results.timelines else ()
-        return self._render(
-            request,
-            "score_values.html",
-            title=title,
-            results=results,
-            rows=[describe_row(row, self._language) for row in results.shown_rows],
-            unscored=[(name, translate_reason(one["unscored"], reasons)) for name, one in results.unscored.items()],
-            notes=[(name, translate_reason(note, reasons)) for name, of in results.notes.items() for note in of],
-            # Drawn here of numbers alone; every text in them is escaped.
-            plots=[Markup(picture) for picture in pictures],
-            report=report,
-        )
-
-    def _render(self, request: gr.Request, template: str, **values: Any) -> str:
-        return self._site.render_text(get_web_request(request), template, **values)
-
-
-def describe_row(row: ScoreRow, language: str) -> dict[str, Any]:
-    """A value as the page shows it: in words, and as a gauge beside what people and good systems reach."""
-    people, systems = format_reach(row.key)
-    word = row.word("embedded")
-    return {
-        "title": name_metric(row.metric, language),
-        "key": "" if row.metric.name == row.key.name else row.key.name,
-        "about": translate(row.key.about or row.metric.purpose, language),
-        "value": format_number(row.value),
-        "unit": translate(row.key.unit, language),
-        "better": row.key.better,
-        "people": people,
-        "systems": systems,
-        "word": word,
-        "mark": MARKS.get(word, ""),
-        "tone": row.tone("embedded"),
-        "gauge": draw_gauge(row),
-    }
-
-
-def draw_gauge(row: ScoreRow) -> dict[str, Any] | None:
-    """Where a value lies beside what people and good systems reach, from 0 to 100; None where nobody knows."""
-    reach = row.key.reach
-    if reach is None or row.value is None or find_usual(row.key) is None:
-        return None
-    spans = {"people": reach.people, "systems": reach.systems}
-    ends = [end for span in spans.values() if span for end in span] + [row.value]
-    low, high = min(ends), max(ends)
-    spare = (high - low) * 0.2 or abs(high) * 0.2 or 1.0
-    lowest, highest = (bound if bound is not None else None for bound in row.key.bounds)
-    low = low - spare if lowest is None or lowest == float("-inf") else max(low - spare, lowest)
-    high = high + spare if highest is None else min(high + spare, highest)
-
-    def place(value: float) -> float:
-        return round(_WIDE * min(1.0, max(0.0, (value - low) / ((high - low) or 1.0))), 2)
-
-    bars = {
-        name: {"x": place(span[0]), "width": max(1.0, round(place(span[1]) - place(span[0]), 2))}
-        for name, span in spans.items()
-        if span
-    }
-    return {"people": None, "systems": None, **bars, "at": place(row.value)}
-
-
-def _protocols(session: ScoreSession) -> dict[str, Any]:
-    return {line["metric"]: line["protocol"] for line in session.lines if "metric" in line}
+        return render_scores(self._site, request, self._language, results, report) if results else ""
 
 
 class ScriptPart:
@@ -329,8 +288,8 @@ class ScriptPart:
     """
 
     def __init__(self, site: Site, language: str) -> None:
-        self._site, self._all_texts, self._language = site, site.texts[language], language
-        self._texts = self._all_texts["score"]
+        self._site, self._language = site, language
+        self._texts, self._refused = site.texts[language]["score"], site.texts[language]["refused"]
 
     def build(self) -> None:
         """Put the components where they are called for."""
@@ -339,33 +298,26 @@ class ScriptPart:
         text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label=texts["script"])
         names = choose_metrics("script", texts["metrics"], self._language)
         run = gr.Button(texts["measure"], variant="primary")
-        wrong = answer_part("script-problem", "alert")
-        values = answer_part("script-values")
-        with gr.Accordion(texts["protocols"], open=False):
-            protocols = gr.JSON(label=texts["protocols_about"])
-        run.click(self.measure, [text, names], [wrong, values, protocols], **SINGLE)
+        run.click(self.measure, [text, names], make_answers("script"), concurrency_id="script", **IN_TURN)
 
-    def measure(self, request: gr.Request, text: str, names: list[str]) -> tuple[str, str, dict[str, Any]]:
-        """What is wrong, if anything is; the values of all chosen metrics as HTML, and their protocols."""
-        wrong, rows, protocols = self.measure_rows(text, names)
-        return wrong, self._site.render_text(get_web_request(request), "script_values.html", rows=rows), protocols
-
-    def measure_rows(self, text: str, names: list[str]) -> tuple[str, list[dict[str, str]], dict[str, Any]]:
-        """The same, with the values as the rows of a table."""
-        rows: list[dict[str, str]] = []
-        protocols: dict[str, Any] = {}
+    def measure(self, request: gr.Request, text: str, names: list[str]) -> Iterator[tuple[str, str, str]]:
+        """What is being done, what is wrong, and the values of all chosen metrics."""
+        texts = self._texts
         if not text.strip():
-            return render_problem(self._texts["enter_script"]), rows, protocols
+            yield "", render_problem(texts["enter_script"]), ""
+            return
         try:
-            inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
-            inputs.read()  # what cannot be read is said before anything is measured
-            for name in names:
-                metric, result = measure_item(name, inputs)
-                rows += list_rows(metric, result, self._all_texts, self._language)
-                protocols[name] = result["protocol"]
+            self._site.limit_measuring(get_web_request(request))
+            names = check_names(names, "script")
+            with MeasuringTurn("script") as turn:
+                yield from wait_in_line(turn, texts)
+                yield render_work(texts, texts["working"]["script"]), "", ""
+                lines = score_script_apart(text, names)
         except PodevalError as error:
-            return render_problem(str(error)), rows, protocols
-        return "", rows, protocols
+            yield "", render_problem(explain_refusal(error, self._refused)), ""
+            return
+        results = read_results(lines, texts["script"])
+        yield "", "", render_scores(self._site, request, self._language, results) if results else ""
 
 
 def build(site: Site, language: str, measuring: bool) -> None:

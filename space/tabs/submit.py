@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from auth import NotSignedIn
-from error_messages import translate
-from pages.submit import get_submitter
+from error_messages import translate, translate_reason
+from pages.submit import OURS, get_submitter, list_public_rows, list_queue_parts
 from submission_form import (
     FormField,
     build_document,
@@ -20,23 +21,45 @@ from submission_form import (
     list_refused_rules,
     read_document,
 )
-from tab_parts import answer_part, make_fetched_part
+from tab_parts import answer_part
 from website import Site, get_web_request
 
 from podeval import benchmarks
-from podeval.errors import PodevalError
+from podeval.errors import BadInput, PodevalError
 from podeval.runs.hf_jobs import HfJobs
-from podeval.submissions.author_kit import draft_document
+from podeval.submissions.author_kit import draft_document, read_repo_name
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.public_view import SubmissionLog, describe_last, sum_cost
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.systems.submission_reading import BadDocument
 from tabs.recordings_upload import RecordingsUpload, explain_refusal
 
 EVENT: dict[str, Any] = {"api_visibility": "private", "queue": False, "preprocess": False, "show_progress": "minimal"}
-CHECK_RATE, SUBMIT_RATE = "20/minute", "20/hour"
+CHECK_RATE, SUBMIT_RATE, SHOW_RATE = "20/minute", "20/hour", "60/minute"
+MOST_OWN = 50
+"""Submissions of a person that the tab lists; the queue has all."""
 SYSTEM, DRAFT = "system", "podeval-submission"
-_FOLDED = ("description", "open", "organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
+_FOLDED = ("organisation", "authors", "homepage", "code", "paper", "demo", "size_parameters")
 """Fields of a system that most leave empty."""
+RECOMMENDED = "real_pod.voice"
+"""The track that is ticked from the beginning: scripts read aloud."""
+_FIELD_OF_RULE = {
+    "duplicate": "system.id",
+    "licence": "system.licence",
+    "pinned": "source.revision",
+    "task": "source.task",
+    "base": "source.base.repo",
+    **dict.fromkeys(("exists", "readable", "card", "size", "safetensors", "remote_code", "code"), "source.repo"),
+}
+"""Rules of the gate that are about what one field names."""
+WRONG = "wrong"
+"""The class of a field whose help says what is wrong with it."""
+_MARK = f"""() => {{
+  for (const each of document.querySelectorAll("#tab-submit :is(input, textarea)"))
+    each.setAttribute("aria-invalid", String(each.closest(".{WRONG}") !== null));
+  document.querySelector("#tab-submit .{WRONG} :is(input, textarea)")?.focus();
+}}"""
 _KEEP = f"(...values) => {{ sessionStorage.setItem('{DRAFT}', JSON.stringify(values)); }}"
 _RESTORE = (
     f"(...values) => {{ const kept = JSON.parse(sessionStorage.getItem('{DRAFT}') ?? '[]');"
@@ -45,7 +68,7 @@ _RESTORE = (
 _FORGET = f"""(answer) => {{ if (answer?.includes('href="/submissions/')) sessionStorage.removeItem('{DRAFT}'); }}"""
 """Only the answer to a submission that was taken has its address in it."""
 _IN_BROWSER: dict[str, Any] = {"fn": None, "queue": False, "show_progress": "hidden", "api_visibility": "private"}
-"""What is typed never leaves the browser by these events, which have no function on the server."""
+"""Settings of events without a function on the server, by which the typed text never leaves the browser."""
 
 
 class SubmitTab:
@@ -64,45 +87,58 @@ class SubmitTab:
         self._groups: list[str] = []
         self._declared: list[FormField] = []
         self._fields: list[Any] = []
-        self._fill: Any = None
+        self._folded: set[tuple[str, str]] = set()
         self._repo: Any = None
+        self._tracks: Any = None
         self._recordings = RecordingsUpload(site, desk, language)
 
     def build(self, app: gr.Blocks) -> None:
         """Put the components where they are called for, and say what happens."""
         texts = self._texts
-        make_fetched_part("submit-head", "/submit")
+        gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
+        stranger = answer_part("submit-stranger", "group")
         sources = [(texts["kinds"][name], name) for name in list_kinds()]
         kind = gr.Radio(sources, value="model", label=texts["source"], elem_id="submit-kind")
+        gr.Markdown(self._recordings.list_kits(), elem_id="submit-kits")
         columns = [self._place_source(name, block) for name, block in list_kinds().items()]
         with gr.Column(visible=False, elem_id="submit-upload") as upload:
             self._recordings.build()
         columns.append(upload)
-        tracks = gr.CheckboxGroup(self._tracks(), label=texts["benchmarks"], elem_id="submit-tracks")
-        self._place_fields(SYSTEM, list_fields("System", SYSTEM, texts), _FOLDED)
+        self._tracks = gr.CheckboxGroup(
+            self._list_tracks(), value=[RECOMMENDED], label=texts["benchmarks"], elem_id="submit-tracks"
+        )
+        self._place_fields(SYSTEM, list_fields("System", SYSTEM, texts), _FOLDED, texts["more_system"])
         answer = answer_part("submit-answer")
         with gr.Row():
             check = gr.Button(texts["check"], elem_id="submit-check")
             send = gr.Button(texts["send"], variant="primary", elem_id="submit-send")
         with gr.Accordion(texts["rules"], open=False):
             gr.Markdown("\n".join(f"- **{rule}**: {texts['asks'].get(rule, asks)}" for rule, asks in RULES.items()))
-        my_table = make_fetched_part("submit-own", "/submissions", "submit")
-        form_inputs = [kind, tracks, *self._fields]
+        lists = answer_part("submit-queue", "group", "submit")
+        refresh = gr.Button(texts["refresh"], elem_id="queue-refresh")
         # In the browser's keeping: it outlives a reload and a change of language with the values that it is about.
         written = gr.JSON(value={}, visible=False, elem_id="submit-written")
-        kind.change(self.choose_kind, kind, columns, **{**EVENT, "show_progress": "hidden"})
-        draft, filled = [kind, tracks, written, *self._fields], [answer, tracks, written, *self._fields]
-        gr.on([self._fill.click, self._repo.submit], self.fill, draft, filled, trigger_mode="once", **EVENT)
-        check.click(self.check, form_inputs, answer, trigger_mode="once", **EVENT)
-        sent = send.click(self.submit, form_inputs, [answer, my_table], trigger_mode="once", **EVENT)
-        self._recordings.connect(tracks)
+        draft = [kind, self._tracks, written, *self._fields]
+        form_inputs, marked = [kind, self._tracks, *self._fields], [self._tracks, *self._fields]
+        filled: dict[str, Any] = {"inputs": draft, "outputs": [answer, self._tracks, written, *self._fields], **EVENT}
+        quiet = {**EVENT, "show_progress": "hidden"}
+        kind.change(self.choose_kind, kind, [answer, *columns, *marked], **quiet)
+        for event in (
+            self._repo.blur(self.fill_new, **filled),
+            self._repo.submit(self.fill, trigger_mode="once", **filled),
+            check.click(self.check, form_inputs, [answer, *marked], trigger_mode="once", **EVENT),
+            sent := send.click(self.submit, form_inputs, [answer, lists, *marked], trigger_mode="once", **EVENT),
+        ):
+            event.then(js=_MARK, **_IN_BROWSER)
+        gr.on([lists.select, refresh.click], self.show_queue, None, [stranger, lists], **quiet)
+        self._recordings.connect(self._tracks)
         # What is typed stays in the browser tab until it is taken: when the server was away and answers again, Gradio
         # loads its page anew, and a language is chosen by loading it, too.
         app.load(inputs=draft, outputs=draft, js=_RESTORE, **_IN_BROWSER)
         gr.on([each.change for each in draft], inputs=draft, js=_KEEP, **_IN_BROWSER)
         sent.then(inputs=answer, js=_FORGET, **_IN_BROWSER)
 
-    def _tracks(self) -> list[tuple[str, str]]:
+    def _list_tracks(self) -> list[tuple[str, str]]:
         offered = [benchmarks.get(name) for name in benchmarks.list_benchmarks()]
         return [
             (f"{benchmark.title}: {self._texts['tracks'].get(f'{benchmark.name}.{track.name}', (track.title,))[0]}",
@@ -119,21 +155,21 @@ class SubmitTab:
                 repo = next(each for each in declared if each.path == "source.repo")
                 self._place(kind, repo)
                 self._repo = self._fields[-1]
-                self._fill = gr.Button(self._texts["fill"], elem_id="submit-fill", size="md")
                 declared.remove(repo)
-            self._place_fields(kind, declared, optional)
+            self._place_fields(kind, declared, optional, self._texts["more_source"])
         return column
 
-    def _place_fields(self, group: str, declared: list[FormField], folded: tuple[str, ...]) -> None:
+    def _place_fields(self, group: str, declared: list[FormField], folded: tuple[str, ...], more: str) -> None:
         """Fields in their order, those that most leave empty folded away below the others."""
         below = [each for each in declared if each.path.partition(".")[2].removeprefix("links.") in folded]
         for field in declared:
             if field not in below:
                 self._place(group, field)
         if below:
-            with gr.Accordion(self._texts["more"], open=False):
+            with gr.Accordion(more, open=False):
                 for field in below:
                     self._place(group, field)
+                    self._folded.add((group, field.path))
 
     def _place(self, group: str, field: FormField) -> None:
         label = field.name if field.required else f"{field.name} ({self._texts['optional']})"
@@ -150,8 +186,9 @@ class SubmitTab:
         self._fields.append(component)
 
     def choose_kind(self, kind: Any) -> list[Any]:
-        """The fields of the kind of source alone."""
-        return [*(gr.Column(visible=name == kind) for name in list_kinds()), gr.Column(visible=kind != "model")]
+        """The fields of the kind of source alone; what was said about another one goes."""
+        columns = [*(gr.Column(visible=name == kind) for name in list_kinds()), gr.Column(visible=kind != "model")]
+        return ["", *columns, *self._mark("", {})]
 
     def document(self, kind: Any, tracks: Any, given: tuple[Any, ...], owner: str = "") -> dict[str, Any]:
         """What is filled in, as the document that `podeval submit` reads.
@@ -166,6 +203,13 @@ class SubmitTab:
             source.pop("revision", None)
             source["folder"] = token
         return document
+
+    def fill_new(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
+        """As `fill`, where the repo is another one than before, as the field is left."""
+        repo = read_repo_name(str(self.document(kind, tracks, given)["source"].get("repo", "")))
+        if not repo or (isinstance(written, dict) and repo == written.get("source.repo")):
+            return [gr.skip()] * (3 + len(self._fields))
+        return self.fill(request, kind, tracks, written, *given)
 
     def fill(self, request: gr.Request, kind: Any, tracks: Any, written: Any, *given: Any) -> list[Any]:
         """The fields of a model as the Hub knows it by its repo; what a visitor entered stays.
@@ -184,6 +228,9 @@ class SubmitTab:
             draft = draft_document(repo, api=self._desk.gate.api)
             chosen = self.document(kind, tracks, given)["benchmarks"]
             judged = give_verdict(self._desk, draft | ({"benchmarks": chosen} if chosen else {}), self._jobs())
+        except BadInput as error:
+            wrong = {"source.repo": explain_refusal(error, self._refused)}
+            return ["", gr.skip(), gr.skip(), *self._mark("model", wrong)[1:]]
         except (PodevalError, NotSignedIn) as error:
             return [self._say(request, error), gr.skip(), gr.skip(), *[gr.skip()] * len(self._fields)]
         answer = self._answer(request, verdict=judged)
@@ -205,7 +252,8 @@ class SubmitTab:
             # The repo and its commit belong together, and are as the Hub writes them.
             follows = field.path in ("source.repo", "source.revision")
             if follows or value in ("", None, blank if was is None else was):
-                updates.append(blank if drafted is None else drafted)
+                new = blank if drafted is None else drafted
+                updates.append(gr.update(value=new, info=field.help, elem_classes=[]))
                 now[field.path] = drafted
             else:
                 updates.append(gr.skip())
@@ -216,17 +264,18 @@ class SubmitTab:
         evaluation = self._site.services.evaluation
         return evaluation.hub.jobs if evaluation is not None and evaluation.hub is not None else None
 
-    def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> str:
+    def check(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """What the gate says; nothing is queued."""
         try:
             self._site.limit(get_web_request(request), CHECK_RATE, "submit check")
             who = get_submitter(self._site.require_person(get_web_request(request)))
             document = self.document(kind, tracks, given, who.name)
-            return self._answer(request, **check_document(self._desk, document, who, self._folder_beside(document)))
+            result = check_document(self._desk, document, who, self._folder_beside(document))
         except (PodevalError, NotSignedIn) as error:
-            return self._say(request, error)
+            return [self._say(request, error), *self._mark("", {})]
+        return self._judge(request, str(kind), result["refusals"], preview=result.get("preview"))
 
-    def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> tuple[str, Any]:
+    def submit(self, request: gr.Request, kind: Any, tracks: Any, *given: Any) -> list[Any]:
         """Hand in; the answer comes when it is on the disk, and says where it is shown."""
         try:
             self._site.limit(get_web_request(request), SUBMIT_RATE, "submit")
@@ -238,32 +287,89 @@ class SubmitTab:
                 self._desk.check(read_document(document), who, document_folder=beside)
             row = self._desk.submit(read_document(document), who, document_folder=beside)
         except (BadDocument, SubmissionRefused) as error:
-            return self._answer(request, refusals=list_refused_rules(error)), gr.skip()
+            answer, *marks = self._judge(request, str(kind), list_refused_rules(error))
+            return [answer, gr.skip(), *marks]
         except (PodevalError, NotSignedIn) as error:
-            return self._say(request, error), gr.skip()
-        return self._answer(request, row=row), row.id
+            return [self._say(request, error), gr.skip(), *self._mark("", {})]
+        return [self._answer(request, row=row), self.show_queue(request)[1], *self._mark("", {})]
+
+    def show_queue(self, request: gr.Request) -> list[str]:
+        """How to sign in where nobody is; the submissions of who asks, with their cost, and the queue of all."""
+        web, queue = get_web_request(request), self._desk.queue
+        self._site.limit(web, SHOW_RATE, "queue")
+        person = self._site.person(web)
+        # Whose name is one of ours submits nothing, and is told so by the form.
+        submits = person is not None and (person.identity == "local" or person.name.casefold() not in OURS)
+        rows = queue.all(owner=get_submitter(person).name)[:MOST_OWN] if person and submits else []
+        ledger, log = Ledger(queue.database, 0.0), SubmissionLog(queue.database)
+        more = {
+            row.id: {"spent": sum_cost(ledger.of(row.id))["spent"], "last": describe_last(log.lines(row.id))}
+            for row in rows
+        }
+        evaluation = self._site.services.evaluation
+        worker = evaluation.sentence(self._texts, operator=person is not None and person.admin) if evaluation else ""
+        stranger = person is None and not self._site.services.closed
+        return [
+            self._site.render_text(web, "submit_stranger.html") if stranger else "",
+            self._site.render_text(
+                web,
+                "queue.html",
+                parts={"own": list_public_rows(queue, rows), **list_queue_parts(queue)},
+                more=more,
+                worker=worker.replace("`", ""),
+                say=partial(translate_reason, texts=self._refused),
+            ),
+        ]
 
     def _folder_beside(self, document: dict[str, Any]) -> Path | None:
         """The folder beside a document whose outputs were uploaded here."""
         return self._recordings.uploads.folder if "folder" in document["source"] else None
 
+    def _judge(self, request: gr.Request, kind: str, refusals: list[dict[str, str]], **told: Any) -> list[Any]:
+        """What is said of broken rules: next to the field that it is about, and of the others together."""
+        names = {field.path: field.name for group, field in self._of(kind)}
+        names["benchmarks"] = self._texts["benchmarks"]
+        wrong: dict[str, str] = {}
+        others = []
+        for each in refusals:
+            path = each["field"].partition("[")[0] or _FIELD_OF_RULE.get(each["rule"], "")
+            path = "source.repo" if path == "source" else path
+            message = self._explain(each, names.get(path, ""))
+            if path in names and not self._folded & {(SYSTEM, path), (kind, path)}:
+                wrong[path] = f"{wrong[path]}\n{message}" if path in wrong else message
+            else:
+                others.append({**each, "name": names.get(path, ""), "message": message})
+        # In the order of the form.
+        fields = [name for path, name in names.items() if path in wrong]
+        return [self._answer(request, refusals=others, fields=fields, **told), *self._mark(kind, wrong)]
+
+    def _explain(self, refusal: dict[str, str], name: str) -> str:
+        """A broken rule in the words of its field."""
+        template = self._texts["in_fields"].get(refusal["code"])
+        return str(template).format(name) if template else translate(refusal["message"], self._refused)[0]
+
+    def _of(self, kind: str) -> list[tuple[str, FormField]]:
+        """The fields of a kind of source and of the system, in their order."""
+        rows = zip(self._groups, self._declared, strict=True)
+        return [(group, field) for group, field in rows if group in (SYSTEM, kind)]
+
+    def _mark(self, kind: str, wrong: dict[str, str]) -> list[Any]:
+        """The tracks and the fields with what is wrong with each in place of its help."""
+
+        def mark(path: str, help: str, group: str) -> Any:
+            sentence = wrong.get(path) if group in (SYSTEM, kind) else None
+            return gr.update(info=sentence or help, elem_classes=[WRONG] if sentence else [])
+
+        rows = zip(self._groups, self._declared, strict=True)
+        return [mark("benchmarks", "", SYSTEM), *(mark(field.path, field.help, group) for group, field in rows)]
+
     def _answer(self, request: gr.Request, **told: Any) -> str:
-        names = {field.path: field.name for field in self._declared}
-        # In the order of the form; what is about no field comes last.
-        order = {path: number for number, path in enumerate(names)}
-        if "refusals" in told:
-            told["refusals"] = sorted(told["refusals"], key=lambda each: order.get(each["field"], len(order)))
-        for each in (*told.get("refusals", ()), *(told.get("verdict") or {}).get("reasons", ())):
+        for each in (told.get("verdict") or {}).get("reasons", ()):
             each["message"] = translate(each["message"], self._refused)[0]
-        empty: dict[str, Any] = {
-            "sentence": "",
-            "refusals": [],
-            "preview": None,
-            "row": None,
-            "passed": True,
-            "verdict": None,
-        }
-        return self._site.render_text(get_web_request(request), "submit_answer.html", names=names, **(empty | told))
+        empty: dict[str, Any] = {"sentence": "", "refusals": [], "fields": [], "preview": None, "row": None}
+        return self._site.render_text(
+            get_web_request(request), "submit_answer.html", **(empty | {"verdict": None} | told)
+        )
 
     def _say(self, request: gr.Request, error: Exception) -> str:
         return self._answer(request, sentence=explain_refusal(error, self._refused))
@@ -278,6 +384,7 @@ def build(site: Site, language: str, app: gr.Blocks) -> None:
         app: the app that is being built.
     """
     if site.services.desk is None:
-        make_fetched_part("submit-head", "/submit")
+        texts = site.texts[language]["submit"]
+        gr.Markdown(f"# {texts['title']}\n\n{texts['intro']}", elem_id="submit-head")
         return
     SubmitTab(site, site.services.desk, language).build(app)

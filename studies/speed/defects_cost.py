@@ -26,7 +26,7 @@ from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.defects import find_defects
 from podeval.models.interfaces import Word
-from podeval.recording import Recording
+from podeval.recording import Recording, spoken_script
 from podeval.recording.cache import Cache
 from podeval.systems.controls import plant_click, plant_hole
 from podeval.text.script import Script
@@ -111,7 +111,7 @@ def measure(path: Path, count: int) -> None:
 def _watch_second_hearings() -> dict[str, list[float]]:
     """Count from now on by recogniser the stretches that are heard again, their seconds, and what they cost."""
     spent: dict[str, list[float]] = {}
-    hear = Recording.listen_again
+    hear = spoken_script.listen_again
 
     def watch(
         recording: Recording, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
@@ -124,7 +124,7 @@ def _watch_second_hearings() -> dict[str, list[float]]:
             spent[job] = [known[0] + len(spans), known[1] + sum(span.duration for span in spans), known[2] + cost]
         return words
 
-    Recording.listen_again = watch  # type: ignore[method-assign]
+    spoken_script.listen_again = watch
     return spent
 
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from measure_apart import copy_compiled, prepare
 
-from podeval.submissions import sandbox
+from podeval import sandbox
 
 PROGRAM = (
     "import numpy as np; from podeval.audio.prosody import RATE, measure_prosody; "

@@ -38,7 +38,7 @@ CHORDS = ((220.0, 277.2, 329.6), (196.0, 246.9, 293.7), (174.6, 220.0, 261.6), (
 
 def make(speech: Path, podcast: Path) -> None:
     """Write the speech in two channels, with chords 12 dB below full scale under its middle third."""
-    from podeval.audio.resample import resample
+    from podeval.audio.samples import resample
 
     samples, rate = soundfile.read(speech, dtype="float32", always_2d=True)
     voice = resample(samples.mean(axis=1), rate, RATE)

@@ -30,14 +30,14 @@ def test_what_was_looked_up_is_not_asked_of_the_database_again_until_it_changes(
     small = small_arena()
     battle = small.serve("alice")
     side = battle.a
-    assert count_statements(small, lambda: small.arena.audio(side.audio)) > 0
-    whole = small.arena.name_side(battle.token.partition(".")[0], "b", "whole")
-    assert count_statements(small, lambda: small.arena.audio(whole)) == 0, "it is the same battle"
+    assert count_statements(small, lambda: small.arena.sounds.find(side.audio)) > 0
+    whole = small.arena.sounds.name(battle.token.partition(".")[0], "b", "whole")
+    assert count_statements(small, lambda: small.arena.sounds.find(whole)) == 0, "it is the same battle"
     voter = small.arena.voter("hf:somebody", "somebody")
     assert count_statements(small, lambda: small.arena.voter("hf:somebody", "somebody")) == 0
     assert small.arena.voter("hf:somebody", "somebody") == voter != small.arena.voter("hf:other", "somebody")
     small.arena.changed()
-    assert count_statements(small, lambda: small.arena.audio(side.audio)) > 0
+    assert count_statements(small, lambda: small.arena.sounds.find(side.audio)) > 0
     small.arena.erase("hf:somebody")
     assert count_statements(small, lambda: small.arena.voter("hf:somebody", "somebody")) > 0
 
@@ -45,10 +45,10 @@ def test_what_was_looked_up_is_not_asked_of_the_database_again_until_it_changes(
 def test_a_recording_that_an_operator_takes_down_is_not_played_from_memory(small_arena: Make) -> None:
     small = small_arena()
     name = small.serve("alice").a.audio
-    assert small.arena.audio(name).path
+    assert small.arena.sounds.find(name).path
     with small.database.writing() as session:
         for output in session.scalars(select(ArenaOutput)):
             output.audio = ""
     small.arena.changed()
     with pytest.raises(ArenaRefused, match="taken down"):
-        small.arena.audio(name)
+        small.arena.sounds.find(name)

@@ -30,7 +30,7 @@ def filled(small_arena: Make) -> Any:
         small.vote(
             f"voter{number % 2}", ("a", "b", "tie", "both_bad", "skip")[number % 5], comment=f"why\u2028not {number}"
         )
-    small.arena.exclude("ballot-000002", "a test", OPERATOR)
+    small.arena.decide("ballot-000002", "excluded", "a test", OPERATOR)
     return small
 
 
@@ -122,7 +122,7 @@ def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make
     small = small_arena()
     export(small.database, tmp_path / "none")
     small.vote("alice", comment="clear")
-    small.arena.exclude("ballot-000001", "a test", "ada")
+    small.arena.decide("ballot-000001", "excluded", "a test", "ada")
     small.arena.erase(pseudonym=small.arena.voter("bob"))
     export(small.database, tmp_path / "some")
     for name in ("votes", "standings", "erasures"):

@@ -143,7 +143,7 @@ def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: P
         for name, content in kept.items():
             assert sounds.file(name).read_bytes() == content, "what was begun is heard as it was"
         fresh = BattleAudio(arena, Playback(tmp_path / "elsewhere"))
-        for name in (after.a.audio, after.b.audio, arena.name_side(before.token.partition(".")[0], "a", "whole")):
+        for name in (after.a.audio, after.b.audio, arena.sounds.name(before.token.partition(".")[0], "a", "whole")):
             with pytest.raises(ArenaRefused, match="taken down"):
                 fresh.file(name)
         with database.reading() as session:

@@ -4,7 +4,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.pairing import PairingPool, choose_next_meeting
+from podeval.arena.pairing import Deal, PairingPool, choose_next_meeting
 
 SYSTEMS = [f"s{number}" for number in range(8)]
 RATINGS = {system: 100.0 * number for number, system in enumerate(SYSTEMS)}
@@ -45,6 +45,39 @@ def test_a_system_without_a_rating_meets_strong_and_weak_and_is_in_half_of_the_b
     with_new = [one for one in met if "new" in one]
     assert 110 < len(with_new) < 190
     assert {other for one in with_new for other in one} == {*SYSTEMS, "new"}
+
+
+def test_skipping_brings_no_other_opponent_of_a_newcomer_and_no_more_of_its_battles() -> None:
+    """Whatever the seed, a voter without a vote is given one pair with the newcomer again, or never one."""
+    there, votes = field([*SYSTEMS, "new"], items=9), Counter(dict.fromkeys(combinations(SYSTEMS, 2), 40))
+    given = {}
+    for voter in map(str, range(60)):
+        met, judged = set(), set()
+        for seed in range(9):
+            next_one = choose_next_meeting(there, RATINGS, {}, judged, seed=seed, deal=Deal(voter, [], votes))
+            judged.add((next_one.pair, next_one.item))
+            met.add(next_one.pair if "new" in next_one.pair else None)
+        (given[voter],) = met
+    with_new = [pair for pair in given.values() if pair]
+    assert 20 < len(with_new) < 40, "half of the voters are given the newcomer"
+    assert set(with_new) == {tuple(sorted((system, "new"))) for system in SYSTEMS}, (
+        "each with an opponent drawn for them"
+    )
+
+
+def test_a_newcomer_meets_everybody_once_before_anybody_twice_though_friends_skip() -> None:
+    from studies.newcomers import befriend
+
+    wins, by_opponent, others = befriend(3, 0.2)
+    assert by_opponent == [1] * 10
+    assert wins <= 3 < others
+
+
+def test_a_system_with_few_voters_is_new_whatever_its_votes() -> None:
+    there, votes = field(items=9), Counter(dict.fromkeys(combinations(SYSTEMS, 2), 40))
+    few = Deal("v", [], votes, {"s0"})
+    met = {choose_next_meeting(there, RATINGS, {}, set(), seed=seed, deal=few).pair for seed in range(20)}
+    assert len(met) == 1 or not any("s0" in pair for pair in met)
 
 
 def test_nobody_settled_is_all_against_all() -> None:

@@ -65,7 +65,7 @@ def test_sides_of_excerpts_are_equally_long_however_long_the_same_words_take(sma
             output.seconds, output.turns = 3 * pace, [(pace * k, pace * (k + 1)) for k in range(3)]
     small.arena.changed()
     battle = small.serve("alice")
-    sounds = [small.arena.audio(side.audio) for side in (battle.a, battle.b)]
+    sounds = [small.arena.sounds.find(side.audio) for side in (battle.a, battle.b)]
     assert sorted(sound.end - sound.start for sound in sounds) == pytest.approx([22.2, 28.4])
     assert {side.seconds for side in (battle.a, battle.b)} == {sound.seconds for sound in sounds} == {29.0}
 
@@ -122,8 +122,8 @@ def test_a_slight_preference_weighs_less_where_strength_is_counted_and_as_much_w
 @ON_SQLITE
 def test_a_voter_has_a_board_of_their_own_from_five_votes_on(small_arena: Make) -> None:
     small = small_arena(systems=3, items=4, gold_share=0.0)
-    personals = Personals(small.arena)
-    for number in range(6):
+    personals = Personals(small.arena.database)
+    for number in range(12):  # every pair on every item
         assert (len(personals.of("alice").board) > 0) == (number >= 5)
         battle = small.serve("alice")
         a, b = small.sides(battle)
@@ -131,8 +131,7 @@ def test_a_voter_has_a_board_of_their_own_from_five_votes_on(small_arena: Make) 
     board = personals.of("alice").board
     assert [row.system for row in board] == ["s0", "s1", "s2"], "the first of two always won"
     assert board[0].wins == board[0].battles
-    assert sum(row.battles for row in board) == 12
-    assert board[0].strength > board[1].strength > board[2].strength
+    assert sum(row.battles for row in board) == 24
     assert personals.of("bob").board == ()
 
 
@@ -148,7 +147,7 @@ def test_a_judged_battle_tells_who_was_who_what_to_hear_again_and_what_is_still_
     told = rankings.reveal("cleo", done.vote)
     assert {told.a.system, told.b.system} == {"s0", "s1"}
     assert (told.a.system, told.a.audio) == (small.sides(battle)[0], battle.a.audio)
-    assert small.arena.audio(told.a.whole).seconds == 100.0
+    assert small.arena.sounds.find(told.a.whole).seconds == 100.0
     assert told.apart or told.votes_needed is None or told.votes_needed > 0
     assert told.a.rating is not None
     assert told.protocol == "excerpts"
@@ -172,5 +171,7 @@ def test_votes_are_rated_by_how_much_was_heard(small_arena: Make) -> None:
     assert [group.votes for group in part.groups] == [6, 0, 6]
     little, _, much = part.groups
     assert little.ratings["s0"].rating > 1000 > much.ratings["s0"].rating
-    assert little.ratings["s0"].low is not None
+    assert little.ratings["s0"].provisional == {
+        "battles": {"missing": 4, "needed": 10}, "voters": {"missing": 3, "needed": 5}
+    }  # fmt: skip
     assert set(part.systems) == {"s0", "s1"}

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,21 +19,7 @@ from tests.fakes.databases import ON_SQLITE, Make
 
 REPO = "podeval/votes"
 
-pytestmark = ON_SQLITE
-
-
-@pytest.fixture(autouse=True)
-def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that were asked for; a hundredth of each is made."""
-    asked: list[float] = []
-    real = time.sleep
-
-    def sleep(seconds: float) -> None:
-        asked.append(seconds)
-        real(seconds / 100)
-
-    monkeypatch.setattr("time.sleep", sleep)
-    return asked
+pytestmark = [ON_SQLITE, pytest.mark.usefixtures("waited")]
 
 
 def mirror(small: Any, **choices: Any) -> PublicLog:
@@ -64,11 +49,16 @@ def votes_of(database: Database) -> list[tuple[Any, ...]]:
         return [(row.id, row.outcome, row.voter, row.standing, row.recorded_at) for row in rows]
 
 
+@pytest.fixture
+def small(small_arena: Make) -> Any:
+    return small_arena()
+
+
 def test_a_new_server_reads_back_what_was_sent(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
     small = small_arena(systems=6)
     for number in range(8):
         small.vote(f"voter{number % 3}", "ab"[number % 2], comment=f"a private remark, number {number}")
-    small.arena.exclude("ballot-000003", "a test of the operator's", "ada@example.org")
+    small.arena.decide("ballot-000003", "excluded", "a test of the operator's", "ada@example.org")
     assert mirror(small).push().records == 9
     assert mirror(small).push().records == 0
     other = small_arena(str(tmp_path / "other.db"), systems=0, items=0)
@@ -85,12 +75,11 @@ def test_a_new_server_reads_back_what_was_sent(small_arena: Make, hub_client: An
     assert mirror(small).read_back().votes == 1
 
 
-def test_the_log_holds_no_comment_origin_or_operator(small_arena: Make, hub_client: Any) -> None:
-    small = small_arena()
+def test_the_log_holds_no_comment_origin_or_operator(small: Any, hub_client: Any) -> None:
     vote = small.vote(
         small.arena.voter("hf:alice"), comment="call me at the ferry", origin=small.arena.origin("203.0.113.7")
     )
-    small.arena.exclude(vote.vote, "duplicate", "ada@example.org")
+    small.arena.decide(vote.vote, "excluded", "duplicate", "ada@example.org")
     mirror(small).push()
     text = json.dumps(log(hub_client))
     for private in ("the ferry", "alice", "203.0.113", "ada@example", small.arena.origin("203.0.113.7")):
@@ -117,8 +106,7 @@ def test_what_a_dead_sender_planned_is_sent_once(small_arena: Make, hub_client: 
 
 
 @pytest.mark.parametrize("status", [503, 412])
-def test_trouble_that_passes_is_tried_again(small_arena: Make, hub_client: Any, status: int) -> None:
-    small = small_arena()
+def test_trouble_that_passes_is_tried_again(small: Any, hub_client: Any, status: int) -> None:
     mirror(small).push()
     small.vote("alice")
     hub_client.repos.faults += [status] * 2
@@ -127,10 +115,7 @@ def test_trouble_that_passes_is_tried_again(small_arena: Make, hub_client: Any, 
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_is_told_at_once_and_as_one(
-    small_arena: Make, hub_client: Any, waited: list[float], status: int
-) -> None:
-    small = small_arena()
+def test_a_refusal_is_told_at_once_and_as_one(small: Any, hub_client: Any, waited: list[float], status: int) -> None:
     mirror(small).push()
     small.vote("alice")
     waited.clear()
@@ -144,8 +129,7 @@ def test_a_refusal_is_told_at_once_and_as_one(
     assert waited == []
 
 
-def test_a_card_that_was_written_by_hand_stays(small_arena: Make, hub_client: Any) -> None:
-    small = small_arena()
+def test_a_card_that_was_written_by_hand_stays(small: Any, hub_client: Any) -> None:
     mirror(small).push()
     repo = hub_client.repos.repos["datasets", REPO]
     assert b"data_files: log/*.jsonl" in repo.at("main")[1]["README.md"]
@@ -206,8 +190,7 @@ def test_an_erased_voter_stays_erased_everywhere(small_arena: Make, hub_client: 
     assert [row[2] for row in votes_of(fresh.database)] == ["bob"]
 
 
-def test_what_was_erased_before_it_was_sent_is_never_sent(small_arena: Make, hub_client: Any) -> None:
-    small = small_arena()
+def test_what_was_erased_before_it_was_sent_is_never_sent(small: Any, hub_client: Any) -> None:
     alice = small.arena.voter("hf:alice")
     small.vote(alice)
     small.database.write(mirror(small)._plan)  # private: the erasure comes between planning and sending
@@ -237,8 +220,7 @@ def test_who_is_forgotten_between_two_senders_of_one_file_stops_neither(small_ar
     assert len(each_once(hub_client)) == 3
 
 
-def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
-    small = small_arena()
+def test_a_log_that_was_changed_is_not_taken_in(small: Any, hub_client: Any, tmp_path: Path) -> None:
     small.vote("alice", "a")
     mirror(small).push()
     repo = hub_client.repos.repos["datasets", REPO]
@@ -258,8 +240,7 @@ def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: A
         assert [row[1] for row in votes_of(small.database)] == ["a"]
 
 
-def test_a_hub_that_is_away_is_a_sentence(small_arena: Make, hub_client: Any, monkeypatch: Any) -> None:
-    small = small_arena()
+def test_a_hub_that_is_away_is_a_sentence(small: Any, hub_client: Any, monkeypatch: Any) -> None:
     small.vote("alice")
     mirror(small).push()
     small.vote("bob")

@@ -1,10 +1,9 @@
 """What a ranking is made of changes: it is made anew."""
 
-import time
-
 from podeval.arena.ranking import Rankings
 from podeval.store.tables import ArenaSystem
 from tests.fakes.databases import Make
+from tests.fakes.waiting import wait_until
 
 
 def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena: Make) -> None:
@@ -15,7 +14,4 @@ def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena
     with small.database.writing() as session:
         session.get_one(ArenaSystem, "s0").title = "Renamed"
     # On a busy machine the first rating took long, and the next is made beside.
-    deadline = time.monotonic() + 60
-    while rankings.current().systems["s0"].title != "Renamed":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: rankings.current().systems["s0"].title == "Renamed")

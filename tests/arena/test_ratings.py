@@ -28,12 +28,12 @@ def test_neighbours_that_are_not_separated_come_with_the_votes_that_would() -> N
     for pair in found.undecided:
         assert pair.votes is None or pair.votes > 0
     assert found.coverage == 1.0
-    assert found.islands == [["x", "y", "z"]]
+    assert found.ratings.islands == (("x", "y", "z"),)
 
 
 def test_systems_that_never_met_others_are_an_island() -> None:
     found = compute_standings(Battles.of(["x", "p"], ["y", "q"], ["a", "a"]))
-    assert found.islands == [["p", "q"], ["x", "y"]]
+    assert found.ratings.islands == (("p", "q"), ("x", "y"))
     assert found.coverage == pytest.approx(2 / 6)
 
 

@@ -68,7 +68,7 @@ def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
     assert battle.a.needed == battle.b.needed == pytest.approx(7.2), "less than 10 s: 90 % of it"
     whole = small.serve("bob", protocol="whole")
     assert (whole.a.seconds, whole.a.needed) == (21.0, pytest.approx(18.9))
-    excerpt, all_of_it = small.arena.audio(battle.a.audio), small.arena.audio(whole.a.audio)
+    excerpt, all_of_it = small.arena.sounds.find(battle.a.audio), small.arena.sounds.find(whole.a.audio)
     assert (excerpt.seconds, all_of_it.seconds) == (8.0, 21.0), "as the sounds last"
     assert excerpt.end - excerpt.start == pytest.approx(7.7)
     small.vote("alice", battle=battle)
@@ -155,6 +155,19 @@ def test_too_many_open_battles_close_the_oldest(small_arena: Make) -> None:
     small.arena.vote("alice", small.ballot(second))
     small.clock.on(60)
     small.arena.vote("alice", small.ballot(third))
+
+
+@ON_SQLITE
+def test_a_skipped_battle_of_new_systems_comes_again_until_there_is_a_vote(small_arena: Make) -> None:
+    small = small_arena(systems=6, items=8, gold_share=0.0)
+    for _ in range(3):
+        small.vote("alice", "skip", battle=small.serve("alice", dimension="semantic"))
+    small.serve("alice", dimension="semantic")
+    assert len({(row.low, row.high) for row in battles(small)}) == 1
+    assert len({row.item for row in battles(small)}) == 4
+    for _ in range(4):
+        small.vote("alice", "a", battle=small.serve("alice", dimension="semantic"))
+    assert len({(row.low, row.high) for row in battles(small)}) > 2
 
 
 @ON_SQLITE

@@ -21,6 +21,11 @@ def bucket(tmp_path: Path) -> VoteObjects:
     return VoteObjects(tmp_path / "bucket")
 
 
+@pytest.fixture
+def small(small_arena: Make, bucket: Any) -> Any:
+    return small_arena(systems=6, objects=bucket)
+
+
 def test_a_space_that_lost_its_disk_has_its_votes_back(
     small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: Any
 ) -> None:
@@ -69,8 +74,9 @@ def test_a_half_written_object_is_passed_over_and_written_again(
     assert file.read_bytes() == whole
 
 
-def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, bucket: VoteObjects, tmp_path: Path) -> None:
-    small = small_arena(systems=6, objects=bucket)
+def test_erasing_a_person_empties_the_bucket_of_them(
+    small: Any, small_arena: Make, bucket: VoteObjects, tmp_path: Path
+) -> None:
     alice = small.arena.voter("hf:alice")
     small.vote(alice, comment="my own words")
     small.vote("bob")
@@ -103,9 +109,8 @@ class Watched:
 
 
 def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
-    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Any, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = small_arena(systems=6, objects=bucket)
     alice, place = small.arena.voter("hf:alice"), tmp_path / "bucket" / "voters"
     small.vote(alice)
     small.vote("bob")
@@ -129,9 +134,8 @@ def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
 
 
 def test_who_is_forgotten_while_the_bucket_is_read_stays_forgotten(
-    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Any, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = small_arena(systems=6, objects=bucket)
     small.vote(small.arena.voter("hf:alice"))
     real = small.database.write
 
@@ -148,9 +152,8 @@ def test_who_is_forgotten_while_the_bucket_is_read_stays_forgotten(
 
 
 def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
-    small_arena: Make, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Any, bucket: VoteObjects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = small_arena(systems=6, objects=bucket)
     alice = small.arena.voter("hf:alice")
     small.vote(alice)
     real = Path.glob
@@ -164,15 +167,16 @@ def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
     assert bucket.read_back(Database(tmp_path / "other.db")).votes == 0
 
 
-def test_a_restart_undoes_no_decision_of_a_person(small_arena: Make, bucket: VoteObjects, tmp_path: Path) -> None:
-    small = small_arena(systems=6, objects=bucket)
+def test_a_restart_undoes_no_decision_of_a_person(
+    small: Any, small_arena: Make, bucket: VoteObjects, tmp_path: Path
+) -> None:
     votes = [small.vote(voter).vote for voter in ("alice", "bob", "cyd")]
     # Ids and sums of random digits hold no such name by chance.
     operators = ("operator-quilliam-thorogood", "operator-morwenna-tyrwhitt")
-    small.arena.exclude(votes[0], "caught cheating", operators[0])
-    small.arena.exclude(votes[1], "a test of ours", operators[0])
+    small.arena.decide(votes[0], "excluded", "caught cheating", operators[0])
+    small.arena.decide(votes[1], "excluded", "a test of ours", operators[0])
     small.clock.on(1)
-    small.arena.restore(votes[1], "it was none", operators[1])
+    small.arena.decide(votes[1], "counted", "it was none", operators[1])
     again = small_arena(str(tmp_path / "restarted.db"), systems=6, objects=bucket)
     assert bucket.read_back(again.database).standings == 3
     assert list(again.arena.battles()["vote"]) == votes[1:]

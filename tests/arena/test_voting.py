@@ -27,6 +27,11 @@ def refusal(small: Any, voter: str, ballot: Ballot) -> str:
     return caught.value.reason
 
 
+@pytest.fixture
+def small(small_arena: Make) -> Any:
+    return small_arena()
+
+
 @pytest.mark.parametrize(
     ("database_place", "outcome"),
     [
@@ -36,8 +41,7 @@ def refusal(small: Any, voter: str, ballot: Ballot) -> str:
     ],
     indirect=["database_place"],
 )
-def test_every_outcome_is_recorded_with_what_was_heard(small_arena: Make, outcome: str) -> None:
-    small = small_arena()
+def test_every_outcome_is_recorded_with_what_was_heard(small: Any, outcome: str) -> None:
     battle = small.serve("alice")
     done = small.vote("alice", outcome, battle=battle, comment="clearer", seconds_a=21.5, seconds_b=30.0)
     (vote,) = votes(small)
@@ -91,22 +95,21 @@ def test_the_audio_behind_an_opaque_name_is_that_sides(small_arena: Make) -> Non
     small = small_arena(seconds=100.0, excerpt_seconds=30.0)
     battle = small.serve("alice")
     a, b = small.sides(battle)
-    whole_name = small.arena.name_side(battle.token.partition(".")[0], "b", "whole")
-    excerpt, whole = small.arena.audio(battle.a.audio), small.arena.audio(whole_name)
+    whole_name = small.arena.sounds.name(battle.token.partition(".")[0], "b", "whole")
+    excerpt, whole = small.arena.sounds.find(battle.a.audio), small.arena.sounds.find(whole_name)
     assert f"/{a}/" in excerpt.path
     assert f"/{b}/" in whole.path
     assert excerpt.end - excerpt.start == pytest.approx(30.0) == battle.a.seconds
     assert (whole.start, whole.end) == (0.0, 100.0)
     for forged in (battle.a.audio.replace("excerpt", "whole"), battle.token, "", "a.b.c", "é" * 5):
         with pytest.raises(ArenaRefused, match="not the name"):
-            small.arena.audio(forged)
+            small.arena.sounds.find(forged)
     small.clock.on(86_400)
     with pytest.raises(ArenaRefused, match="over"):
-        small.arena.audio(battle.a.audio)
+        small.arena.sounds.find(battle.a.audio)
 
 
-def test_the_same_ballot_again_is_the_same_acknowledgement(small_arena: Make) -> None:
-    small = small_arena()
+def test_the_same_ballot_again_is_the_same_acknowledgement(small: Any) -> None:
     ballot = small.ballot(small.listen("alice"), "b")
     first = small.arena.vote("alice", ballot)
     small.clock.on(10_000)
@@ -115,8 +118,7 @@ def test_the_same_ballot_again_is_the_same_acknowledgement(small_arena: Make) ->
     assert len(votes(small)) == 1
 
 
-def test_posts_at_the_same_moment_are_one_vote(small_arena: Make) -> None:
-    small = small_arena()
+def test_posts_at_the_same_moment_are_one_vote(small: Any) -> None:
     ballot = small.ballot(small.listen("alice"))
     with ThreadPoolExecutor(6) as threads:
         done = list(threads.map(small.arena.vote, ["alice"] * 6, [ballot] * 6))
@@ -124,8 +126,7 @@ def test_posts_at_the_same_moment_are_one_vote(small_arena: Make) -> None:
     assert len(votes(small)) == 1
 
 
-def test_a_battle_is_judged_once(small_arena: Make) -> None:
-    small = small_arena()
+def test_a_battle_is_judged_once(small: Any) -> None:
     battle = small.serve("alice")
     small.vote("alice", battle=battle)
     assert refusal(small, "alice", small.ballot(battle, "b")) == "replayed"
@@ -134,16 +135,14 @@ def test_a_battle_is_judged_once(small_arena: Make) -> None:
     assert caught.value.reason == "replayed"
 
 
-def test_an_id_of_another_vote_is_refused(small_arena: Make) -> None:
-    small = small_arena()
+def test_an_id_of_another_vote_is_refused(small: Any) -> None:
     small.vote("alice", id="the-same-id")
     battle = small.listen("bob")
     assert refusal(small, "bob", small.ballot(battle, id="the-same-id")) == "replayed"
 
 
 @SERVER_LONG
-def test_forged_foreign_and_lapsed_tokens_are_refused(small_arena: Make) -> None:
-    small = small_arena()
+def test_forged_foreign_and_lapsed_tokens_are_refused(small: Any) -> None:
     battle = small.listen("alice")
     last = battle.token[-1]
     for token in (
@@ -187,8 +186,7 @@ IMPOSSIBLE: list[dict[str, Any]] = [
 
 
 @ON_SQLITE
-def test_what_cannot_be_is_refused(small_arena: Make) -> None:
-    small = small_arena()
+def test_what_cannot_be_is_refused(small: Any) -> None:
     battle = small.listen("alice")
     reasons = [refusal(small, "alice", small.ballot(battle, **change)) for change in IMPOSSIBLE]
     assert [change for change, reason in zip(IMPOSSIBLE, reasons, strict=True) if reason != "invalid"] == []
@@ -196,8 +194,7 @@ def test_what_cannot_be_is_refused(small_arena: Make) -> None:
 
 
 @ON_SQLITE
-def test_what_has_to_be_heard_has_to_be_heard(small_arena: Make) -> None:
-    small = small_arena()
+def test_what_has_to_be_heard_has_to_be_heard(small: Any) -> None:
     battle = small.listen("alice")
     assert refusal(small, "alice", small.ballot(battle, played_b=[(0, 9), (5, 9), (0, 3)])) == "not heard"
     assert refusal(small, "alice", small.ballot(battle, played_a=[])) == "not heard"
@@ -207,9 +204,8 @@ def test_what_has_to_be_heard_has_to_be_heard(small_arena: Make) -> None:
 
 
 @ON_SQLITE
-def test_nobody_hears_forty_seconds_in_ten(small_arena: Make) -> None:
+def test_nobody_hears_forty_seconds_in_ten(small: Any) -> None:
     """0.9 of two times 20 s at double speed takes 18 s, whatever a player claims."""
-    small = small_arena()
     battle = small.serve("alice", protocol="whole")
     small.clock.on(17.9)
     assert refusal(small, "alice", small.ballot(battle)) == "too soon"
@@ -247,8 +243,7 @@ def test_a_comment_is_asked_for_where_it_is_set(small_arena: Make) -> None:
     small.arena.vote("alice", small.ballot(battle, comment="warmer"))
 
 
-def test_ten_kilobytes_of_controls_and_markup_become_text(small_arena: Make) -> None:
-    small = small_arena()
+def test_ten_kilobytes_of_controls_and_markup_become_text(small: Any) -> None:
     comment = "\x00\x1b[31m<script>alert(1)</script>\u202egnp.exe\ud800\r\nsecond line\u2028 " + "好" * 10_000
     done = small.vote("alice", comment=comment)
     kept = votes(small)[0].comment
@@ -261,8 +256,7 @@ def test_ten_kilobytes_of_controls_and_markup_become_text(small_arena: Make) -> 
     assert refusal(small, "alice", small.ballot(battle, comment="x" * 200_000)) == "invalid"
 
 
-def test_no_vote_where_it_would_be_lost(small_arena: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = small_arena()
+def test_no_vote_where_it_would_be_lost(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     battle = small.listen("alice")
     monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
     if small.database.is_sqlite:

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from podeval.audio import sample_buffer
-from podeval.audio.sample_buffer import SampleBuffer, let_go
+from podeval.audio import samples as sample_room
+from podeval.audio.samples import SampleBuffer, let_go
 
 BLOCK = np.random.default_rng(0).normal(0, 0.1, (50_000, 2)).astype(np.float32)
 
@@ -28,7 +28,7 @@ def file_pages() -> int:
 def test_what_is_read_is_let_go_and_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.platform != "linux":
         pytest.skip("counts memory as Linux does")
-    monkeypatch.setattr(sample_buffer, "_HELD_BYTES", 4_000_000)
+    monkeypatch.setattr(sample_room, "_HELD_BYTES", 4_000_000)
     samples = filled(150, 1_000_000)
     before = file_pages()
     most = 0
@@ -68,7 +68,7 @@ def test_only_a_buffer_s_own_file_is_let_go(tmp_path: Path) -> None:
 
 
 def test_what_is_written_survives_being_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_buffer, "_HELD_BYTES", 100_000)
+    monkeypatch.setattr(sample_room, "_HELD_BYTES", 100_000)
     samples = filled(3, 1_000)
     samples[0] = 7
     for start in range(0, len(samples), 1000):

@@ -295,7 +295,7 @@ def test_what_decodes_beyond_a_limit_is_refused(tmp_path: Path, name: str, limit
 
 
 def test_a_full_disk_is_told_apart_from_bad_audio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podeval.audio.sample_buffer.FREE_BYTES", 2**70)
+    monkeypatch.setattr("podeval.audio.samples.FREE_BYTES", 2**70)
     soundfile.write(tmp_path / "a.wav", tones(16_000, 1), 16_000)
     with pytest.raises(PodevalError, match="set TMPDIR") as caught:
         decode(tmp_path / "a.wav", limits=DecodeLimits(memory_bytes=1000))

@@ -13,7 +13,10 @@ import pytest
 import soundfile
 
 from podeval.audio.decode import DecodeLimits, decode
+from podeval.audio.formats.container import read_container_and_seconds
 from podeval.errors import BadAudio
+from tests.fakes.bounded_memory import bounded_memory
+from tests.fakes.stated_counts import write_all
 
 RATE = 16_000
 CANARY_LEVEL = 0.75
@@ -307,3 +310,14 @@ def test_damage_anywhere_gives_bad_audio_or_a_bounded_result(
         assert decoded.samples.shape == (decoded.frames, decoded.channels)
         assert 0 < decoded.seconds <= 3600
     assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", write_all())
+def test_what_an_index_states_is_compared_with_the_file_before_it_is_built(name: str, tmp_path: Path) -> None:
+    """Each has some kilobytes, and states millions of samples, for each of which FFmpeg would take 36 bytes."""
+    path = tmp_path / "song.m4a"
+    path.write_bytes(write_all()[name])
+    reason = "its index states|more than 8 tracks|compressed index|is cut off"
+    for read in (read_container_and_seconds, decode):
+        with bounded_memory(48 * 2**20), pytest.raises(BadAudio, match=reason):
+            read(path)

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from podeval.audio.excerpts import cut, encode_pcm16_wav, join_minutes, locate_minutes, make_separator
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import BadInput, CannotScore
 
 RATE = 8_000

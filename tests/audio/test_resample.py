@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import soxr
 
-from podeval.audio.resample import mix_to_mono, resample
-from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
+from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, mix_to_mono, resample
 
 NOISE = np.random.default_rng(0).standard_normal((2 * BLOCK_FRAMES + 4_321, 2)).astype(np.float32)
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import podeval.audio.srmr as srmr_module
 from podeval.audio import modulation
 from podeval.audio.decode import decode
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.audio.srmr import compute_srmr_windows
 from tests.fakes.sounds import whispered
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from podeval.board import table
-from podeval.board.columns import Offer, choose, judge_of
-from podeval.board.runs_folder import Index, arrange_numbers, list_offers
+from podeval.board.downloads import make_tidy
+from podeval.board.protocol_offers import Offer, choose, judge_of, list_offers
+from podeval.board.runs_folder import Index, arrange_numbers
 from podeval.board.system_info import NOT_STATED, Facts, build_system_row, build_system_rows, collect_by_system
-from podeval.board.view import EVERYTHING, FACTS, BoardView, resolve_view
+from podeval.board.view import EVERYTHING, BoardView, order, resolve_view
 from podeval.hub_sources import locate_hub_source
 from podeval.runs.board_tables import SYSTEMS, read_table, write_table
 from podeval.runs.run_folder import RunFolder
@@ -97,46 +97,29 @@ def test_filters_keep_what_states_it_and_choices_count_systems(board: pd.DataFra
 
 
 def test_pinned_systems_stand_on_top_in_the_order_they_were_pinned(board: pd.DataFrame) -> None:
-    order = table.order(resolve_view(BoardView(sort="wer.wer", pins=("silence", "piper")), board))
-    assert [system for system, _ in order][:3] == ["silence", "piper", "hibari"]
+    keys = order(resolve_view(BoardView(sort="wer.wer", pins=("silence", "piper")), board))
+    assert [system for system, _ in keys][:3] == ["silence", "piper", "hibari"]
 
 
 def test_worst_first_turns_the_values_and_leaves_incomplete_ones_behind(board: pd.DataFrame) -> None:
-    order = [system for system, _ in table.order(resolve_view(BoardView(sort="-sptd.sptd", controls=False), board))]
-    assert order == ["real-episodes", "hibari", "piper"]
+    keys = order(resolve_view(BoardView(sort="-sptd.sptd", controls=False), board))
+    assert [system for system, _ in keys] == ["real-episodes", "hibari", "piper"]
 
 
-def test_every_choice_survives_its_address(board: pd.DataFrame, systems: pd.DataFrame) -> None:
-    index = Index.of(board, systems)
+def test_every_choice_is_read_from_an_address(board: pd.DataFrame, systems: pd.DataFrame) -> None:
     wish = BoardView(
         dimension=EVERYTHING, slice="category=Arts", controls=False, openness=("open", NOT_STATED), size=("below_1b",),
-        licence=("MIT",), language=("en", "zh"), q="hibari & co,", pins=("piper",), columns=("wer.wer", "pam.pam"),
-        protocols=(UPSTREAM,), profile="embedded", sort="-wer.wer", plot="radar", of="pam.pam", rows="all",
+        licence=("MIT",), language=("en", "zh"), q="hibari & co", pins=("piper",), columns=("wer.wer", "pam.pam"),
+        protocols=(UPSTREAM,), profile="embedded", sort="-wer.wer", plot="radar", of="pam.pam",
     )  # fmt: skip
-    view = resolve_view(wish, index).view
-    assert resolve_view(BoardView.from_query(dict(parse_qsl(view.to_query()))), index).view == view
-    for name in (
-        *FACTS,
-        "q",
-        "profile",
-        "protocols",
-        "pins",
-        "columns",
-        "sort",
-        "plot",
-        "of",
-        "rows",
-        "slice",
-        "controls",
-        "dimension",
-    ):
-        assert getattr(view, name) == getattr(wish, name), name
-
-
-def test_a_link_names_the_protocols_so_that_a_new_default_changes_nothing(board: pd.DataFrame) -> None:
-    settled = resolve_view(BoardView(columns=("wer.wer", "dnsmos.ovrl")), board)
-    query = settled.link()
-    assert "protocols=wer@1.0-aaaaaaaaaaaa,dnsmos@1.0-bbbbbbbbbbbb" in query
+    address = (
+        "dimension=all&slice=category=Arts&controls=0&openness=open,not_stated&size=below_1b&licence=MIT&language=en,zh"
+        f"&q=hibari+%26+co&pins=piper&columns=wer.wer,pam.pam&protocols={UPSTREAM}&profile=embedded&sort=-wer.wer"
+        "&plot=radar&of=pam.pam&rows=all"
+    )
+    assert BoardView.from_query(dict(parse_qsl(address))) == wish
+    view = resolve_view(wish, Index.of(board, systems)).view
+    assert view == BoardView(**{**vars(wish), "board": view.board})
 
 
 def judged(board: pd.DataFrame) -> pd.DataFrame:
@@ -153,18 +136,18 @@ def judged(board: pd.DataFrame) -> pd.DataFrame:
 def test_a_judge_can_be_chosen_and_never_stands_beside_another(board: pd.DataFrame) -> None:
     table_ = judged(board)
     settled = resolve_view(BoardView(judge="second", dimension=EVERYTHING), table_)
-    assert [value for _, value in settled.choices.judges] == ["first", "second"]
+    assert settled.choices.judges == ("first", "second")
     assert settled.protocols["pam"] == "pam@1.0-two"
-    rows = settled.rows
+    rows = make_tidy(settled)
     assert set(rows[rows["metric"] == "pam"]["value"]) == {2.0}
     assert "wer" in settled.protocols, "what nobody judges stays"
 
 
 def test_a_table_of_an_earlier_version_lacks_a_column_and_is_read(board: pd.DataFrame) -> None:
     older = board[[name for name in board.columns if name not in ("source", "spot_check")]]
-    rows = resolve_view(BoardView(), older).rows
+    rows = make_tidy(resolve_view(BoardView(), older))
     assert set(rows["source"]) == {""}
-    assert len(rows) == len(resolve_view(BoardView(), board).rows)
+    assert len(rows) == len(make_tidy(resolve_view(BoardView(), board)))
 
 
 def test_a_metric_that_only_another_judge_judged_is_left_out() -> None:

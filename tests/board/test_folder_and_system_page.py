@@ -36,7 +36,7 @@ def test_an_output_outside_the_folder_is_not_opened(tmp_path: Path, path: str) -
 @pytest.mark.parametrize("audio", ["../../secret.wav", "/etc/passwd", "run.json"])
 def test_audio_outside_the_folder_or_no_audio_at_all_is_not_opened(tmp_path: Path, audio: str) -> None:
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "a.json").write_text(json.dumps({"audio": audio}))
+    (tmp_path / "runs" / "a.json").write_text(json.dumps({"item": "a", "audio": audio}))
     (part,) = list_parts(tmp_path / "runs", "a.json")
     assert (part.audio, part.why) == (None, "unreadable")
     assert re.search(r"leaves the folder of runs|not an audio file", part.detail)
@@ -67,16 +67,17 @@ def test_an_item_shows_every_score_and_every_reason(folder: RunsFolder) -> None:
 
 
 def test_notes_are_words_and_rounded_numbers() -> None:
-    notes = {"speakers": {"Leo": 0.87712345, "Ines": 0.83}, "windows_left_out": 0, "unit": "word", "cuts": [2.25, 3.5]}
+    notes = {"speakers": {"Leo": 0.87712345, "Ines": 0.83}, "windows_left_out": 0, "swapped": [], "cuts": [2.25, 3.5]}
     (said,) = item_results.list_scores({"timbre_consistency": Score({"timbre_consistency": 0.85}, notes)})
-    assert said.notes == "speakers: Leo 0.877, Ines 0.830; windows left out: 0; unit: word; cuts: 2.25, 3.50"
+    words = [("speakers", "Leo 0.877, Ines 0.830"), ("windows left out", "0"), ("cuts", "2.25, 3.50")]
+    assert said.notes == words, "what a note names nothing of is left out"
 
 
 def test_words_as_heard_stand_apart_from_the_notes() -> None:
     found = {"wer": Score({"wer": 0.25, "cer": None}, {"transcript": "we're here", "words": 4})}
     first, second = item_results.list_scores(found)
-    assert (first.value, first.notes) == ("0.250", "words: 4")
-    assert (second.value, second.notes) == ("–", "")
+    assert (first.value, first.notes) == ("25.0 %", [("words", "4")])
+    assert (second.value, second.notes) == ("–", ())
     assert item_results.read_transcripts(found) == [("wer", "we're here")]
 
 

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from podeval.board import columns, pictures, table
+from podeval.board import pictures, radar
 from podeval.board.columns import get_column
 from podeval.board.runs_folder import Index, RunsFolder, arrange_numbers
 from podeval.board.system_info import Facts
-from podeval.board.view import PLOTS, BoardView, resolve_view
+from podeval.board.view import PLOTS, BoardView, order, resolve_view
 from podeval.hub_sources import locate_hub_source
 from podeval.plots.charts import Series, draw_radar
 from podeval.text.message_catalogue import read_texts
@@ -23,7 +23,7 @@ WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
     settled = resolve_view(BoardView(**wish), board)
-    return pictures.draw(settled, table.order(settled), folder, WORDS, lambda column: column.title)
+    return pictures.draw(settled, order(settled), folder, WORDS, lambda column: column.title)
 
 
 def lfs(values: dict[str, dict[str, float]], slices: dict[str, float] | None = None) -> pd.DataFrame:
@@ -65,13 +65,13 @@ EXPECTED = {"timbre_consistency": 0.96, "pesq_estimate": 2.25 / 3.64, "wer": 0.6
 def test_the_radar_has_fixed_ends_whoever_else_is_on_the_board() -> None:
     everybody, alone = VALUES, {name: {"a": own["a"]} for name, own in VALUES.items()}
     for values in (everybody, alone):
-        axes = columns.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
+        axes = radar.choose_radar_axes(resolve_view(BoardView(), lfs(values)).columns)
         places = {axis.column.key: axis.at(VALUES[axis.column.id]["a"]) for axis in axes}
         assert places == pytest.approx(EXPECTED), "reverberation has no fixed ends"
 
 
 def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_centre() -> None:
-    axis = columns.find_axis(get_column("wer", "wer", "speech.accuracy"))
+    axis = radar.find_axis(get_column("wer", "wer", "speech.accuracy"))
     assert axis.at(0.973) == pytest.approx(0.027)
     assert axis.at(1.7) == 0.0
     assert axis.span(0.1, 0.3) == pytest.approx((0.9, 0.7))
@@ -85,7 +85,7 @@ def test_equal_values_are_drawn_at_one_place_and_an_error_rate_above_one_at_the_
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    axis = columns.find_axis(get_column("loudness", "integrated", "audio.loudness"))
+    axis = radar.find_axis(get_column("loudness", "integrated", "audio.loudness"))
     low, high = axis.column.ideal or (0, 0)
     assert axis.at(low) == axis.at(high) == 1.0
     assert axis.at(low - 6) == axis.at(high + 6) == 0.5
@@ -111,7 +111,7 @@ def test_every_picture_is_sound_svg_without_style_or_script(
     index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
     found = drawn(index, folder, plot=plot, of=of, pins=("piper",))
     if plot in ("rtf", "time"):
-        assert found.plot == "intervals", "nothing of the fixture has an RTF, and all was measured on one day"
+        assert found.plot == "size", "nothing of the fixture has an RTF, and all was measured on one day"
     root = ElementTree.fromstring(found.picture.svg)
     assert root.find("{http://www.w3.org/2000/svg}title") is not None
     assert "style=" not in found.picture.svg
@@ -138,8 +138,10 @@ def test_a_caption_speaks_of_intervals_where_there_are_some(board: pd.DataFrame,
 
 def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataFrame, folder: RunsFolder) -> None:
     found = drawn(board, folder, plot="intervals", of="wer.wer").picture
-    assert found.svg.count('class="rule"') == 5, "silence has no value, so no interval"
-    places = [found.svg.index(name) for name in ("Hibari", "Piper", "Real-Pod", "eSpeak", "One sentence")]
+    assert found.svg.count('class="rule"') == 4, "silence has no value, so no interval"
+    assert "One sentence" not in found.svg, "a control far beyond the others would set the axis"
+    assert "1 control lies far beyond the others and is not drawn." in found.notes
+    places = [found.svg.index(name) for name in ("Hibari", "Piper", "Real-Pod", "eSpeak")]
     assert places == sorted(places), "lower is better"
     assert '<circle class="ranked"' in found.svg
     assert '<path class="human"' in found.svg
@@ -147,17 +149,19 @@ def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataF
 
 
 def test_against_size_draws_only_who_states_one_and_counts_the_others(board: pd.DataFrame, folder: RunsFolder) -> None:
-    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8)})
+    index = Index(arrange_numbers(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
     found = drawn(index, folder, plot="size", of="wer.wer").picture
-    assert [cells[:2] for cells in found.rows] == [("Hibari dialogue", "300,000,000")]
-    assert found.notes == ("4 systems do not state a size and are left out.",)
+    sizes = [("Hibari dialogue", "300,000,000"), ("Piper, two voices", "2,000,000,000")]
+    assert [cells[:2] for cells in found.rows] == sizes
+    assert found.svg.count('class="whisker"') == 2, "with their intervals"
+    assert found.notes[0] == "2 systems do not state a size and are left out."
     assert drawn(board, folder, plot="size", of="wer.wer").plot == "intervals", "an empty plot is not offered"
 
 
 def test_against_speed_uses_the_rtf_of_the_same_view() -> None:
-    values = {"wer.wer": {"a": 0.1, "b": 0.2}, "rtf.rtf": {"a": 0.5}}
+    values = {"wer.wer": {"a": 0.1, "b": 0.2, "c": 0.3}, "rtf.rtf": {"a": 0.5, "b": 2.0}}
     found = drawn(lfs(values), RunsFolder(Path("nowhere")), plot="rtf", of="wer.wer").picture
-    assert [cells[:2] for cells in found.rows] == [("A", "0.5")]
+    assert [cells[:2] for cells in found.rows] == [("A", "0.5"), ("B", "2")]
     assert found.notes == ("1 system has no RTF and is left out.",)
 
 
@@ -168,7 +172,7 @@ def test_the_distribution_has_quartiles_of_systems_and_of_their_items(board: pd.
         "value"
     ].dropna()
     assert rows["All systems"][1] == str(len(own))
-    assert rows["All systems"][4] == f"{own.median():.3f}"
+    assert rows["All systems"][4] == f"{100 * own.median():.1f} %"
     assert rows["Hibari dialogue"][1] == "6", "items"
     arts = drawn(board, folder, plot="distribution", of="wer.wer", slice="category=Arts").picture
     assert {cells[0]: cells[1] for cells in arts.rows}["Hibari dialogue"] == "2"
@@ -187,4 +191,5 @@ def test_over_time_the_best_so_far_never_gets_worse(folder: RunsFolder) -> None:
     assert pictures.list_offered_plots(resolve_view(BoardView(), board.assign(created=""))) == (
         "intervals",
         "distribution",
+        "density",
     )

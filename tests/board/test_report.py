@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from podeval.board.columns import find_axis
+from podeval.board.radar import find_axis
 from podeval.board.report import UnknownReport, describe_system, list_places, report_system
 from podeval.board.report_page import render_reports
 from podeval.board.runs_folder import RunsFolder

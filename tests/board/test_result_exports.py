@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -124,6 +125,19 @@ def test_the_command_prints_and_writes_each_form(runs: Path, robot: RunFolder, t
     (entry, *_) = yaml.safe_load(run_command(*export, robot.path, "--form", "eval-results"))
     index = yaml.safe_load(run_command(*export, robot.path, "--form", "model-index"))["model-index"]
     assert entry["dataset"]["id"] == index[0]["results"][0]["dataset"]["type"]
+    (task,) = json.loads(run_command(*export, robot.path, "--form", "papers-with-code"))
+    (table,) = task["datasets"]
+    assert (task["task"], table["dataset"]) == ("Real-Pod", robot.path.parent.name)
+    assert (
+        set(table["sota"]["rows"][0]["metrics"])
+        == set(table["sota"]["metrics"])
+        >= {index[0]["results"][0]["metrics"][0]["type"]}
+    )
+    assert "results.csv" in run_command(*export, "--form", "csv", "--runs", runs, "--out", tmp_path / "table")
+    assert "results.parquet" in run_command(*export, "--form", "parquet", "--runs", runs, "--out", tmp_path / "table")
+    numbers = pd.read_parquet(tmp_path / "table/results.parquet")
+    assert len(pd.read_csv(tmp_path / "table/results.csv")) == len(numbers) > 0
+    assert {"system", "value", "low", "high", "rank_best", "protocol"} <= set(numbers)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from podeval import benchmarks
-from podeval.board.table import print_board
+from podeval.board.downloads import make_tidy
+from podeval.board.runs_folder import RunsFolder
+from podeval.board.view import BoardView, resolve_view
+from podeval.cli.board import print_board
 from podeval.datasets.items import load_items
 from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score, Unscored
@@ -197,6 +202,37 @@ def test_what_we_could_not_compute_of_one_key_is_our_fault_and_said(tmp_path: Pa
     assert rank(row) is None
     assert (row["scored"], row["unscored_ours"], reasons(row)) == (50, 1, {"no weights": 1})
     assert rank(column(tmp_path, "faults_per_hour")["without"]) is not None
+
+
+def test_a_view_is_corrected_over_all_its_columns_when_asked_and_says_how_many_are_expected_to_be_false(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two systems whose DNSMOS differs with p 0.02 in each of four columns: enough for one of them, not for four."""
+    random = np.random.default_rng(4)
+    noise = random.normal(size=TOPICS)
+    noise = 0.3 * (noise - noise.mean()) / noise.std(ddof=1)
+    ahead = {number: quality(3.0 + 0.3 * 2.4 / TOPICS**0.5 + shift, number) for number, shift in enumerate(noise)}
+    write_topics(tmp_path, {}, plain={number: quality(3.0, number) for number in range(TOPICS)}, ahead=ahead)
+    build_own(tmp_path)
+    folder = RunsFolder(tmp_path)
+    by_column = resolve_view(BoardView(board="real_pod/topics", dimension="speech.quality"), folder.index())
+    wish = replace(by_column.view, correction=BoardView.from_query({"correction": "view"}).correction)
+    by_view = resolve_view(wish, folder.index())
+    assert by_view.view == wish
+    both = [make_tidy(view).set_index(["system", "key"]) for view in (by_column, by_view)]
+    dnsmos = [("plain", key) for key in ("ovrl", "sig", "bak", "p808")]
+    assert [[rank(table.loc[one]) for one in dnsmos] for table in both] == [[(2, 2)] * 4, [(1, 2)] * 4]
+    assert by_column.ranked_columns == 4
+    expected = [set(zip(table["correction"], table["expected_false_columns"], strict=True)) for table in both]
+    assert expected == [{("column", 0.2)}, {("view", 0.05)}]
+    # On the terminal, both ways.
+    print_board(tmp_path)
+    assert "expected in at most 0.2 of the 4 ranked columns" in capsys.readouterr().out
+    print_board(tmp_path, correction="view")
+    assert "at most one such table in twenty would show any false place" in capsys.readouterr().out
+    # Without the folders of the runs there is nothing to correct with, and the reader is told.
+    alone = resolve_view(wish, folder.board())
+    assert alone.missed_wishes(wish) == {"correction": "view"}
 
 
 def write_part(runs: Path, system: str, value: float, count: int) -> None:

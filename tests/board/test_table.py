@@ -6,9 +6,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.board import table
+from podeval.board import columns
 from podeval.board.columns import get_column
-from podeval.board.view import BoardView, resolve_view
+from podeval.board.downloads import make_tidy
+from podeval.board.view import BoardView, build_lines, order, resolve_view
 from podeval.runs.board_tables import ALONE, EVIDENT
 from podeval.text.table_files import make_csv_safe
 
@@ -41,7 +42,7 @@ def row(**changed: Any) -> dict[str, Any]:
     ],
 )
 def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: str) -> None:
-    assert str(table.build_cell(row(**changed), 2)) == said
+    assert str(columns.build_cell(row(**changed), 2)) == said
 
 
 def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
@@ -51,7 +52,7 @@ def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
         row(key="sig", unscored_system=2, reasons=silent),
         row(metric="pam", unscored_ours=1, reasons=json.dumps({"clap is not installed": 1})),
     ]
-    said = table.describe_reasons(rows)
+    said = columns.describe_reasons(rows)
     assert said == "2 × the recording is silent (by the system: dnsmos); 1 × clap is not installed (by us: pam)"
 
 
@@ -61,23 +62,23 @@ def test_reasons_of_one_key_are_told_besides_those_of_its_metric() -> None:
         row(metric="rtf", key="rtf", unscored_system=1, reasons=json.dumps({"the recording is silent": 1})),
         row(metric="rtf", key="time_to_first_audio", scored=47, unscored_system=4, reasons=both),
     ]
-    assert table.describe_reasons(rows) == (
+    assert columns.describe_reasons(rows) == (
         "1 × the recording is silent (by the system: rtf); 3 × the log lacks a time (by the system: rtf)"
     )
-    assert table.format_standing({**rows[1], "rankable": False}) == "incomplete"
+    assert columns.format_standing({**rows[1], "rankable": False}) == "incomplete"
 
 
 @pytest.mark.parametrize("reason", EVIDENT.values())
 def test_what_the_column_or_the_kind_of_row_shows_is_not_told_for_every_row(reason: str) -> None:
-    assert table.describe_reasons([row(reasons=json.dumps({reason: 6}))]) == ""
-    assert table.describe_reasons([row(reasons=json.dumps({ALONE: 6}))]) == ALONE
+    assert columns.describe_reasons([row(reasons=json.dumps({reason: 6}))]) == ""
+    assert columns.describe_reasons([row(reasons=json.dumps({ALONE: 6}))]) == ALONE
 
 
 def test_best_first_with_incomplete_behind_and_controls_last(board: pd.DataFrame) -> None:
-    order = [system for system, _ in table.order(resolve_view(BoardView(sort="sptd.sptd"), board))]
-    assert order[:3] == ["hibari", "real-episodes", "piper"], "piper misses one item in six, so it is incomplete"
-    assert set(order[3:]) == {"espeak", "repeat", "silence"}
-    lower = [system for system, _ in table.order(resolve_view(BoardView(sort="wer.wer"), board))]
+    higher = [system for system, _ in order(resolve_view(BoardView(sort="sptd.sptd"), board))]
+    assert higher[:3] == ["hibari", "real-episodes", "piper"], "piper misses one item in six, so it is incomplete"
+    assert set(higher[3:]) == {"espeak", "repeat", "silence"}
+    lower = [system for system, _ in order(resolve_view(BoardView(sort="wer.wer"), board))]
     assert lower[:3] == ["hibari", "piper", "real-episodes"]
     assert lower[-1] == "silence", "what has no value stands behind what has one"
 
@@ -85,13 +86,13 @@ def test_best_first_with_incomplete_behind_and_controls_last(board: pd.DataFrame
 def test_two_systems_of_one_title_are_told_apart(board: pd.DataFrame) -> None:
     same = board.assign(system_title="Same")
     settled = resolve_view(BoardView(), same)
-    names = [line.name for line in table.build_lines(settled, settled.keys)]
+    names = [line.name for line in build_lines(settled, settled.keys)]
     assert len(set(names)) == len(names)
 
 
 def test_downloads_hold_only_what_is_shown_and_no_formulas(board: pd.DataFrame) -> None:
     settled = resolve_view(BoardView(dimension="speech.accuracy", columns=("wer.wer",), controls=False), board)
-    frame = table.make_tidy(settled)
+    frame = make_tidy(settled)
     assert set(frame["key"]) == {"wer"}
     assert set(frame["system"]) == {"hibari", "piper", "real-episodes"}
     safe = make_csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))

@@ -1,9 +1,12 @@
 """A view shows one profile, one slice and one protocol per metric, and its address restores it."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
-from podeval.board.view import OVERVIEW, BoardView, resolve_view
+from podeval.board.downloads import make_tidy
+from podeval.board.view import EVERYTHING, OVERVIEW, BoardView, resolve_view
 from tests.space.fixture_runs import PROTOCOLS, UPSTREAM
 
 
@@ -28,7 +31,7 @@ def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_di
     ],
 )
 def test_rows_are_never_of_two_profiles_protocols_or_slices(board: pd.DataFrame, wish: BoardView) -> None:
-    rows = resolve_view(wish, board).rows
+    rows = make_tidy(resolve_view(replace(wish, dimension=EVERYTHING), board))
     assert len(rows)
     assert rows["profile"].nunique() == 1
     assert rows["slice"].nunique() == 1

@@ -61,7 +61,7 @@ def judged(database: Path, voters: int = 8) -> list[str]:
         for voter in range(voters):
             for number in range(3):
                 battle = arena.serve(f"voter{voter}", seed=voter * 10 + number)
-                a, b = (arena.audio(side.audio).path for side in (battle.a, battle.b))
+                a, b = (arena.sounds.find(side.audio).path for side in (battle.a, battle.b))
                 better = "a" if (a > b) != (voter == 0) else "b"
                 ballot = Ballot(f"vote-{voter}-{number}", battle.token, better, f"reason {voter} {number} of many")
                 done.append(arena.vote(f"voter{voter}", ballot).vote)
@@ -116,7 +116,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
 def test_a_vote_is_flagged_and_its_voter_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
     vote, *_ = judged(database, voters=2)
     with Database(database) as opened:
-        Arena(opened).exclude(vote, "our own test", "ada")
+        Arena(opened).decide(vote, "excluded", "our own test", "ada")
     assert "excluded by ada  our own test" in podeval("arena", "flags", "--vote", vote).out
     assert json.loads(podeval("arena", "status", "--json").out)["excluded"] == 1
     assert "3 votes" in podeval("arena", "erase", "--pseudonym", "voter0").out

@@ -15,5 +15,6 @@ def test_a_new_or_empty_folder_is_told(podeval: Any, tmp_path: Path, monkeypatch
     runs = tmp_path / "typo"
     serve = ("serve", "--runs", runs, "--port", "0")
     said = podeval(*serve, code=0)
-    assert f"{runs} is a new folder, so the board is empty; choose another folder with --runs" in said.err
-    assert f"There are no runs in {runs}, so the board is empty" in podeval(*serve).err
+    shown = "so the board shows only what papers report; choose another folder with --runs"
+    assert f"{runs} is a new folder, {shown}" in said.err
+    assert f"There are no runs in {runs}, {shown}" in podeval(*serve).err

@@ -26,7 +26,7 @@ def bucket(hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_runs_in_a_bucket_are_reported_without_their_audio(bucket: dict[str, bytes], tmp_path: Path) -> None:
-    assert '"robot"' in run_command("report", "--runs", ADDRESS, "--json")
+    assert '"robot"' in run_command("report", "show", "--runs", ADDRESS, "--json")
     copies = open_default_cache().folder.parent / "bucket-runs"
     names = {path.name for path in copies.rglob("*") if path.is_file()}
     assert "summary.json" in names
@@ -38,14 +38,14 @@ def test_what_left_the_bucket_leaves_the_copy(bucket: dict[str, bytes], tmp_path
     for name in [name for name in bucket if "/robot/" in name]:
         del bucket[name]
     bucket["runs/notes.json"] = b"{}"
-    assert "there are no runs" in refuse_command("report", "--runs", ADDRESS)
+    assert "there are no runs" in refuse_command("report", "show", "--runs", ADDRESS)
 
 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        (["report", "--runs", "hf://buckets/lab/results"], "write hf://buckets/OWNER/NAME/FOLDER"),
-        (["report", "--runs", "hf://buckets/lab/results/elsewhere"], "no results of runs in elsewhere"),
+        (["report", "show", "--runs", "hf://buckets/lab/results"], "write hf://buckets/OWNER/NAME/FOLDER"),
+        (["report", "show", "--runs", "hf://buckets/lab/results/elsewhere"], "no results of runs in elsewhere"),
         (["submissions", "list", "--runs", ADDRESS], "is in a bucket"),
     ],
 )

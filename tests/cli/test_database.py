@@ -11,7 +11,6 @@ from podeval.submissions.queue import Queue
 from tests.cli.test_listening import design
 
 READING = [
-    ("submissions", "list"),
     ("submissions", "show", "s0"),
     ("listening", "list"),
     ("listening", "results", "small"),
@@ -30,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) -> None:
-    assert podeval("listening", "add", design(here)).out == "small\n"
+    assert podeval("listening", "add", design(here)).out.startswith("small: 4 pages for each listener\n")
     assert not (here / "podeval.db").exists()
     with Database(here / "runs" / "podeval.db") as opened:
         assert Listening(opened).tests() == ["small"]
@@ -45,7 +44,10 @@ def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -
     assert podeval("listening", "add", design(here), "--runs", "other").code == 0
     assert (here / "other" / "podeval.db").is_file()
     assert podeval("submissions", "list", "--runs", "other").code == 0
-    assert podeval("submissions", "list").code == 2
+    nothing = podeval("submissions", "list", code=0)
+    assert (nothing.out, nothing.err) == ("", "nothing has been submitted to runs/ yet\n")
+    assert not (here / "runs").exists()
+    assert podeval("submissions", "list", "--database", "other.db").code == 2
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)

@@ -1,4 +1,4 @@
-"""`podeval defects`: a table, JSON and labels of what is wrong; sentences for what cannot be listened to."""
+"""`podeval score --defects`: a table, JSON and labels of what is wrong; sentences for what cannot be listened to."""
 
 import json
 from collections.abc import Callable
@@ -52,14 +52,14 @@ def broken(tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytes
 
 
 def test_the_table_has_every_defect_with_its_time(podeval: Podeval, broken: Path) -> None:
-    said = podeval("defects", broken, code=0)
+    said = podeval("score", "--defects", broken, code=0)
     head, row = said.out.splitlines()
     assert head.split() == ["start", "end", "kind", "severity", "what"]
     assert row.split() == ["00:00:00.850", "00:00:00.950", *["hole", "medium", "0.10", "s", "of", "digital", "silence"]]
 
 
 def test_json_has_what_the_script_has_and_what_is_heard(podeval: Podeval, broken: Path) -> None:
-    line = json.loads(podeval("defects", broken, "--json").out)
+    line = json.loads(podeval("score", "--defects", broken, "--json").out)
     assert (line["file"], line["unscored"]) == (str(broken), {})
     (defect,) = line["defects"]
     assert (defect["kind"], defect["start"], defect["end"], defect["script"]) == ("hole", 0.85, 0.95, "")
@@ -70,28 +70,28 @@ def test_labels_are_audacitys_or_webvtt_by_the_name_of_the_file(podeval: Podeval
         ("a.txt", "0.850000\t0.950000\thole: "),
         ("a.vtt", "WEBVTT\n\n00:00:00.850 --> 00:00:00.950\n"),
     ):
-        assert podeval("defects", broken, "--labels", broken.parent / name).code == 0
+        assert podeval("score", "--defects", broken, "--labels", broken.parent / name).code == 0
         assert (broken.parent / name).read_text(encoding="utf-8").startswith(first)
-    refused = podeval("defects", broken, "--labels", "a.csv", code=2)
+    refused = podeval("score", "--defects", broken, "--labels", "a.csv", code=2)
     assert "labels are .txt (Audacity) or .vtt (WebVTT)" in refused.err
 
 
 def test_what_could_not_be_listened_to_is_said_and_the_rest_is_listed(podeval: Podeval, broken: Path) -> None:
     script = broken.parent / "script.json"
     script.write_text(json.dumps([{"speaker": who, "text": "good morning to you"} for who in "AB"]))
-    said = podeval("defects", broken, "--text", script, code=1)
+    said = podeval("score", "--defects", broken, "--text", script, code=1)
     assert "speaker_attribution could not run: less than half of the script's words are heard" in said.err
     assert "omitted" in said.out
-    assert podeval("defects", broken.parent / "nowhere.wav").code == 2
+    assert podeval("score", "--defects", broken.parent / "nowhere.wav").code == 2
 
 
 def test_what_is_noted_of_the_file_and_the_text_is_said(podeval: Podeval, broken: Path) -> None:
     broken.write_bytes(broken.read_bytes() * 2)
     script = broken.with_suffix(".txt")
     script.write_text("A cold open.\nSpeaker 1: Hello there.\nSpeaker 2: Yes.\n")
-    said = podeval("defects", broken, "--text", script, "--json")
+    said = podeval("score", "--defects", broken, "--text", script, "--json")
     notes = json.loads(said.out)["notes"]
     assert notes["file"] == ["2 wav files joined, all of which are read"]
     assert "words before the first label" in notes["text"][0]
-    table = podeval("defects", broken, "--text", script).out
+    table = podeval("score", "--defects", broken, "--text", script).out
     assert all(f"Note ({name}): {sentence}" in table for name, of in notes.items() for sentence in of)

@@ -47,8 +47,8 @@ def test_packages_of_models_are_among_what_is_not_installed(podeval: Any, monkey
 
 
 def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.submissions import sandbox
-    from podeval.submissions.sandbox import cgroup
+    from podeval import sandbox
+    from podeval.sandbox import cgroup
 
     place = Path("/sys/fs/cgroup/worker.service")
     monkeypatch.setattr(cgroup, "find_tree", lambda: cgroup.Tree(cgroup.V2, place.parent, place))
@@ -57,6 +57,7 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     assert "Sandbox of untrusted models: ready" in said
     assert f"memory is bounded by a memory cgroup of its own (version 2, below {place})" in said
     assert re.search(r"system calls: \d\d are refused or restricted", said)
+    assert "Recordings of strangers are decoded in the sandbox" in said
     monkeypatch.setattr(cgroup, "find_tree", lambda: None)
     monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
     box = json.loads(podeval("doctor", "--json").out)["sandbox"]
@@ -64,12 +65,51 @@ def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkey
     assert box["memory"].startswith("by looking at it ten times a second, as no memory cgroup can be made here")
 
 
-def test_a_machine_that_cannot_back_its_postgresql_up_is_told_so(
-    podeval: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("absence", "version", "decoding", "calls"),
+    [
+        (None, 7, r"behind Landlock \(version 7\) and a filter of system calls", r"1\d\d are refused or restricted"),
+        (None, 0, "behind a filter of system calls alone, as this kernel has no Landlock", r"1\d\d are refused"),
+        (
+            "not here",
+            7,
+            r"without a wall, in a process with limits of its own \(not here\)",
+            r"none is refused \(not here",
+        ),
+    ],
+)
+def test_without_bubblewrap_the_walls_that_stand_are_named_and_no_others(
+    podeval: Any, monkeypatch: pytest.MonkeyPatch, absence: str | None, version: int, decoding: str, calls: str
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "backed up" not in podeval("doctor").out
-    monkeypatch.setenv("DATABASE_URL", "postgresql://podeval@localhost/podeval")
-    (warning,) = [line for line in podeval("doctor").out.splitlines() if "backed up" in line]
-    assert "pg_dump is not installed" in warning
-    assert "apt-get install postgresql-client" in warning
+    from podeval import sandbox
+    from podeval.sandbox import second_wall
+
+    monkeypatch.setattr(sandbox, "explain_missing_isolation", lambda: "bwrap not found")
+    monkeypatch.setattr(sandbox, "explain_missing_second_wall", lambda: absence)
+    monkeypatch.setattr(second_wall, "find_version", lambda: version)
+    said = podeval("doctor").out
+    assert re.search(f"Recordings of strangers are decoded {decoding}", said)
+    assert re.search(f"system calls: {calls}", said)
+
+
+def test_a_board_is_looked_over_as_far_as_its_database_answers(podeval: Any, tmp_path: Path) -> None:
+    from podeval.store.database import Database
+
+    file = tmp_path / "podeval.db"
+    Database(file).close()
+    board = json.loads(podeval("doctor", "--runs", str(tmp_path), "--json").out)["board"]
+    assert board["database"].endswith("podeval.db is whole")
+    assert (board["secret"], board["last sweep"], board["last backup"]) == (
+        "is not set, and not in a file next to the database",
+        "never",
+        "never",
+    )
+    podeval("backup", str(tmp_path / "b.tar"), "--runs", str(tmp_path))
+    file.with_name("podeval.db.secret").write_bytes(b"s" * 32)
+    said = podeval("doctor", "--runs", str(tmp_path)).out
+    assert re.search(r"  last backup: 20\d\d-", said)
+    assert "  secret: is set" in said
+    file.write_bytes(b"no database" * 1000)
+    assert (
+        "cannot be opened" in json.loads(podeval("doctor", "--runs", str(tmp_path), "--json").out)["board"]["database"]
+    )

@@ -35,10 +35,19 @@ def test_help_is_a_sentence_with_an_example_and_says_what_each_option_is(name: s
     assert summary.endswith("."), "a complete sentence"
     assert re.match(r"[A-Z][a-z-]+[ ,]", summary), "which begins with what the command does"
     assert f"Example: {name}" in " ".join(command.help.split()), "an example that can be copied"
+    shown = command.get_help(command.context_class(command, info_name=name))
+    assert not re.search(r"<(list|str|int|float)|range>|x[<>]=", shown), "values are named in words"
     for option in command.params:
         said = getattr(option, "help", None)
         assert said, f"{option.name} says nothing"
         assert not NO_NOUN.match(said), f"{option.name}: {said}"
+
+
+def test_the_options_of_a_run_are_in_groups() -> None:
+    shown = COMMANDS["podeval run"].get_help(COMMANDS["podeval run"].context_class(COMMANDS["podeval run"]))
+    heads = [line for line in shown.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)]
+    assert heads == ["Arguments:", "System:", "Server:", "Benchmark:", "Measuring:", "Judge:", "Where:", "Options:"]
+    assert shown.partition("\nOptions:\n")[2].split()[0] == "--help", "every other option is in a group"
 
 
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if getattr(command, "commands", None)])

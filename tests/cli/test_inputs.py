@@ -119,8 +119,9 @@ def test_the_battles_of_a_judge_are_votes_for_the_commands_after_it(podeval: Pod
     path = write_lines(tmp_path / "battles.jsonl", battles)
     found = json.loads(podeval("measure", "arena", "aria", "--reference", path, "--json").out)
     assert (found["wins"], found["battles"], found["notes"]["ties"]) == (2, 4, 1)
-    assert found["rating_low"] is not None
-    assert podeval("report", "agreement", "--ratings", path).code == 0
+    assert found["notes"]["provisional"]["battles"] == {"missing": 6, "needed": 10}
+    said = podeval("report", "agreement", "--ratings", path)
+    assert "aria is provisional, 6 of 10 battles, 1 of 5 voters missing" in said.out
 
 
 def test_a_request_has_an_option_of_its_own(podeval: Podeval, tmp_path: Path) -> None:
@@ -237,3 +238,12 @@ def test_a_full_disk_is_no_bug(command: tuple[str, ...], sound: Path, tmp_path: 
     assert done.returncode == 2
     assert done.stderr.decode().splitlines()[-1] == "podeval: cannot write the output: No space left on device"
     assert b"bug" not in done.stderr
+
+
+def test_measure_prints_shares_in_percent_and_other_values_in_their_units() -> None:
+    from podeval.cli.measure import describe_result
+    from podeval.metrics import catalogue
+    from podeval.metrics.score import Score
+
+    assert describe_result(catalogue.get("wer"), Score({"wer": 0.0638, "cer": None})) == "wer 6.38 % ↓  cer – ↓"
+    assert describe_result(catalogue.get("dnsmos"), Score({"ovrl": 3.2})).startswith("ovrl 3.2 MOS ↑")

@@ -39,7 +39,8 @@ def place(tmp_path: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch) -> Path
     """A database in which three listeners finished the test, one of whom marked all alike, and one did not finish."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     place = tmp_path / "listening.db"
-    assert podeval("listening", "add", design(tmp_path), "--database", place).out == "small\n"
+    added = podeval("listening", "add", design(tmp_path), "--database", place).out
+    assert added.startswith("small: 4 pages for each listener\n  http://127.0.0.1:7860/listen/small?pid=NAME")
     marks = {"aria": 70, "basso": 40, "HQ": 95, "LQ": 2}
     with Database(place) as database:
         service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
@@ -63,8 +64,46 @@ def place(tmp_path: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def test_a_design_is_checked_with_its_duration(podeval: Any, tmp_path: Path) -> None:
     said = podeval("listening", "check", design(tmp_path))
-    assert said.out == "small: mushra, 2 systems, 4 items; 20 listeners with 4 items each, about 5 minutes\n"
+    assert said.out.splitlines() == [
+        "small: mushra, 2 systems, 4 items; 20 listeners with 4 items each, about 5 minutes",
+        "  each listener rates 4 pages; each system gets 80 marks",
+        "  scale: ITU-R BS.1534 (MUSHRA): 0 to 100 in bands of 20: Bad, Poor, Fair, Good, Excellent",
+    ]
     assert podeval("listening", "check", tmp_path / "none.yaml").code == 2
+
+
+def test_a_design_is_written_from_folders_whose_files_pair_by_name(
+    podeval: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("aria", "basso", "people"):
+        (tmp_path / folder).mkdir()
+        for name in ("Arts.wav", "Law.wav"):
+            write_tone(tmp_path / folder / name)
+    new = ("listening", "new")
+    said = podeval(*new, "mos", "--systems", "aria/", "basso/", "--out", "test.yaml").out.splitlines()
+    assert said[0].startswith("test: mos, 2 systems, 2 items; 20 listeners")
+    assert said[1:3] == [
+        "  each listener rates 4 pages; each system gets 40 marks",
+        "  scale ACR: Bad, Poor, Fair, Good, Excellent (1 to 5), as in ITU-T P.800 (absolute category rating)",
+    ]
+    text = Path("test.yaml").read_text()
+    assert "test.yaml is there already" in podeval(*new, "mos", "aria", "basso", "--out", "test.yaml", code=2).err
+    assert Path("test.yaml").read_text() == text
+    Path("some.yaml").write_text(text.replace("each: all\n", ""))
+    shorter = podeval("listening", "check", "some.yaml").out
+    assert "each listener rates 2 of 4 recordings (`each: all` in the design: all of every item)" in shorter
+    assert "each system gets 20 marks" in shorter
+    assert "add --reference FOLDER" in podeval(*new, "mushra", "aria", "basso", "--out", "m.yaml", code=2).err
+    podeval(*new, "mushra", "aria", "basso", "--reference", "people", "--out", "m.yaml", code=0)
+    first = yaml.safe_load(Path("m.yaml").read_text())["items"][0]
+    assert first["reference"] == {"audio": "people/Arts.wav"}
+    assert first["stimuli"]["basso"] == {"audio": "basso/Arts.wav"}
+    podeval(*new, "abx", "aria", "basso", "--out", "x.yaml", code=0)
+    (tmp_path / "basso/Law.wav").rename(tmp_path / "basso/Lore.wav")
+    refused = podeval(*new, "abx", "aria", "basso", "--out", "y.yaml", code=2).err
+    assert "some have no partner: aria lacks Lore; basso lacks Law" in refused
+    assert not Path("y.yaml").exists()
 
 
 def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
@@ -91,7 +130,7 @@ def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
     assert "1 of 3 recordings are not there: configs/audio/b.wav" in podeval(*command, code=2).err
     assert not place.exists()
     write_tone(tmp_path / "configs/audio/b.wav")
-    assert podeval(*command).out == "dialogue\n"
+    assert podeval(*command).out.startswith("dialogue: 1 page for each listener\n")
     with Database(place) as database:
         stimulus = Listening(database).design("dialogue").items[0].stimuli["aria"]
     assert (stimulus.audio, stimulus.seconds) == (str(tmp_path / "configs/audio/a.wav"), 0.5)
@@ -110,7 +149,7 @@ def test_two_questionnaires_never_become_one_and_answers_in_words_come_out(
         paths.append(tmp_path / f"{name}.yaml")
         paths[-1].write_text(yaml.safe_dump({"testId": "asked", "pages": [page]}), encoding="utf-8")
     first, second = (podeval("listening", "add", path, "--webmushra", "--database", place) for path in paths)
-    assert first.out == "asked\n"
+    assert first.out.startswith("asked: 1 page for each listener\n")
     assert (second.code, second.out) == (2, "")
     assert "there is a test asked with another design" in second.err
     with Database(place) as database:
@@ -137,6 +176,11 @@ def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Pa
     assert (rows["aria"]["best"], rows["aria"]["worst"]) == (1, 2), "two listeners of one mind are no evidence of more"
     assert rows["HQ"]["best"] is None
     assert "all but the low anchor have one mark on 100.0% of 4 pages" in said.err
+    assert "1 of 3 listeners were excluded by the screening: equal marks for all but the low anchor 1" in said.err
+    assert (rows["aria"]["unscreened_listeners"], rows["aria"]["unscreened_marks"]) == (3, 12)
+    assert rows["aria"]["unscreened_low"] < rows["aria"]["unscreened_mean"] < rows["aria"]["mean"]
+    printed = podeval("listening", "results", "small", "--database", place).out
+    assert f"; without screening {rows['aria']['unscreened_mean']:.2f} [" in printed
     assert "1 did not" in said.err
     assert "Krippendorff's alpha 1.00" in said.err
     assert picture.read_text().startswith("<svg")
@@ -157,8 +201,9 @@ def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Pa
 def test_finished_sessions_show_how_raters_agree_also_without_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
     said = podeval("report", "agreement", "--database", place, "--runs", tmp_path, "--json")
     raters = [json.loads(line) for line in said.out.splitlines()]
-    assert {finding["analysis"] for finding in raters} == {"leave one out"}
-    assert len({finding["data"]["rater"] for finding in raters}) == 3, "of the finished sessions, by pseudonym"
+    assert {finding["analysis"] for finding in raters} == {"leave one out", "pairs of raters"}
+    names = {finding["data"].get("rater") for finding in raters} - {None}
+    assert len(names) == 3, "of the finished sessions, by pseudonym"
     assert "no runs" in said.err
 
 

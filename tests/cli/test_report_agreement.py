@@ -82,9 +82,9 @@ def test_figures_over_whole_episodes_stand_beside_those_of_the_public_clips(pode
     }
     assert len(table) == 25
     loudness = table["notebooklm: LOUD_IT_SCORE"]
-    assert (loudness["printed"], round(loudness["recomputed"], 2), loudness["follows"]) == (0.51, 0.51, True)
+    assert (loudness["printed"], round(loudness["recomputed"], 2), loudness["follows"]) == (0.51, 0.51, False)
     assert "17 public clips" in loudness["material"]
-    assert round(table["podagent: LOUD_TP_SCORE"]["difference"], 2) == -0.31
+    assert table["podagent: LOUD_TP_SCORE"]["difference"] is None, "clips say nothing of episodes"
     assert "no audio" in table["dia: LOUD_IT_SCORE"]["why_not"]
     assert "music" in table["podagent: CASP"]["why_not"]
 
@@ -93,5 +93,5 @@ def test_a_person_reads_what_follows_and_what_was_measured_on_other_material(pod
     words = podeval("report", "papers").out
     assert "mtalk Table 13: 68 of 69 figures agree" in words
     assert "printed 0.515, recomputed 0.5176, difference +0.0026" in words
-    assert "podeval Table 9: measured on other material" in words
+    assert "podeval Table 9: 15 figures have no difference: measured on 17 public clips" in words
     assert "pam Table 8: order of noise suppressors cannot be recomputed" in words

@@ -1,7 +1,7 @@
 """`podeval score` from the shell: tables, files, exit codes; and what is an error in `podeval measure` too."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import pytest
 import soundfile
 
 from podeval import benchmarks
-from podeval.measuring import compute
-from podeval.metrics.score import Result, Score
+from podeval.metrics.declaration import Metric
+from podeval.metrics.score import Score
 
 Podeval = Callable[..., Any]
 RATE = 16_000
@@ -53,7 +53,9 @@ def test_a_folder_has_a_row_a_file_and_a_mean(podeval: Podeval, recordings: Path
 def test_json_is_one_object_a_file(podeval: Podeval, recordings: Path) -> None:
     said = podeval("score", recordings, "nowhere.wav", "--metrics", "loudness", "--json", code=2)
     lines = [json.loads(line) for line in said.out.splitlines()]
-    scored = ["file", "duration", "scores", "unscored", "notes", "defects", "protocols"]
+    scored = [
+        *("file", "duration", "verdict", "scores", "unscored", "notes", "defects", "protocols", "titles", "band"),
+    ]
     assert [list(line) for line in lines[:2]] == [scored] * 2
     assert sorted(lines[2]) == ["error", "file"]
     assert "does not exist: check the path" in said.err
@@ -89,7 +91,7 @@ def test_a_recording_without_a_score_is_code_1(podeval: Podeval, tmp_path: Path)
 
 def test_a_script_by_itself_is_scored_by_the_metrics_of_words(podeval: Podeval, tmp_path: Path) -> None:
     (tmp_path / "script.txt").write_text("Host 1: Welcome to the show.\nHost 2: Thank you for having me here.\n")
-    assert "mattr" in podeval("score", tmp_path / "script.txt", "--metrics", "mattr", code=0).out
+    assert "MATTR" in podeval("score", tmp_path / "script.txt", "--metrics", "mattr", code=0).out
 
 
 def test_measuring_several_files_has_units_arrows_and_means(podeval: Podeval, recordings: Path) -> None:
@@ -113,17 +115,16 @@ def test_the_number_of_speakers_is_for_metrics_that_have_use_for_it_and_said_onc
 def test_more_voices_than_speakers_are_said_in_tables_and_files(
     podeval: Podeval, recordings: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked, really_score = [], compute.score_item
+    asked, really_score = [], Metric.score
 
-    def score_item(metric: Any, inputs: Any, chosen: dict[str, Any], client: Any = None) -> Result:
+    def score(metric: Metric, items: Any, chosen: dict[str, Any], client: Any) -> Iterator[Any]:
         if metric.name != "sptd":
-            return really_score(metric, inputs, chosen, client)
+            return really_score(metric, items, chosen, client)
         asked.append(chosen["speakers"])
-        return Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})
+        return iter([Score({"sptd": 0.5, "speakers": 2}, notes={"voices_heard": 7, "speakers_asked": 2})])
 
     sentence = "7 voices are heard and there should be 2"
-    monkeypatch.setattr("podeval.measuring.engine.score_item", score_item)
-    monkeypatch.setattr("podeval.measuring.compute.score_item", score_item)
+    monkeypatch.setattr(Metric, "score", score)
     for command in (["score", "--metrics", "sptd"], ["measure", "sptd"]):
         assert sentence in podeval(*command, recordings / "one.wav", "--speakers", "2", code=0).out
     assert asked == [2, 2]

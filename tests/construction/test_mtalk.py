@@ -11,11 +11,12 @@ import soundfile
 
 pytest.importorskip("datasets")
 
-from podeval.construction.mtalk_recordings import add_sounds, locate_tags, read_sounds
+from podeval.construction.mtalk_recordings import add_sounds, find_faults, locate_tags, read_sounds
 from podeval.construction.mtalk_tagging import find_tagging_fault
 from podeval.datasets import catalogue
 from podeval.datasets.build import build, read_stored_rows, verify
 from podeval.errors import BadInput
+from tests.fakes.stated_counts import write_all
 
 RATE = 24_000
 TURNS = ["My parcel should have come on Monday. Where is it?", "Oh, the neighbour has it, thank you."]
@@ -184,6 +185,23 @@ def test_a_mix_beyond_full_scale_is_turned_down_as_a_whole(tmp_path: Path) -> No
     # The noise is 20 dB above the speech and would clip; the words are turned down with it.
     speech_alone = add_sounds("words", tmp_path / "said.wav", {})
     assert np.corrcoef(made, speech_alone)[0, 1] < 0.3
+
+
+def test_recordings_that_others_made_are_decoded_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Voice actors and archives of sounds send files of any kind."""
+    speech(tmp_path / "said.flac")
+    speech(tmp_path / "rain.flac", 3)
+    (tmp_path / "counts.m4a").write_bytes(write_all()["samples of one size"])
+    (tmp_path / "sounds.csv").write_text("tag,kind,file,snr_db\nrain,background,rain.flac,10\n", encoding="utf-8")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("it is decoded in this process")
+
+    monkeypatch.setattr(soundfile, "SoundFile", refuse)
+    monkeypatch.setattr("podeval.audio.decode.open_with_ffmpeg", refuse)
+    assert find_faults(tmp_path / "said.flac") == ""
+    assert "its index states 10,000,000" in find_faults(tmp_path / "counts.m4a")
+    assert len(add_sounds("(rain) words", tmp_path / "said.flac", read_sounds(tmp_path / "sounds.csv")))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from podeval.construction.podbench import make_generation_prompt, make_token_cou
 from podeval.construction.podbench_requests import (
     DIMENSIONS,
     Asking,
-    Document,
     cluster_documents,
     draw_dimensions,
     read_documents,
@@ -167,9 +166,9 @@ def test_dimensions_are_the_papers_and_drawn_in_all_numbers() -> None:
 
 
 def made(vectors: Any, **options: Any) -> list[tuple[str, ...]]:
-    documents = [Document(id=f"d{n}", text="t", language="en") for n in range(len(vectors))]
-    queries = [Asking(id=document.id, query="q", domain="d") for document in documents]
-    return [c.documents for c in cluster_documents(queries, documents, lambda _: np.asarray(vectors, float), **options)]
+    names = [f"d{n}" for n in range(len(vectors))]
+    queries = [Asking(id=name, text="t", language="en", query="q", domain="d") for name in names]
+    return [c.documents for c in cluster_documents(queries, lambda _: np.asarray(vectors, float), **options)]
 
 
 def test_every_document_is_in_one_cluster_no_larger_than_the_most() -> None:

@@ -14,7 +14,7 @@ import json
 
 import datasets
 
-from podeval.datasets.builder import Builder
+from podeval.datasets.builder import Builder, DatasetTable
 from podeval.datasets.dataset_record import Config, DatasetRecord, ResponsibleUse, Source
 from podeval.datasets.row_rules import require_at_least, require_one_of, require_present, require_readable_audio
 
@@ -56,36 +56,36 @@ class Talks(Builder):
         known_errors=("The second talk is dull.",),
     )
 
-    @classmethod
-    def features(cls, config):
-        if config == "notes":
-            return datasets.Features({"id": datasets.Value("string"), "text": datasets.Value("string")})
-        return datasets.Features(
-            {
-                "id": datasets.Value("string"),
-                "category": datasets.ClassLabel(names=["arts", "news"]),
-                "seconds": datasets.Value("float32"),
-                "turns": datasets.List({"speaker": datasets.Value("string"), "text": datasets.Value("string")}),
-                "audio": datasets.Audio(sampling_rate=8000),
-            }
-        )
+    TABLES = {
+        "talks": DatasetTable(
+            datasets.Features(
+                {
+                    "id": datasets.Value("string"),
+                    "category": datasets.ClassLabel(names=["arts", "news"]),
+                    "seconds": datasets.Value("float32"),
+                    "turns": datasets.List({"speaker": datasets.Value("string"), "text": datasets.Value("string")}),
+                    "audio": datasets.Audio(sampling_rate=8000),
+                }
+            ),
+            lambda: [
+                require_present("turns"), require_one_of("category", ("arts", "news")),
+                require_at_least("seconds", 0), require_readable_audio("audio")],
+            lambda split, folder: read(folder, f"{split}.jsonl"),
+        ),
+        "notes": DatasetTable(
+            datasets.Features({"id": datasets.Value("string"), "text": datasets.Value("string")}),
+            lambda: [require_present("text")],
+            lambda split, folder: read(folder, "notes.jsonl"),
+        ),
+    }
 
-    @classmethod
-    def rules(cls, config):
-        if config == "notes":
-            return [require_present("text")]
-        return [
-            require_present("turns"), require_one_of("category", ("arts", "news")),
-            require_at_least("seconds", 0), require_readable_audio("audio")]
 
-    @classmethod
-    def rows(cls, config, split, source, folder):
-        file = "notes.jsonl" if config == "notes" else f"{split}.jsonl"
-        for line in (folder / file).read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if row.get("audio"):
-                row["audio"] = {"bytes": (folder / row["audio"]).read_bytes(), "path": row["audio"]}
-            yield row
+def read(folder, file):
+    for line in (folder / file).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row.get("audio"):
+            row["audio"] = {"bytes": (folder / row["audio"]).read_bytes(), "path": row["audio"]}
+        yield row
 """
 
 

@@ -20,12 +20,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from podeval.benchmarks.item import Episode
 from podeval.benchmarks.real_pod import BENCHMARK
 from podeval.datasets import http as web_module
 from podeval.datasets.feeds import BadFeed, EpisodeLink, parse_feed
 from podeval.datasets.fetch_episodes import (
     Attempt,
-    EpisodeRequest,
     fetch_episodes,
     make_web,
     read_attempts,
@@ -34,12 +34,14 @@ from podeval.datasets.fetch_episodes import (
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadInput
 from podeval.files import lock_folder
+from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.podcast_server import Page, PodcastServer
+from tests.fakes.stated_counts import write_all
 
 SHOW, EPISODE, OTHER = 77, 1000, 1001
 LINK = f"https://podcasts.apple.com/us/podcast/a-talk/id{SHOW}?i={EPISODE}"
 TITLE = "A talk – with “Ann” & Ben"
-TALK = EpisodeRequest("Arts_19", LINK, TITLE)
+TALK = {"Arts_19": Episode(link=LINK, title=TITLE)}
 
 
 @cache
@@ -80,11 +82,11 @@ def feeds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Feeds]:
         yield server
 
 
-def fetch(feeds: Feeds, into: Path, *wanted: EpisodeRequest, **options: Any) -> list[Attempt]:
+def fetch(feeds: Feeds, into: Path, wanted: dict[str, Episode] = TALK, **options: Any) -> list[Attempt]:
     slow = any(page.delay for page in feeds.pages.values())
     quick = {"pause": 0.0, "timeout": 0.5 if slow else 30.0, "tries": 2, "wait": 0.01} | options
     most = quick.pop("most_bytes", 50 << 20)
-    return fetch_episodes(wanted or (TALK,), into, make_web(**quick), most_bytes=most)
+    return fetch_episodes(wanted, into, make_web(**quick), most_bytes=most)
 
 
 def files(folder: Path) -> list[str]:
@@ -108,6 +110,20 @@ def test_an_episode_is_fetched_and_everything_about_it_recorded(feeds: Feeds, tm
     assert "listener" not in text
     assert read_attempts(tmp_path) == {"Arts_19": found}
     assert all("podeval" in headers["User-Agent"] for _, headers, _ in feeds.asked)
+
+
+def test_no_header_of_an_episode_is_read_in_this_process(
+    feeds: Feeds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import av
+
+    monkeypatch.setattr(av, "open", lambda *_, **__: pytest.fail("FFmpeg reads it in this process"))
+    assert [one.status for one in fetch(feeds, tmp_path / "whole")] == ["found"]
+    feeds.pages["/talk.mp3"] = Page(write_all()["samples of one size"])
+    with bounded_memory(64 * 2**20):
+        (lost,) = fetch(feeds, tmp_path / "hostile")
+    assert lost.status == "wrong type"
+    assert "its index states 10,000,000" in str(lost.reason)
 
 
 def test_the_body_of_a_redirect_is_not_read(feeds: Feeds, tmp_path: Path) -> None:
@@ -257,7 +273,7 @@ def test_lookups_that_are_not_answered_are_no_word_on_the_episode(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODEVAL_ITUNES", "http://127.0.0.1:1")
-    (made,) = fetch_episodes([TALK], tmp_path, make_web(tries=1))
+    (made,) = fetch_episodes(TALK, tmp_path, make_web(tries=1))
     assert made.status == "unreachable"
     assert str(made.reason).count("could not be fetched after 1 attempts") == 1
     assert files(tmp_path) == ["episodes.jsonl"]
@@ -265,8 +281,8 @@ def test_lookups_that_are_not_answered_are_no_word_on_the_episode(
 
 def test_one_lost_episode_does_not_stop_the_next(feeds: Feeds, tmp_path: Path) -> None:
     feeds.lookups[78] = [feeds.episode("/nowhere.mp3", trackId=5)]
-    missing = EpisodeRequest("Arts_20", "https://podcasts.apple.com/us/podcast/id78?i=5", "Lost")
-    assert [one.status for one in fetch(feeds, tmp_path, missing, TALK)] == ["gone", "found"]
+    missing = {"Arts_20": Episode(link="https://podcasts.apple.com/us/podcast/id78?i=5", title="Lost")}
+    assert [one.status for one in fetch(feeds, tmp_path, missing | TALK)] == ["gone", "found"]
 
 
 def test_a_broken_download_goes_on_with_the_next_run(feeds: Feeds, tmp_path: Path) -> None:
@@ -431,7 +447,7 @@ def test_secrets_of_an_address_are_not_shown() -> None:
 
 
 def test_every_link_of_the_benchmark_is_understood() -> None:
-    links = [EpisodeLink.parse(one.link) for one in select_episodes("real_pod")]
+    links = [EpisodeLink.parse(one.link) for one in select_episodes("real_pod").values()]
     assert len({(link.show, link.episode) for link in links}) == 51
     assert {link.country for link in links} == {"us", "hk"}
     assert links[0] == EpisodeLink("us", 1332504968, 1000698848884)

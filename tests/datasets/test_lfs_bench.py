@@ -48,7 +48,7 @@ def rows(tmp_path: Path, source: str) -> list[dict[str, Any]]:
 
 def plain(found: Any, column: str) -> Any:
     """A label's name."""
-    label = catalogue.get("lfs_bench").features("texts")[column]
+    label = catalogue.get("lfs_bench").TABLES["texts"].features[column]
     return label.int2str(found) if isinstance(found, int) else found
 
 

@@ -90,7 +90,7 @@ def read(out: Path, config: str, **options: Any) -> list[dict[str, Any]]:
 
 
 def label(config: str, column: str, number: int) -> str:
-    return str(catalogue.get("mtalk_bench").features(config)[column].int2str(number))
+    return str(catalogue.get("mtalk_bench").TABLES[config].features[column].int2str(number))
 
 
 def test_turns_are_put_in_order_with_ids_places_words_and_tags(tmp_path: Path) -> None:

@@ -294,3 +294,23 @@ def test_the_facts_agree_with_the_papers_table_3(shared_data: Path) -> None:
         values = {metric: value for (part, metric), value in printed.items() if part in (split, bucket["name"])}
         least, most = (next(v for m, v in values.items() if m.endswith(end)) for end in ("_min", "_max"))
         assert bucket["from"] <= least <= most < bucket["below"]
+
+
+def test_a_guess_that_does_not_fit_is_refused_by_a_sentence(tmp_path: Path) -> None:
+    said = list[str]()
+    rows = [
+        published(1, language="english", speaker_number=2, input_tokens=3000, domain="news"),
+        published(2, language="english", speaker_number="a crowd", input_tokens="long", domain="news"),
+        published(3, language="english", speaker_number=2, domain="news"),
+    ]
+    source = written(tmp_path / "mine", rows)
+    build("podbench", tmp_path / "out", source=source, cache=tmp_path / "cache", progress=said.append)
+    sentences = [line for line in said if "is refused in" in line]
+    assert [line.partition(",")[0] for line in sentences] == [
+        "speakers is refused in 1 of 3 rows",
+        "input_tokens is refused in 2 of 3 rows",
+    ]
+    assert 'row-2: "long" is not a number of tokens' in sentences[1]
+    assert "the breakdown by input length leaves these rows out" in sentences[1]
+    assert sentences[1] in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert read_lock(tmp_path / "out")["notes"] == sentences

@@ -325,6 +325,15 @@ def test_a_folder_of_recordings_is_texts_times_and_clips_but_no_audio(tmp_path: 
         push(out, "me/episodes")
 
 
+def test_recordings_of_strangers_are_decoded_apart(
+    tmp_path: Path, heard: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = sound(tmp_path / "mine" / "a.flac").parent
+    monkeypatch.setattr(recording, "decode", lambda *_: pytest.fail("it is decoded in this process"))
+    (row,) = read(made(tmp_path, source=str(folder)), "episodes")
+    assert row["duration"] == 3.0
+
+
 def test_a_monologue_is_a_row_without_clips_that_says_why(tmp_path: Path, heard: dict[str, Any]) -> None:
     heard["turns"] = (SpeakerTurn("A", 0.0, 3.0),)
     (row,) = read(made(tmp_path, source=str(sound(tmp_path / "mine" / "a.flac").parent)), "episodes")

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 datasets = pytest.importorskip("datasets")
 
+from podeval import benchmarks  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
-from podeval.datasets.push import push  # noqa: E402
+from podeval.datasets.push import push, write_eval_yaml  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 
@@ -120,11 +122,25 @@ def test_tasks_that_the_hub_does_not_take_leave_the_data_there(tmp_path: Path, h
     assert len(said) == 3, "nothing more to say"
 
 
+def test_a_benchmark_lists_one_task_a_dimension_for_rows_that_are_in_the_repo() -> None:
+    text = write_eval_yaml(benchmarks.get("real_pod"), {"topics": ["test"], "demo": ["test"], "episodes": ["test"]})
+    assert text
+    found = yaml.safe_load(text)
+    assert found["name"] == "Real-Pod"
+    assert found["evaluation_framework"] == "podeval"
+    tasks = {task["id"]: task for task in found["tasks"]}
+    assert len(tasks) == len(found["tasks"])
+    assert tasks["demo_speech"] == {"id": "demo_speech", "config": "demo", "split": "test"}
+    assert tasks["topics_script"] == {"id": "topics_script", "config": "topics", "split": "test"}
+    assert "topics_fidelity" in tasks
+    assert "demo_fidelity" not in tasks, "the demo gives no reference voices"
+    lfs = write_eval_yaml(benchmarks.get("lfs_bench"), {"texts": ["test"]})
+    assert lfs
+    assert {task["id"].partition("_")[0] for task in yaml.safe_load(lfs)["tasks"]} == {"test"}, "no sample"
+    assert write_eval_yaml(benchmarks.get("real_pod"), {"other": ["test"]}) is None
+
+
 def test_a_benchmarks_repo_gets_its_tasks_one_a_dimension(tmp_path: Path, hub: Any) -> None:
-    import yaml
-
-    from podeval import benchmarks
-
     build("podbench", tmp_path / "out", source="sample", cache=tmp_path / "cache")
     push(tmp_path / "out", "me/podbench")
     files = hub.repos.repos["datasets", "me/podbench"].at("main")[1]

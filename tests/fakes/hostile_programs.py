@@ -67,6 +67,33 @@ if libc.unshare(0x400) < 0: raise OSError(ctypes.get_errno(), 'unshare')
 }
 """What the filter of system calls refuses, and with what."""
 
+OUTSIDE: dict[str, tuple[str, tuple[int, ...]]] = {
+    "a file": ("open('SECRET').read()", (errno.EACCES,)),
+    "a file's length": ("os.truncate('SECRET', 2)", (errno.EPERM, errno.EACCES)),
+    "a file's mode": ("os.chmod('SECRET', 0)", (errno.EPERM,)),
+    "a file's time": ("os.utime('SECRET', (0, 0))", (errno.EPERM,)),
+    "a file's name": ("os.rename('SECRET', 'mine')", (errno.EACCES, errno.EXDEV)),
+    "a link to a file": ("os.link('SECRET', 'mine')", (errno.EACCES, errno.EXDEV)),
+    "a file through a link": ("os.symlink('SECRET', 'link'); open('link').read()", (errno.EACCES,)),
+    "the list of processes": ("os.listdir('/proc')", (errno.EACCES,)),
+    "the environment of who opened it": ("open(f'/proc/{os.getppid()}/environ').read()", (errno.EACCES,)),
+    "the files of who opened it": ("os.listdir(f'/proc/{os.getppid()}/fd')", (errno.EACCES,)),
+    "a signal": ("os.kill(os.getppid(), 0)", (errno.EPERM,)),
+    "the priority of another": ("os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)", (errno.EPERM,)),
+    "the limits of another": ("import resource; resource.prlimit(os.getppid(), 7, (9, 9))", (errno.EPERM,)),
+    "a process": ("os.fork()", (errno.EPERM,)),
+    "a program": ("import subprocess; subprocess.run(['true'])", (errno.EPERM,)),
+    "this machine's network": (
+        "import socket; socket.create_connection(('127.0.0.1', PORT), 2)",
+        (errno.EAFNOSUPPORT,),
+    ),
+    "a local socket": ("import socket; socket.socket(socket.AF_UNIX).connect('LOCAL')", (errno.EAFNOSUPPORT,)),
+    "a local socket by a pair": ("import socket; socket.socketpair(socket.AF_UNIX, 2)", (errno.EAFNOSUPPORT,)),
+    "memory as a file": ("open('/dev/shm/x', 'w')", (errno.EACCES,)),
+    "a device": ("os.mknod('device', 0o20666, os.makedev(1, 3))", (errno.EPERM, errno.EACCES)),
+}
+"""What lies outside of a wall without namespaces, and with what errors it is kept there."""
+
 MEMORY = {
     "memory that is in nobody's tables": """
 import mmap, time

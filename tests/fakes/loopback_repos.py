@@ -161,7 +161,7 @@ class LoopbackRepos:
                 repo.commit(files, json.loads(body)["message"])
                 return Answer.json({})
             case "GET", ["commits", revision]:
-                return self._commits(repo, revision)
+                return self._commits(repo, revision, int(query.get("p", ["0"])[0]))
             case (("GET" | "HEAD"), ["resolve", revision, *path]):
                 return self._file(repo, revision, "/".join(path), headers)
         return Answer.error("NotImplemented", 501)
@@ -251,14 +251,17 @@ class LoopbackRepos:
         ]
         return Answer.json({"discussions": found, "count": len(found), "start": 0})
 
-    def _commits(self, repo: Repo, revision: str) -> Answer:
+    def _commits(self, repo: Repo, revision: str, page: int) -> Answer:
         if repo.at(revision) is None:
             return Answer.error("RevisionNotFound")
         found = [
             {"id": sha, "authors": [], "date": "2026-11-01T00:00:00.000Z", "title": title, "message": ""}
             for sha, title in reversed(list(zip(repo.history, repo.messages, strict=True)))
         ]
-        return Answer.json(found)
+        answer, last = Answer.json(found[page * 50 : (page + 1) * 50]), (page + 1) * 50 >= len(found)
+        url = f"{self._url()}/api/{repo.kind}/{repo.id}/commits/{revision}?p={page + 1}&limit=50"
+        answer.headers |= {} if last else {"Link": f'<{url}>; rel="next"'}
+        return answer
 
     def _commit(self, repo: Repo, revision: str, body: bytes, *, as_pull: bool = False) -> Answer:
         files = dict(repo.at(revision)[1]) if repo.at(revision) else {}

@@ -48,6 +48,11 @@ class QuietHandler:
         """See above."""
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64
+    """Connections that wait to be accepted: with the default of 5, a sixth at the same moment waits for a second."""
+
+
 class LoopbackServer:
     """A context manager that answers in a thread; `url` is its address."""
 
@@ -55,7 +60,7 @@ class LoopbackServer:
     """Path that every address begins with."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property

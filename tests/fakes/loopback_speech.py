@@ -6,6 +6,7 @@ Plans that speak as real servers do, read from their packages: `speak_openai` (o
 """
 
 import base64
+import contextlib
 import io
 import json
 import struct
@@ -165,29 +166,33 @@ class SpeechServer(LoopbackServer):
 
     base = "/v1"
 
-    def __init__(self, plan: Plan, voices: tuple[str, ...] = ()) -> None:
-        self.plan, self.voices = plan, voices
+    def __init__(self, plan: Plan, voices: tuple[str, ...] = (), facts: dict[str, Any] | None = None) -> None:
+        self.plan = plan
+        self.facts = {**(facts or {}), **({"/v1/audio/voices": {"voices": voices}} if voices else {})}
+        """What is answered to GET, by path."""
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.headers: list[dict[str, str]] = []
         self.departures: list[float] = []
         """When the chunks of the last reply left, in seconds after its request came: the plan, as it was kept."""
         self._lock = threading.Lock()
         super().__init__(_handler(self))
 
-    def take(self, path: str, key: str | None, body: dict[str, Any]) -> Reply:
+    def take(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Reply:
         with self._lock:
             request = {**body, "number": len(self.requests), "path": path}
             self.requests.append(request)
-            self.keys.append(key)
+            self.keys.append(headers.get("Authorization"))
+            self.headers.append(headers)
         return self.plan(request)
 
 
 def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
     class Handler(QuietHandler, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = json.dumps({"voices": server.voices}).encode()
-            known = server.voices and self.path.endswith("/audio/voices")
-            self.send_response(200 if known else 404)
+            is_there = self.path in server.facts
+            body = json.dumps(server.facts.get(self.path)).encode()
+            self.send_response(200 if is_there else 404)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -195,8 +200,10 @@ def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             begin = time.perf_counter()
-            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = server.take(self.path, self.headers.get("Authorization"), sent)
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            is_form = self.headers["Content-Type"].startswith("multipart/")
+            body = {"form": sent} if is_form else json.loads(sent)
+            reply = server.take(self.path, dict(self.headers.items()), body)
             self.send_response(reply.status)
             self.send_header("Content-Type", reply.kind)
             for name, value in reply.headers.items():
@@ -207,16 +214,15 @@ def _handler(server: SpeechServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(reply.length))
             self.end_headers()
             server.departures = []
-            for at, data in reply.chunks:
-                self._wait_until(begin + at)
-                server.departures.append(time.perf_counter() - begin)
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if reply.length is None else data)
-                self.wfile.flush()
-            if reply.hang_up:
-                self.close_connection = True
-                return
-            if reply.length is None:
-                self.wfile.write(b"0\r\n\r\n")
+            with contextlib.suppress(ConnectionError):  # nobody waits for it any more
+                for at, data in reply.chunks:
+                    self._wait_until(begin + at)
+                    server.departures.append(time.perf_counter() - begin)
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if reply.length is None else data)
+                    self.wfile.flush()
+                if reply.length is None and not reply.hang_up:
+                    self.wfile.write(b"0\r\n\r\n")
+            self.close_connection |= reply.hang_up
 
         def _wait_until(self, moment: float) -> None:
             rest = moment - time.perf_counter()

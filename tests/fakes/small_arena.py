@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sqlalchemy import text
+
 from podeval.arena import Acknowledgement, Arena, ArenaSettings, Ballot, BattleView
 from podeval.arena.import_votes import make_output_id
 from podeval.store.database import Database
@@ -24,6 +26,12 @@ class Clock:
 
     def on(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+
+def fetch(arena: Arena, battle: BattleView) -> None:
+    """What a site counts once it sent both sounds."""
+    for side in (battle.a, battle.b):
+        arena.sounds.count_fetched(side.audio, 1.0)
 
 
 class SmallArena:
@@ -82,8 +90,9 @@ class SmallArena:
         return battle
 
     def ballot(self, battle: BattleView, outcome: str = "a", **changes: Any) -> Ballot:
-        """A ballot of someone who heard everything."""
+        """A ballot of someone who fetched and heard everything."""
         self._ballots += 1
+        fetch(self.arena, battle)
         played = {"played_a": [(0.0, battle.a.seconds)], "played_b": [(0.0, battle.b.seconds)]}
         return Ballot(
             **{"id": f"ballot-{self._ballots:06}", "token": battle.token, "outcome": outcome, **played, **changes}
@@ -110,3 +119,27 @@ class SmallArena:
 
     def close(self) -> None:
         self.database.close()
+
+
+def fill_votes(database: Database, count: int) -> None:
+    """So many votes of as many voters for the same system, written at once."""
+    with database.writing() as session:
+        session.execute(text("""
+            with recursive n(i) as (select 1 union all select i + 1 from n where i < :count)
+            insert into battles (id, voter, item, output_a, output_b, low, high, dimension, capability, purpose, seed,
+                pairing, excerpt, protocol, served_at, expires_at)
+            select printf('b%08d', i), printf('v%06d', i), a.item, a.id, b.id, 's0', 's1', items.dimension, '',
+                'rating', 1, 'closest', '{"a": [0, 20], "b": [0, 20], "rule": "whole"}', 'excerpts',
+                '2026-11-01 00:00:00', '2026-11-01 01:00:00'
+            from n, outputs a, outputs b, items
+            where a.system = 's0' and b.system = 's1' and a.item = b.item and items.id = a.item
+                and items.id = 'i' || (i % 3)
+        """), {"count": count})  # fmt: skip
+        session.execute(text("""
+            insert into votes (id, battle, voter, outcome, comment, comment_cut, heard_a, heard_b, seconds_a, seconds_b,
+                heard_seconds_a, heard_seconds_b, preference, elapsed, origin, recorded_at, standing, standing_reason,
+                standing_by)
+            select 'vote-' || id, id, voter, 'a', '', 0, 1, 1, 20, 20, 20, 20, '', 60, '', '2026-11-01 00:30:00',
+                'counted', '', ''
+            from battles order by id
+        """))  # fmt: skip

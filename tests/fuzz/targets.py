@@ -9,8 +9,10 @@ import json
 import os
 import random
 import re
+import shutil
 import struct
 import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -29,21 +31,24 @@ from podeval.listening.designs import read_design
 from podeval.models.chat import ChatAnswer
 from podeval.submissions.collect_outputs import LOG, Intake, keep_possible_turns, keep_proportionate_details
 from podeval.submissions.gate import check_repo
+from podeval.submissions.recordings_zip import ZipLimits, unpack
 from podeval.submissions.rules import GateLimits
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 from podeval.systems.adapters.snapshot import collect_keys
 from podeval.systems.submission_reading import MAX_BYTES, parse
 from podeval.text.asked_length import is_length_strict, read_requested_length
+from podeval.text.comparison.normalise import normalise
 from podeval.text.dialogue_segments import cut_dialogue_clips, parse_diarised
 from podeval.text.language import read_tokens
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
-from podeval.text.normalise import normalise
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script
 from podeval.text.tokens import tokenise
 from podeval.text.yaml_text import LONGEST_YAML
+from tests.fakes.bounded_memory import bounded_memory
+from tests.fakes.stated_counts import write_all, write_others
 from tests.fuzz import text_readers
 
 HERE = Path(__file__).parent
@@ -83,6 +88,11 @@ class Target:
     limits: tuple[Limit, ...] = ()
     """What is counted of a text, and how many of it are read: of a text that has more, nothing is."""
 
+    def read_in_bounds(self, data: bytes) -> None:
+        """Read with no more than a GiB of addresses beyond what the process has."""
+        with bounded_memory(2**30):
+            self.read(data)
+
     def inputs(self, name: str) -> list[bytes]:
         """The seeds and every case that was once a finding."""
         return self.seeds() + [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
@@ -115,6 +125,18 @@ def audio(data: bytes) -> None:
         assert seconds >= 0
     except BadAudio:
         pass
+
+
+def archive(data: bytes) -> None:
+    """A zip of recordings, and a file of voices, which is a zip too."""
+    path, out = _scratch() / "archive.zip", _scratch() / "unpacked"
+    path.write_bytes(data)
+    shutil.rmtree(out, ignore_errors=True)
+    with contextlib.suppress(BadInput):
+        unpacked = unpack(path, out, ["real_pod/topics"], ZipLimits(unpacked_bytes=2**26))
+        assert all(seconds > 0 and (out / name).is_file() for name, seconds in unpacked.recordings.items())
+    with contextlib.suppress(BadInput):
+        snapshot.check_voices_file(path)
 
 
 def transcript(data: bytes) -> None:
@@ -214,7 +236,11 @@ def _sounds() -> list[bytes]:
     found.append(_movie(tone))
     # Joined, and with lengths that are not stated.
     twice = [sound * 2 for sound in found if len(sound) < 8_000]
-    return [*found, *twice, found[0][:40] + b"\xff" * 4 + found[0][44:], found[0][:40] + bytes(4) + found[0][44:]]
+    unstated = [found[0][:40] + b"\xff" * 4 + found[0][44:], found[0][:40] + bytes(4) + found[0][44:]]
+    # With counts that nothing in them bears out.
+    first = {form: sound for (form, _), sound in reversed([*zip(kinds, found, strict=False)])}
+    counts = [*write_all(100_000_000).values(), *write_others(100_000_000, first).values()]
+    return [*found, *twice, *unstated, *counts]
 
 
 def _movie(tone: np.ndarray) -> bytes:
@@ -263,8 +289,23 @@ def _feeds() -> list[bytes]:
     return [
         b'<?xml version="1.0"?><rss version="2.0"><channel><title>S</title>' + items * 2 + b"</channel></rss>",
         b'{"resultCount": 1, "results": [{"trackId": 1, "feedUrl": "https://a.example/f", "episodeUrl": "x"}]}',
+        b'<?xml version="1.0" encoding="utf-8"?><rss><channel>' + items + b"</channel></rss>",
         b'<!DOCTYPE r [<!ENTITY a "x"><!ENTITY b "&a;&a;">]><rss>&b;</rss>',
     ]
+
+
+def _archives() -> list[bytes]:
+    archives = []
+    for name, content, packed in (
+        ("mine/real_pod/topics/a.wav", _sounds()[0], zipfile.ZIP_STORED),
+        ("a.m4a", write_all(100_000_000)["samples of one size"], zipfile.ZIP_DEFLATED),
+        ("a/data.pkl", b"\x80\x02}X\x01\x00\x00\x00acollections\nOrderedDict\n)Rs.", zipfile.ZIP_STORED),
+        ("a/data.pkl", b"\x80\x02" + b"N0" * 8_000_000 + b".", zipfile.ZIP_DEFLATED),
+    ):
+        with zipfile.ZipFile(file := io.BytesIO(), "w", packed) as opened:
+            opened.writestr(name, content)
+        archives.append(file.getvalue())
+    return archives
 
 
 def _leavings() -> list[bytes]:
@@ -304,6 +345,10 @@ _YAML = (
 )
 
 _OF_YAML: tuple[Limit, ...] = ((len, LONGEST_YAML),)
+_XML = (
+    *(b"<!ENTITY", b"<![CDATA[", b"&#0;", b"&a;", b"<item>", b"xmlns:"),
+    *(b'encoding="%s"' % name for name in (b"utf-7", b"gb2312", b"utf-16", b"koi8-r", b"hex", b"none", b"")),
+)
 
 TARGETS = {
     "audio": Target(
@@ -312,6 +357,7 @@ TARGETS = {
         (b"RIFF", b"data", b"fmt ", b"fLaC", b"OggS", b"ID3", b"moov", b"\xff\xff\xff\xff"),
         seconds=None,
     ),
+    "archive": Target(archive, _archives, (b"PK\1\2", b"PK\3\4", b"PK\5\6", b"ctorch", b"N0", b"."), seconds=None),
     "transcript": Target(
         transcript,
         _scripts,
@@ -327,7 +373,7 @@ TARGETS = {
     "yaml": Target(yaml_card, _cards, (*_YAML, *_JSON), limits=_OF_YAML),
     "design": Target(design, _cards, (*_YAML, *_JSON), limits=_OF_YAML),
     "answer": Target(answer, _answers, (*_JSON, b"```json", b"<think>", b"</think>", b"//", b"/*", b"36/45")),
-    "feed": Target(feed, _feeds, (b"<!ENTITY", b"<![CDATA[", b"&#0;", b"&a;", b"<item>", b"xmlns:", *_JSON)),
+    "feed": Target(feed, _feeds, (*_XML, *_JSON)),
     "left_behind": Target(left_behind, _leavings, _JSON),
 }
 

@@ -1,4 +1,4 @@
-"""Text of strangers is read in time that grows as its length: no pattern and no reader is quadratic."""
+"""Text of strangers is read in time that grows as its length, and in bounded memory: nothing is quadratic."""
 
 import ast
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ MEGABYTE = 1_000_000
 NOT_OF_STRANGERS = {
     "benchmark/podeval/cli/generate_docs.py _MARKED": "pages of our own",
     "benchmark/podeval/judges/judge.py fullmatch (.*)@(https?://.*)": "what the operator writes on a command line",
-    "benchmark/podeval/text/normalise.py _BRACKETED": "sees no bracket that is never closed: `_without_open_brackets`",
+    "benchmark/podeval/text/comparison/normalise.py _BRACKETED": (
+        "sees no bracket that is never closed: `_without_open_brackets`"
+    ),
 }
 """Patterns that take quadratic time on what no stranger sends."""
 
@@ -90,6 +92,7 @@ def _check_time(name: str, units: set[str]) -> None:
         tries = 1 if patterns.seconds(lambda data=data: target.read(data.encode()), 1) < target.seconds else 4
         took = patterns.seconds(lambda data=data: target.read(data.encode()), tries) if tries > 1 else 0.0
         assert took < target.seconds, f"{size} bytes of {worst!r}"
+        target.read_in_bounds(data.encode())
 
 
 def _repeated(unit: str, size: int) -> str:
@@ -130,7 +133,7 @@ def readers() -> Iterator[str]:
     """Public functions and methods of the rooms that read text, that take a text."""
     engine = Path(text_readers.__file__).parents[2] / "benchmark/podeval"
     for room in ROOMS:
-        files = sorted((engine / room).glob("*.py")) if (engine / room).is_dir() else [engine / f"{room}.py"]
+        files = sorted((engine / room).rglob("*.py")) if (engine / room).is_dir() else [engine / f"{room}.py"]
         for file in files:
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):

@@ -13,24 +13,24 @@ from podeval.judges.prompt import break_control_words, mark_for
 from podeval.listening.listener_pages import clean_words as kept
 from podeval.listening.webmushra import read_configuration, read_results
 from podeval.metrics.checklists import Requirement
-from podeval.metrics.citations import keep_letters, list_missing
+from podeval.metrics.citations import list_missing
 from podeval.metrics.judge_use import note
 from podeval.metrics.judged.content_density import describe_difference
 from podeval.metrics.judged.script_quality import Item
 from podeval.metrics.spoken_dialogue import parse_criteria
 from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
-from podeval.text.alignment import split_words
-from podeval.text.characters import clean_text, fold_letters
+from podeval.text.characters import clean_text, fold_letters, keep_letters
+from podeval.text.comparison.alignment import split_words
+from podeval.text.comparison.normalise import compute_bracketed_share, drop_bracketed, keep_spoken, normalise
+from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.dialogue_segments import join_utterances
 from podeval.text.labelled_turns import read_labels
 from podeval.text.language import identify_language, read_as
 from podeval.text.markup import strip_surroundings, strip_tags, strip_times
-from podeval.text.normalise import compute_bracketed_share, drop_bracketed, keep_spoken, normalise
 from podeval.text.reasoning import strip_reasoning, strip_thoughts
 from podeval.text.redaction import redact, redact_line
 from podeval.text.script import Script, Turn, read_source
 from podeval.text.script_format import count_length, rate_of
-from podeval.text.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.subtitles import read_cues
 from podeval.text.syllables import count_syllables
 from podeval.text.terminal_safe import make_printable

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval.measuring.inputs import RECORDS
 from podeval.metrics import catalogue
 
 gr = pytest.importorskip("gradio")
@@ -64,3 +65,30 @@ def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path, spee
         demo_of("loudness").fn(str(tmp_path / "text.wav"))
     with pytest.raises(gr.Error, match="the words that should be heard"):
         demo_of("wer").fn(str(tmp_path / "episode.wav"), "")
+
+
+def test_a_visitor_of_a_space_names_no_file_and_no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge gets the key of the Space's owner, and what cannot be read is quoted in the refusal."""
+    monkeypatch.setenv("SPACE_ID", "podeval/arena")
+    path = tmp_path / "environment"
+    path.write_text("TOKEN=very-secret-key", encoding="utf-8")
+    reading = [name for name in catalogue.NAMES if set(RECORDS).intersection(catalogue.get(name).inputs)]
+    assert len(reading) >= 3
+    for name in reading:
+        demo = demo_of(name)
+        with pytest.raises(gr.Error) as refusal:
+            demo.fn(*[str(path)] * len(demo.input_components))
+        assert "secret" not in str(refusal.value)
+    assert len(demo_of("script_quality").input_components) == len(catalogue.get("script_quality").inputs)
+
+
+def test_a_page_decodes_what_a_visitor_sent_apart(
+    tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soundfile.write(tmp_path / "episode.flac", speech_like, 16_000)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it is decoded in this process")
+
+    monkeypatch.setattr("podeval.recording.recording.decode", refuse)
+    assert demo_of("loudness").fn(str(tmp_path / "episode.flac"))["scored"] == 1

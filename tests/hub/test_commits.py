@@ -27,8 +27,12 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return made
 
 
-def test_files_come_in_one_commit_and_the_same_again_changes_nothing(api: Any, hub_client: Any) -> None:
-    repo = AppendOnly(REPO, api=api)
+@pytest.fixture
+def repo(api: Any) -> AppendOnly:
+    return AppendOnly(REPO, api=api)
+
+
+def test_files_come_in_one_commit_and_the_same_again_changes_nothing(repo: AppendOnly, hub_client: Any) -> None:
     assert repo.files() == ("", set())
     assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two")
     assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two") is None
@@ -39,8 +43,7 @@ def test_files_come_in_one_commit_and_the_same_again_changes_nothing(api: Any, h
     assert repo.read("a/3.json", str(commit)) == b"three"
 
 
-def test_files_are_listed_once_however_many_are_read(api: Any, hub_client: Any) -> None:
-    repo = AppendOnly(REPO, api=api)
+def test_files_are_listed_once_however_many_are_read(repo: AppendOnly, hub_client: Any) -> None:
     repo.add({str(number): b"%d" % number for number in range(5)}, "five")
     hub_client.requests.clear()
     commit, there = repo.files()
@@ -51,9 +54,8 @@ def test_files_are_listed_once_however_many_are_read(api: Any, hub_client: Any) 
 @pytest.mark.parametrize("trouble", ["half", "dropped", 503])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_file_that_does_not_come_whole_is_asked_for_again(
-    api: Any, hub_client: Any, trouble: str | int, method: str
+    repo: AppendOnly, hub_client: Any, trouble: str | int, method: str
 ) -> None:
-    repo = AppendOnly(REPO, api=api)
     commit = str(repo.add({"a": b"one"}, "first"))
     left = [trouble] * 2
     hub_client.trouble = lambda asked, path: left.pop() if left and asked == method and "/resolve/" in path else None
@@ -63,9 +65,8 @@ def test_a_file_that_does_not_come_whole_is_asked_for_again(
 
 @pytest.mark.parametrize("status", [409, 412])
 def test_who_met_another_waits_before_looking_again(
-    api: Any, hub_client: Any, at_once: list[float], status: int
+    repo: AppendOnly, hub_client: Any, at_once: list[float], status: int
 ) -> None:
-    repo = AppendOnly(REPO, api=api)
     repo.add({"a": b"one"}, "first")
     hub_client.repos.faults.extend([status] * 3)
     assert repo.add({"b": b"two"}, "second")
@@ -74,8 +75,7 @@ def test_who_met_another_waits_before_looking_again(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_is_told_at_once(api: Any, hub_client: Any, at_once: list[float], status: int) -> None:
-    repo = AppendOnly(REPO, api=api)
+def test_a_refusal_is_told_at_once(repo: AppendOnly, hub_client: Any, at_once: list[float], status: int) -> None:
     commit = str(repo.add({"a": b"one"}, "first"))
     hub_client.trouble = lambda method, path: status
     with pytest.raises(BadInput, match="check that the token may read"):
@@ -99,8 +99,7 @@ def test_who_has_no_token_or_no_access_is_told(api: Any, hub_client: Any, monkey
         AppendOnly(REPO, api=HfApi(token=False)).add({"b": b""}, "second")
 
 
-def test_what_is_there_is_never_changed(api: Any) -> None:
-    repo = AppendOnly(REPO, api=api)
+def test_what_is_there_is_never_changed(repo: AppendOnly) -> None:
     repo.add({"a": b"one"}, "first")
     with pytest.raises(Conflict, match="holds another a; files there are never changed"):
         repo.add({"a": b"other", "b": b"new"}, "second")
@@ -108,8 +107,7 @@ def test_what_is_there_is_never_changed(api: Any) -> None:
 
 
 @pytest.mark.parametrize("faults", [[503], [429, 500, 502], [504, 503, 503]])
-def test_rate_limits_and_outages_lose_and_double_nothing(api: Any, hub_client: Any, faults: list[int]) -> None:
-    repo = AppendOnly(REPO, api=api)
+def test_rate_limits_and_outages_lose_and_double_nothing(repo: AppendOnly, hub_client: Any, faults: list[int]) -> None:
     repo.add({"a": b"one"}, "first")
     hub_client.repos.faults.extend(faults)
     repo.add({"b": b"two"}, "second")
@@ -118,9 +116,8 @@ def test_rate_limits_and_outages_lose_and_double_nothing(api: Any, hub_client: A
 
 
 def test_a_commit_whose_answer_was_lost_is_not_made_again(
-    api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch
+    repo: AppendOnly, hub_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    repo = AppendOnly(REPO, api=api)
     repo.add({"a": b"one"}, "first")
     real, lost = hub_client.repos._commit, [True]
 
@@ -157,8 +154,7 @@ def test_of_writers_that_meet_each_looks_again_and_all_files_are_there(api: Any,
     assert {"file 0", "file 1", "file 2"} <= set(there.at("main")[1])
 
 
-def test_an_outage_without_end_is_said(api: Any, hub_client: Any) -> None:
-    repo = AppendOnly(REPO, api=api)
+def test_an_outage_without_end_is_said(repo: AppendOnly, hub_client: Any) -> None:
     repo.add({"a": b"one"}, "first")
     hub_client.repos.faults.extend([503] * 50)
     with pytest.raises(HubUnavailable, match="try again later"):

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 
-from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub.eval_results import (
     FILE,
@@ -16,7 +15,6 @@ from podeval.hub.eval_results import (
     propose,
     propose_model_index,
     write_eval_results_yaml,
-    write_eval_yaml,
 )
 
 BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
@@ -33,24 +31,6 @@ def api(hub_client: Any) -> Any:
     from huggingface_hub import HfApi
 
     return HfApi(token="hf_x")
-
-
-def test_a_benchmark_lists_one_task_a_dimension_for_rows_that_are_in_the_repo() -> None:
-    text = write_eval_yaml(benchmarks.get("real_pod"), {"topics": ["test"], "demo": ["test"], "episodes": ["test"]})
-    assert text
-    found = yaml.safe_load(text)
-    assert found["name"] == "Real-Pod"
-    assert found["evaluation_framework"] == "podeval"
-    tasks = {task["id"]: task for task in found["tasks"]}
-    assert len(tasks) == len(found["tasks"])
-    assert tasks["demo_speech"] == {"id": "demo_speech", "config": "demo", "split": "test"}
-    assert tasks["topics_script"] == {"id": "topics_script", "config": "topics", "split": "test"}
-    assert "topics_fidelity" in tasks
-    assert "demo_fidelity" not in tasks, "the demo gives no reference voices"
-    lfs = write_eval_yaml(benchmarks.get("lfs_bench"), {"texts": ["test"]})
-    assert lfs
-    assert {task["id"].partition("_")[0] for task in yaml.safe_load(lfs)["tasks"]} == {"test"}, "no sample"
-    assert write_eval_yaml(benchmarks.get("real_pod"), {"other": ["test"]}) is None
 
 
 def test_the_file_is_what_the_hubs_client_reads_back() -> None:

@@ -13,12 +13,20 @@ from podeval.errors import BadInput
 from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import find_judge
 from podeval.metrics import pairwise_judge
-from podeval.metrics.judged import dialogue_judge
+from podeval.metrics.judged import dialogue_judge, rubric
 from podeval.stats.mushra_scores import Mark
 from podeval.validation.agreement import read_printed_audits
 from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
-from podeval.validation.judge_answers import JudgeReply, answer_model, list_leaves, measure_of, read_answers
+from podeval.validation.judge_answers import (
+    JudgeAnswers,
+    JudgeReply,
+    answer_model,
+    list_leaves,
+    measure_of,
+    read_answers,
+)
 from podeval.validation.judge_audit import audit, compare_judges, compare_orders
+from podeval.validation.judge_report import describe_audit
 
 Prefer = Callable[[str, str], float]
 
@@ -172,6 +180,46 @@ def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
     assert "agreement between orders" in audit(chance).unfit[0]
 
 
+@pytest.mark.parametrize(
+    ("prefer", "found"),
+    [
+        (lambda first, second: by_chance(*sorted((first, second))) * (1 if first < second else -1), ()),
+        (lambda first, second: -1.0, ("order", "first", "swayed")),
+        (longer, ("longer",)),
+        (by_chance, ("order",)),
+    ],
+    ids=["sound", "a place", "length", "chance"],
+)
+def test_of_fifty_pairs_the_figures_show_what_a_judge_prefers(prefer: Prefer, found: tuple[str, ...]) -> None:
+    """A figure whose interval excludes one half shows it; of the order, one whose lower bound is not above."""
+    answers = JudgeAnswers({"id": "judge"}, replies=pairs(60, prefer), asked=120)
+    audited = audit(answers)
+    orders = audited.orders
+    assert orders
+    assert orders.agreement.low is not None
+    chances = {"first": orders.places.p, "swayed": orders.swayed.p}
+    chances["longer"] = orders.lengths.longer.p if orders.lengths else None
+    shown = {"order": orders.agreement.low <= 0.5, **{name: (p or 1) < 0.05 for name, p in chances.items()}}
+    assert tuple(name for name, value in shown.items() if value) == found
+    assert bool(audited.unfit) == ("order" in found)
+
+
+def test_a_judge_that_was_asked_about_one_at_a_time_is_not_unfit_and_says_what_was_not_audited() -> None:
+    verdict = rubric.Verdicts(verdicts=[rubric.Verdict(criterion="c1", reason="r", met=1)])
+    replies = [
+        JudgeReply("rubric@1.0#x", {"dialogue": (f"d{number}", 9.0)}, 0, verdict, dict(list_leaves(verdict)))
+        for number in range(20)
+    ]
+    audited = audit(JudgeAnswers({"id": "judge"}, replies=replies, asked=20))
+    assert (audited.orders, audited.unfit) == (None, ())
+    said = list(describe_audit("judge", audited))
+    assert said[0] == "judge: fit for publication"
+    assert any("never asked to compare" in line for line in said)
+    assert audit(JudgeAnswers({"id": "judge", "trial": True}, replies=replies)).unfit == (
+        "it is declared a trial model",
+    )
+
+
 def test_repeats_over_seeds_are_compared_by_measure(judged: Any) -> None:
     (judge,) = read_answers(judged(5, longer))
     found = {item.measure: item for item in audit(judge).steadiness}
@@ -223,7 +271,9 @@ def test_two_folders_of_one_judge_show_how_it_drifted(judged: Any) -> None:
     old, new = (judge for folder in folders for judge in read_answers(folder))
     found = {likeness.measure: likeness for likeness in compare_judges([old, new])}["overall"]
     difference = found.figures["difference"]
-    assert (difference.value, difference.low, difference.high, difference.count) == (-1.0, -1.0, -1.0, 12)
+    assert (difference.value, difference.count) == (-1.0, 12)
+    # Equal differences of marks: Wilson's bound of 0 of 12, times the step of the marks.
+    assert (difference.low, difference.high) == pytest.approx((-1.0 - 0.2425, -1.0 + 0.2425), abs=1e-4)
     assert found.figures["SRCC"].value == pytest.approx(1.0)
 
 

@@ -222,7 +222,7 @@ def test_what_a_library_raises_is_a_reason(
     def fail(*arguments: Any, **options: Any) -> None:
         raise AttributeError("'list' object has no attribute 'get'")
 
-    monkeypatch.setattr(httpx.Client, "post", fail)
+    monkeypatch.setattr(httpx.Client, "send", fail)
     assert "AttributeError: 'list' object" in get_reason(
         ask(judging(serve(lambda call: scripted.Answer(GOOD))), small_prompt)
     )

@@ -58,4 +58,5 @@ def test_consent_is_no_part_of_what_is_asked_and_paths_hold_from_everywhere(tmp_
     assert design(consent="You may stop at any time.").digest == plain.digest
     found = resolve_recordings(plain, tmp_path)
     assert found.items[0].stimuli["s0"].audio == str(tmp_path / "x.wav")
-    assert resolve_recordings(found, tmp_path / "elsewhere") == found
+    with pytest.raises(BadInput, match="points outside the folder"):
+        resolve_recordings(found, tmp_path)

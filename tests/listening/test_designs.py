@@ -14,6 +14,7 @@ from podeval.listening.listener_pages import (
     build_williams_row,
     choose_items,
     clean_words,
+    count_marks,
     find_attention_failures,
     make_pages,
     validate_answer,
@@ -80,6 +81,21 @@ def test_every_item_is_heard_in_every_system_equally_often(kind: str, each: int)
     assert set(met.values()) == {2}
 
 
+@pytest.mark.parametrize("kind", ["mos", "preference"])
+def test_each_all_has_every_listener_rate_every_recording_or_pair_in_an_order_of_their_own(kind: str) -> None:
+    design = read_design(single(kind, each="all", minutes=120))
+    orders = [make_pages(design, place, place) for place in range(4)]
+    for order in orders:
+        assert len({page.id for page in order}) == len(order) == 18
+        assert set(Counter((page.item, frozenset(page.stimuli)) for page in order).values()) == {1}
+    numbered = {page.stimuli for order in orders for page in order if page.id == "i0/1"}
+    assert len(numbered) > 1, "the number of a page tells no system"
+    assert count_marks(design) == (18, dict.fromkeys(design.systems, 20 * 6 * (1 if kind == "mos" else 2)))
+    assert design.estimate(6) == pytest.approx(3 * read_design(single(kind, minutes=120)).estimate(6))
+    with pytest.raises(BadInput, match="each: all is for mos"):
+        read_design(mushra(each="all"))
+
+
 def test_a_questionnaire_has_all_systems_of_an_item_in_balanced_order() -> None:
     design = read_design(single("questionnaire", systems=4, items_each=1, minutes=60))
     first = [tuple(page.stimuli[0] for page in make_pages(design, place, 0)) for place in range(0, 24, 6)]
@@ -99,8 +115,8 @@ def test_a_test_that_takes_too_long_is_refused_with_what_would_fit() -> None:
     """17 pages of a reference, two anchors and four systems of 18 s: (5 + 7 * 18 + 6 * 4) * 17 s are 44 minutes."""
     with pytest.raises(BadInput, match="about 44 minutes for 17 items, and the test is to take 30; 11 items would fit"):
         read_design(mushra(17, 4, items_each=17))
-    assert read_design(mushra(17, 4)).each == 11
-    assert read_design(mushra(17, 4, items_each=17, minutes=45)).each == 17
+    assert read_design(mushra(17, 4)).items_heard == 11
+    assert read_design(mushra(17, 4, items_each=17, minutes=45)).items_heard == 17
 
 
 @pytest.mark.parametrize(

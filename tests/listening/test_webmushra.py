@@ -1,6 +1,8 @@
 """webMUSHRA's files are read as they are, and ours are what it would have written."""
 
+import json
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,13 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import webmushra
-from podeval.listening.designs import read_design
+from podeval.listening.designs import Design, measure_durations, read_design, resolve_recordings
 from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.listening.results import draw_listeners
 from podeval.plots.svg import stack_pictures
 from podeval.stats.mushra_scores import Mark, screen
+from podeval.stats.questionnaire_scores import RATED, SPEAKERS
+from tests.fakes.loopback_speech import wav
 
 CONFIGURATION = """
 testname: Small test
@@ -179,8 +183,10 @@ def test_webmushras_own_form_is_one_question_by_labels(tmp_path: Path) -> None:
     "entry",
     [
         "{type: number, label: How many}",
-        "{type: rate, rate: 11, label: How many}",
-        "{type: select, select_value: YES/NO, label: How many}",
+        "{type: rate, label: How many}",
+        "{type: rate, rate: 400, label: How many}",
+        "{type: select, select_value: YES, label: How many}",
+        "{type: select, label: How many}",
         "{type: rate2, rate: 5, rate_labels: [a, b], label: How many}",
         "{type: rate2, label: How many}",
         "{label: How many, type: ''}",
@@ -218,9 +224,15 @@ def test_podevals_own_configurations_are_read() -> None:
     assert sorted(questionnaire.systems) == ["mossttsd", "notebooklm", "podagent", "realpod"]
     assert [len(question.labels) for question in questionnaire.questions] == [0, 5, 5, 5, 5, 5, 5, 5, 0]
     assert [question.reason for question in questionnaire.questions] == [False, *[True] * 7, False]
+    assert [question.name for question in questionnaire.questions] == [SPEAKERS, *RATED, "comment"]
+    assert [len(question.labels) for question in questionnaire.demographics] == [3, 4, 5, 2, 2, 0, 0]
     assert webmushra.read_configuration(SHARED / "configs" / "default.yaml").designs
-    with pytest.raises(BadInput, match=r"'1\. How well does the tone of .* of type rate; .* and 7 more"):
-        webmushra.read_configuration(SHARED / "configs" / "questionnaire_prior.yaml")
+    pilot = webmushra.read_configuration(SHARED / "configs" / "questionnaire_prior.yaml")
+    questions = pilot.designs[0].questions
+    assert [len(question.labels) for question in questions] == [0, *[11] * 7, *[3] * 3, 0]
+    assert [question.choice for question in questions] == [False] * 8 + [True] * 3 + [False]
+    assert {question.name for question in questions}.isdisjoint(RATED), "its marks are of another scale"
+    assert any("1 to 11" in note for note in pilot.notes)
 
 
 @with_shared
@@ -258,3 +270,32 @@ def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:
     alone = [ElementTree.fromstring(panel) for panel in pictures]
     assert [int(panel.attrib["width"]) <= 360 for panel in alone] == [True] * 3, "each fits a phone"
     assert "odd (left out)" in "".join(alone[1].itertext()) + "".join(alone[0].itertext())
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("../x.wav", "points outside"),
+        ("a/../../x.wav", "points outside"),
+        ("{outside}", "points outside"),
+        ("x.wav\x00", "points outside"),
+        ("link.wav", "is a link that leads out"),
+        ("linked/x.wav", "is a link that leads out"),
+    ],
+)
+@pytest.mark.parametrize("settle", [resolve_recordings, measure_durations])
+def test_no_design_has_listeners_hear_a_file_outside_of_its_folder(
+    tmp_path: Path, name: str, says: str, settle: Callable[[Design, Path], Design]
+) -> None:
+    folder = tmp_path / "test"
+    (folder / "a").mkdir(parents=True)
+    (tmp_path / "x.wav").write_bytes(wav(0.5))
+    (folder / "r.wav").write_bytes(wav(0.5))
+    (folder / "link.wav").symlink_to(tmp_path / "x.wav")
+    (folder / "linked").symlink_to(tmp_path)
+    page = {"type": "mushra", "id": "trial_Arts", "reference": "r.wav"}
+    stimuli = {"aria_Arts": "r.wav", "basso_Arts": name.format(outside=tmp_path / "x.wav")}
+    (folder / "test.yaml").write_text(json.dumps({"pages": [page | {"stimuli": stimuli}]}), encoding="utf-8")
+    (design,) = webmushra.read_configuration(folder / "test.yaml").designs
+    with pytest.raises(BadInput, match=says):
+        settle(design, folder)

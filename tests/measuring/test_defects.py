@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from podeval.measuring import recording_results
-from podeval.measuring.recording_results import Defect, find_defects, list_noted_defects
-from podeval.metrics.score import Score, Unscored
+from podeval.measuring.recording_results import find_defects, list_noted_defects
+from podeval.metrics.score import Defect, Score, Unscored
 from podeval.recording import Recording
 from podeval.recording.defects import TimedDefect
 

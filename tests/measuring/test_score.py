@@ -1,6 +1,7 @@
 """`podeval.score`, `podeval.measure` and `podeval.list_metrics`: one recording or many, in any form."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import soundfile
 
 import podeval
 from podeval.errors import BadInput
-from podeval.measuring import engine, inputs
-from podeval.measuring.engine import plan_metrics, read_request
+from podeval.measuring.engine import plan_metrics
+from podeval.measuring.inputs import read_request
 from podeval.metrics import catalogue
+from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Timeline, Unscored
+from podeval.recording.source import list_recordings
 
 RATE = 16_000
 
@@ -35,18 +38,18 @@ def test_a_second_call_opens_nothing_and_gives_the_same(voice: Path, monkeypatch
 
 def test_a_score_that_was_stopped_goes_on_where_it_was(voice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    real = engine.score_item
+    real = Metric.score
 
-    def stop_at_the_second(metric: Any, *rest: Any) -> Any:
+    def stop_at_the_second(metric: Metric, *rest: Any) -> Any:
         tried.append(metric.name)
         if tried.count("loudness") == 1 and metric.name != "loudness":
             raise KeyboardInterrupt
         return real(metric, *rest)
 
-    monkeypatch.setattr(engine, "score_item", stop_at_the_second)
+    monkeypatch.setattr(Metric, "score", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
         podeval.score(voice, metrics=["loudness", "reverb_consistency"])
-    monkeypatch.setattr(engine, "score_item", lambda metric, *rest: tried.append(metric.name) or real(metric, *rest))
+    monkeypatch.setattr(Metric, "score", lambda metric, *rest: tried.append(metric.name) or real(metric, *rest))
     podeval.score(voice, metrics=["loudness", "reverb_consistency"])
     assert tried == ["loudness", "reverb_consistency", "reverb_consistency"]
 
@@ -100,12 +103,11 @@ def test_many_recordings_have_means_with_intervals(two_voices: Path) -> None:
     assert "mean of 2" in table._repr_html_()
 
 
-def test_the_table_says_value_unit_arrow_reach_and_word(voice: Path) -> None:
+def test_the_table_says_value_unit_arrow_word_and_what_is_best(voice: Path) -> None:
     text = str(podeval.score(voice, metrics="loudness"))
-    line = next(line for line in text.splitlines() if line.startswith("loudness.integrated "))
-    assert "LUFS ↔" in line
-    assert "−22.4 – −19.1" in line
-    assert line.split()[-1] in ("low", "usual", "high")
+    line = next(line for line in text.splitlines() if line.startswith("Loudness ") and "LUFS ↔" in line)
+    assert line.endswith("best −18 – −14")
+    assert "poor" in line or "good" in line
     assert "voice.wav · 6.0 s · 16 kHz · mono · profile embedded" in text
 
 
@@ -122,8 +124,34 @@ def test_what_is_not_there_is_left_out_with_what_would_get_it(voice: Path) -> No
         *("wer", "distinct_n", "mattr", "info_dens", "semantic_div"),
         *("content_errors", "speaker_attribution"),
     }
-    with pytest.raises(BadInput, match=r"wer needs the words: --text FILE"):
-        podeval.score(voice, metrics="wer")
+
+
+@pytest.mark.parametrize(
+    ("metric", "shell", "python"),
+    [
+        ("wer", "wer needs the words: --text FILE", "wer needs the words: text=FILE"),
+        ("sim", "sim compares with a voice: --reference [SPEAKER=]FILE", "sim compares with a voice: references=FILE"),
+        (
+            "timbre_consistency",
+            "--text SCRIPT with its speakers, or --speakers N",
+            "text=SCRIPT with its speakers, or speakers=N",
+        ),
+        ("sound_fidelity", ": --profile reference", ': profile="reference"'),
+    ],
+)
+def test_what_is_missing_is_advised_in_the_words_of_the_face(voice: Path, metric: str, shell: str, python: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(shell)):
+        plan_metrics(read_request(metrics=metric))
+    for ask in (lambda: podeval.measure(metric, voice), lambda: podeval.score(voice, metrics=metric)):
+        with pytest.raises(BadInput, match=re.escape(python)) as refusal:
+            ask()
+        assert "--" not in str(refusal.value)
+
+
+def test_a_program_is_advised_its_arguments() -> None:
+    advice = plan_metrics(read_request(face="python")).advice
+    assert advice["text=FILE"] == ("wer", "speaker_attribution", "content_errors")
+    assert not [what for what in advice if what.startswith("--")]
 
 
 @pytest.mark.parametrize("text", ["word " * 100, "词语" * 60, "words\0 and more", "."])
@@ -170,7 +198,9 @@ def test_silence_is_unscored_with_its_cause(silence: Path) -> None:
 
 def test_scores_as_json_have_the_shape_of_the_command_line(voice: Path) -> None:
     data = json.loads(json.dumps(podeval.score(voice, metrics="loudness").to_json()))
-    assert list(data) == ["file", "duration", "scores", "unscored", "notes", "defects", "protocols"]
+    assert list(data) == [
+        *("file", "duration", "verdict", "scores", "unscored", "notes", "defects", "protocols", "titles", "band"),
+    ]
     assert data["duration"] == round(soundfile.info(voice).duration, 3)
     assert set(data["scores"]["loudness"]) == {key.name for key in catalogue.get("loudness").keys}
     assert data["protocols"]["loudness"]["id"].startswith("loudness@")
@@ -242,4 +272,36 @@ def test_a_timeline_of_words_has_no_seconds() -> None:
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("words")
     with pytest.raises(BadInput, match="holds no recordings"):
-        inputs.list_recordings(tmp_path)
+        list_recordings(tmp_path)
+
+
+def test_the_program_apart_tells_what_it_does_how_far_it_is_and_how_long_it_will_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from podeval.measuring import isolated
+    from podeval.measuring.verdict import ReportWords
+
+    now = [100.0]
+    monkeypatch.setattr(isolated.time, "monotonic", lambda: now[0])
+    told: list[str] = []
+    for language in ("en", "zh"):
+        teller = isolated.StepTeller(lambda line: told.append(line["what"]), ReportWords(language))
+        teller.begin(0.5, "WER")
+        for second, what, done in ((1, "transcribing", 0), (1, "transcribing", 5), (41, "transcribing", 80)):
+            now[0] += second
+            teller(what, done, 220)
+        teller("transcribing", 81, 220)  # too soon after the last
+        teller("a step that has no name", 5, 6)
+        teller("transcribing", 220, 220)
+    assert told == [
+        "WER",
+        "WER · transcribing 0:00 of 3:40",
+        "WER · transcribing 0:05 of 3:40",
+        "WER · transcribing 1:20 of 3:40, about 1 min 15 s left",
+        "WER",
+        "WER",
+        "WER · 转写 0:00/3:40",
+        "WER · 转写 0:05/3:40",
+        "WER · 转写 1:20/3:40，约剩 1 分 15 秒",
+        "WER",
+    ]

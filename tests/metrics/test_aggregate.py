@@ -130,12 +130,15 @@ def test_a_key_that_is_left_out_does_not_exist_and_none_without_a_reason_is_the_
 
 MAY_NOT_EXIST = {
     "dialogue_naturalness": {"pauses"},
+    "grounding": {"contradicted", "grounded"},
     "instruction_following": {"explicit", "implied", "language", "speakers", "length"},
+    "integrity": {"unasked_music"},
     "loudness": {"range", "range_score"},
     "mos": set(RATED) | {"mos_low", "mos_high"},
     "mushra": {"mushra_low", "mushra_high"},
     "pace": {"rate_drift"},
     "pam": {"pam_avg", "pam_avgsim"},
+    "podcast_checks": {"language_share"},
     "speaker_attribution": {"cpwer", "cpsim"},
     "turn_taking": {"gap_median"},
     "wer": {"wer", "wer_raw"},

@@ -15,7 +15,7 @@ from podeval.metrics.score import UNRANKED, Score, Unscored, describe_notes
 from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.recording import Recording
 from podeval.recording.speech_windows import SpeakerVoice
-from podeval.text.accepted_readings import AcceptedReadings
+from podeval.text.comparison.accepted_readings import AcceptedReadings
 from podeval.text.script import Script
 from tests.fakes.scoring import score, unscored
 
@@ -54,6 +54,9 @@ class Derived:
     def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         self.asked.append((script, language))
         return self.found_turns
+
+    def diarization(self) -> tuple[SpeakerTurn, ...]:
+        return self.turns()
 
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         return tuple(self.voice(name, turns) for name in dict.fromkeys(turn.speaker for turn in turns))

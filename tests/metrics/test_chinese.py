@@ -9,8 +9,9 @@ import pytest
 
 import podeval
 from podeval import benchmarks
-from podeval.audio.faults import describe_silent_ends
-from podeval.board.columns import Column, explain, get_column
+from podeval.audio.levels import describe_silent_ends
+from podeval.board.columns import Column, get_column
+from podeval.board.words import explain
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, describe_notes
 from podeval.runs import composite_scores, reliability

@@ -4,7 +4,9 @@ from typing import Literal
 import pytest
 
 from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords
+from podeval.measuring.space_files import write_card
 from podeval.metrics import catalogue
+from podeval.metrics.card_facts import list_places
 from podeval.metrics.declaration import DIMENSION_GROUPS, INPUTS, Key, Metric, metric
 from podeval.metrics.description import collect_metric_facts, list_arguments
 from podeval.metrics.score import Score, Unscored
@@ -77,6 +79,20 @@ def test_the_arguments_shown_are_those_of_the_function(declared: Metric) -> None
     assert ("references" in shown) == bool(declared.reference)
     assert ("scripts" in shown) == ("script" in declared.optional_inputs)
     assert all(argument.about and argument.values for argument in list_arguments(declared))
+
+
+@pytest.mark.parametrize("declared", EVERY)
+def test_every_metric_is_part_of_a_benchmark_or_its_card_says_why_not(declared: Metric) -> None:
+    places = list_places(declared)
+    assert bool(places) != bool(declared.no_benchmark), "either, and not both"
+    card = write_card(declared)
+    assert (f"No benchmark measures it. {declared.no_benchmark}" in card) == (not places)
+    assert all(f"{title} (track {track})" in card for title, track in places)
+
+
+def test_the_metrics_of_music_and_of_sound_are_those_of_finished_podcasts() -> None:
+    for name in ("smr", "casp", "pam"):
+        assert ("Real-Pod", "podcast") in list_places(catalogue.get(name))
 
 
 def test_facts_name_the_model_of_each_profile() -> None:

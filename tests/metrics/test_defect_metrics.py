@@ -10,7 +10,7 @@ import pytest
 from podeval.audio.windows import Span
 from podeval.metrics import catalogue
 from podeval.metrics.defects import find_defects
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, describe_notes
 from podeval.models import registry
 from podeval.models.interfaces import Transcript, Word
 from podeval.recording import Recording
@@ -111,6 +111,11 @@ def measured(name: str, studio: Studio, monkeypatch: pytest.MonkeyPatch, cache: 
     return result
 
 
+@pytest.fixture
+def words() -> Any:
+    return said()
+
+
 def test_two_voices_that_keep_to_the_script_are_all_right(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     score = measured("speaker_attribution", Studio(said()), monkeypatch, tmp_path)
     assert score.values == {
@@ -204,10 +209,9 @@ def test_a_turn_said_twice_is_repeated_and_a_new_one_inserted(monkeypatch: pytes
 
 
 def test_what_a_second_hearing_hears_was_not_made_up_by_the_system(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The recogniser invents words in the first hearing which it does not hear in the second."""
-    words = said()
     invented = [(word, "Ann") for word in ("thank", "you", "for", "watching")]
     studio = Studio(words[:12] + invented + words[12:], again=dict.fromkeys(("thank", "you", "for", "watching"), ""))
     score = measured("content_errors", studio, monkeypatch, tmp_path)
@@ -215,10 +219,9 @@ def test_what_a_second_hearing_hears_was_not_made_up_by_the_system(
 
 
 def test_words_that_only_one_of_two_recognisers_misses_were_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The first skips three words both times; the second hears them."""
-    words = said()
     heard = [(word, voice) for word, voice in words if word not in ("nobody", "had", "seen")]
     gap = next(at for at, (word, _) in enumerate(heard) if word == "and")
     skipped = Studio(heard, second={"and": "and nobody had seen"})
@@ -230,9 +233,8 @@ def test_words_that_only_one_of_two_recognisers_misses_were_said(
 
 
 def test_a_short_word_that_both_recognisers_miss_was_left_out_though_there_is_time_for_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words = said()
     without = [(word, voice) for word, voice in words if word not in ("keeps", "wooden")]
     at = next(at for at, (word, _) in enumerate(without) if word == "boat")
     heard = [*without[:at], ("boating", "Ann"), *without[at + 1 :]]
@@ -249,9 +251,8 @@ def test_a_short_word_that_both_recognisers_miss_was_left_out_though_there_is_ti
 
 @pytest.mark.parametrize(("gone", "counted"), [("and", 0), ("old", 1)])
 def test_a_word_that_everybody_swallows_is_not_counted_alone(
-    gone: str, counted: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: Any, gone: str, counted: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words = said()
     heard = [(word, voice) for word, voice in words if word != gone]
     assert len(heard) == len(words) - 1
     score = measured("content_errors", Studio(heard, second={}), monkeypatch, tmp_path)
@@ -259,9 +260,8 @@ def test_a_word_that_everybody_swallows_is_not_counted_alone(
 
 
 def test_added_words_of_which_the_second_recogniser_hears_nothing_were_not_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    words = said()
     invented = ["thank", "you", "for", "watching"]
     heard = words[:12] + [(word, "Ann") for word in invented] + words[12:]
     score = measured("content_errors", Studio(heard, second=dict.fromkeys(invented, "")), monkeypatch, tmp_path)
@@ -361,10 +361,14 @@ def test_no_sound_is_transcribed_twice_though_a_loop_is_looked_up_in_the_script(
     monkeypatch.setattr(registry, "load", studio.load)
     inputs = {"recording": studio.make(tmp_path), "script": SCRIPT}
     assert isinstance(catalogue.get("wer")({"recording": inputs["recording"], "reference_text": SCRIPT.text}), Score)
-    report = find_defects(inputs)
+    report = find_defects(inputs, {"integrity": {"music": "unasked"}})
     assert not report.unscored
     assert [defect.kind for defect in report.defects if defect.kind in ("loop", "music")] == (
         ["music", "loop"] if music else ["loop"]
     )
-    assert isinstance(catalogue.get("integrity")(inputs), Score)
+    assert "music" not in [defect.kind for defect in find_defects(inputs).defects]
+    result = catalogue.get("integrity")(inputs)
+    assert isinstance(result, Score)
+    assert (result.values["unasked_music"], result.notes["music"]) == (None, [[0.0, music]] if music else [])
+    assert ("music 0:00–0:05" in describe_notes(result)) == bool(music)
     assert studio.transcribed == 1

@@ -15,9 +15,9 @@ from podeval.metrics.score import Score
 from podeval.metrics.speech.pace import REPEATED, measure_repeated
 from podeval.metrics.speech.timbre_consistency import count_repeated
 from podeval.recording import Recording
-from podeval.text.content_differences import find_content_differences
+from podeval.text.comparison.alignment import align_script
+from podeval.text.comparison.content_differences import find_content_differences
 from podeval.text.script import Script
-from podeval.text.script_alignment import align_script
 from podeval.texts import REASONS
 from tests.fakes.scoring import score
 
@@ -159,6 +159,8 @@ def test_the_mix_is_ranked_and_the_stem_is_shown() -> None:
         "rtf",
         "rubric",
         "instruction_following",
+        "wer",
+        "speaker_attribution",
     ],
 )
 def test_what_can_be_gained_is_said_on_the_card(name: str) -> None:

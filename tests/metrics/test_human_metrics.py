@@ -36,13 +36,25 @@ ANSWERS: list[dict[str, Any]] = [
 ]
 
 
+OTHERS = [
+    {"model_a": "aria", "model_b": "basso", "winner": "model_a", "judge": "u1"},
+    {"model_a": "basso", "model_b": "aria", "winner": "tie", "judge": "u2"},
+]
+MARK = {"rater": "p", "page": "A", "stimulus": "s", "value": 7}
+
+
 def test_a_rating_and_its_interval_come_from_all_votes() -> None:
     found = module("arena")().compute(predictions=["aria", "basso", "nobody"], references=[VOTES] * 3)
     aria, basso, nobody = found["items"]
     assert (aria["wins"], aria["battles"]) == (4, 7)
     assert aria["rating"] + basso["rating"] == pytest.approx(2000)
-    assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
     assert aria["notes"]["voters"] == 4
+    few = {"battles": {"missing": 3, "needed": 10}, "voters": {"missing": 1, "needed": 5}}
+    assert (aria["rating_low"], aria["rank_best"], aria["notes"]["provisional"]) == (None, None, few)
+    more = [vote | {"voter": f"q{number}"} for number, vote in enumerate(VOTES)]
+    (aria,) = module("arena")().compute(predictions=["aria"], references=[[*VOTES, *more]])["items"]
+    assert aria["rating_low"] < aria["rating"] < aria["rating_high"]
+    assert "provisional" not in aria["notes"]
     assert nobody["unscored"] == "nobody was in no battle"
     assert found["unscored"] == 1
 
@@ -61,6 +73,9 @@ def test_mushra_leaves_out_who_does_not_hear_the_anchors_and_says_so() -> None:
     aria, high = found["items"]
     assert high["mushra"] == 95
     assert aria["mushra"] == 60
+    assert high["notes"]["unscreened"]["mean"] == 50
+    broken = "high anchor not among the top 1, low anchor not last 1"
+    assert high["notes"]["screening"][0] == f"1 of 2 listeners were excluded by the screening: {broken}"
     assert list(aria["notes"]["left_out"]) == ["deaf"]
     everyone = module("mushra")().compute(predictions=["HQ"], references=[MARKS], screening=False)
     assert everyone["mushra"] == 50
@@ -98,9 +113,19 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
         (human_records.read_marks, [{"rater": "p", "value": 7}], "lacks page"),
         (human_records.read_answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
         (human_records.read_answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
+        (human_records.read_votes, [OTHERS[0], {**OTHERS[0], "model_b": "aria"}], "^vote 2: aria is on both sides"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates are an object"),
+        (human_records.read_votes, [{**OTHERS[0], "covariates": {"d": "1"}}], "^vote 1: its covariates are an object"),
+        (human_records.read_marks, [MARK, {**MARK, "value": 1000}], "^mark 2: its value is a number from 0 to 100"),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark is a whole number"),
+        (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark is a whole number"),
+        (human_records.read_answers, "rater,item,system,question,score\np,A,s,music,4", "^line 2: the mark .* score$"),
+        (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the questions are"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music is true"),
+        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers is"),
     ],
 )
-def test_what_is_no_vote_mark_or_answer_is_refused(read: Any, source: Any, sentence: str) -> None:
+def test_what_is_no_vote_mark_or_answer_is_refused_with_its_place(read: Any, source: Any, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
         read(source)
 
@@ -114,12 +139,6 @@ def test_the_mark_of_music_does_not_move_the_mean_of_the_questionnaire() -> None
         for rows in (ANSWERS + clip, ANSWERS + clip + disliked)
     )
     assert without == bad
-
-
-OTHERS = [
-    {"model_a": "aria", "model_b": "basso", "winner": "model_a", "judge": "u1"},
-    {"model_a": "basso", "model_b": "aria", "winner": "tie", "judge": "u2"},
-]
 
 
 def write_forms(folder: Path) -> dict[str, Any]:
@@ -153,29 +172,6 @@ def test_the_votes_of_one_person_belong_together_whatever_the_log_calls_him(name
 def test_names_are_the_same_however_they_are_written() -> None:
     votes = [{"model_a": name, "model_b": "y", "winner": name} for name in ("caf\u00e9", "cafe\u0301 ")]
     assert human_records.read_votes(votes).systems == ("caf\u00e9", "y")
-
-
-MARK = {"rater": "p", "page": "A", "stimulus": "s", "value": 7}
-
-
-@pytest.mark.parametrize(
-    ("read", "source", "sentence"),
-    [
-        (human_records.read_votes, [OTHERS[0], {**OTHERS[0], "model_b": "aria"}], "^vote 2: aria is on both sides"),
-        (human_records.read_votes, [{**OTHERS[0], "covariates": [1]}], "^vote 1: its covariates are an object"),
-        (human_records.read_votes, [{**OTHERS[0], "covariates": {"d": "1"}}], "^vote 1: its covariates are an object"),
-        (human_records.read_marks, [MARK, {**MARK, "value": 1000}], "^mark 2: its value is a number from 0 to 100"),
-        (human_records.read_answers, [{**ANSWERS[0], "mark": "two"}], "^answer 1: mark is a whole number"),
-        (human_records.read_answers, [{**ANSWERS[0], "mark": 2.7}], "^answer 1: mark is a whole number"),
-        (human_records.read_answers, "rater,item,system,question,score\np,A,s,music,4", "^line 2: the mark .* score$"),
-        (human_records.read_answers, [{**ANSWERS[0], "question": "qualty"}], "^answer 1: the questions are"),
-        (human_records.read_answers, [{"item": "A", "system": "s", "music": "some"}], "^answer 1: music is true"),
-        (human_records.read_answers, [{"item": "A", "system": "s", "speakers": "a few"}], "^answer 1: speakers is"),
-    ],
-)
-def test_what_would_be_counted_wrongly_is_refused_with_its_place(read: Any, source: Any, sentence: str) -> None:
-    with pytest.raises(BadInput, match=sentence):
-        read(source)
 
 
 def test_marks_and_answers_are_the_same_in_a_table(tmp_path: Path) -> None:

@@ -34,20 +34,63 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
 PYTHON = "import podeval; podeval.measure('loudness', {path!r})"
 
 
-@pytest.mark.parametrize("statement", [COMMAND, PYTHON], ids=["command", "python"])
-def test_measuring_loudness_imports_what_it_needs(statement: str, tmp_path: Path, run_python: Any) -> None:
-    """No judge, no questionnaire, no statistics of the arena: they were 101 modules when every reader was imported."""
-    recording = tmp_path / "noise.wav"
-    soundfile.write(recording, 0.1 * np.random.default_rng(0).standard_normal(32_000), 16_000)
-    loaded = loaded_by(statement.format(path=str(recording)), run_python)
+@pytest.fixture
+def noise(tmp_path: Path) -> str:
+    """The path of a recording of 5 s that no cache knows."""
+    path = tmp_path / "noise.wav"
+    soundfile.write(path, 0.1 * np.random.default_rng(0).standard_normal(80_000), 16_000)
+    return str(path)
+
+
+@pytest.mark.parametrize(("statement", "most"), [(COMMAND, 50), (PYTHON, 35)], ids=["command", "python"])
+def test_measuring_loudness_imports_what_it_needs(statement: str, most: int, noise: str, run_python: Any) -> None:
+    """No judge, no model's card, no statistics: they were 101 modules when every reader was imported."""
+    loaded = loaded_by(statement.format(path=noise), run_python)
     assert not loaded & {"scipy.signal", "scipy.stats", "torch", "pandas"}
     modules = {name for name in loaded if name.split(".")[0] == "podeval"}
     assert "podeval.metrics.audio.loudness" in modules
-    assert len(modules) <= 56, sorted(modules)
+    assert len(modules) <= most, sorted(modules)
     rooms = {name.split(".")[1] for name in modules if "." in name}
     assert not rooms & {"judges", "arena", "listening", "submissions", "board", "runs", "datasets"}
     statistics = {"battles", "mushra_scores", "questionnaire_scores", "agreement"}
     assert not modules & {"podeval.metrics.human_records", *(f"podeval.stats.{name}" for name in statistics)}
+    if statement is PYTHON:
+        assert not rooms & {"models", "stats"}
+        assert "pydantic" not in loaded
+
+
+WALK = """
+import json, sys
+from pathlib import Path
+import podeval
+root, stack, walk = str(Path(podeval.__file__).parent), [], {{"deepest": [], "files": set()}}
+
+def watch(frame, event, _):
+    # Functions of the engine only: the bodies of modules and classes are no steps.
+    code = frame.f_code
+    if not code.co_filename.startswith(root) or not code.co_flags & 1:
+        return
+    if event == "call":
+        stack.append(code)
+        walk["files"].add(code.co_filename)
+        walk["deepest"] = max(walk["deepest"], [each.co_qualname for each in stack], key=len)
+    elif event == "return" and stack[-1] is code:
+        stack.pop()
+
+sys.setprofile(watch)
+podeval.measure("loudness", {path!r})
+sys.setprofile(None)
+print(json.dumps(walk, default=sorted))
+"""
+
+
+def test_the_walk_from_a_file_to_its_loudness_is_short(noise: str, own_cache: Path, run_python: Any) -> None:
+    """What a reader goes through: of the 10 steps and 26 files, 6 and 8 are in the reading of WAV and the meter."""
+    walk = json.loads(run_python(WALK.format(path=noise)).splitlines()[-1])
+    assert len(walk["deepest"]) <= 10, walk["deepest"]
+    assert len(walk["files"]) <= 26, walk["files"]
+    outside = [path for path in walk["files"] if "/audio/" not in path.replace("/metrics/audio/", "/")]
+    assert len(outside) <= 18, outside
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from podeval.audio.samples import resample
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
@@ -184,13 +185,18 @@ def test_prompts_that_are_not_two_are_wrong_usage(prompts: str, listener: Listen
         catalogue.get("pam")({"recording": recorded(np.ones(CHUNK), cache)}, {"prompts": prompts})
 
 
-def test_a_rate_below_the_model_s_is_refused_unless_allowed_and_then_noted(listener: Listener, cache: Cache) -> None:
-    sound = np.linspace(0, 1, 24_000, dtype=np.float32)
-    found = unscored(recorded(sound, cache, 24_000))
-    assert found.cause == "system"
-    assert "24000 Hz, below the 44100 Hz" in found.reason
-    allowed = measure(recorded(sound, cache, 24_000, allow_upsampling=True))
-    assert allowed.notes["upsampled_from"] == 24_000
+@pytest.mark.parametrize("variant", ["default", "repro", "msclap"])
+@pytest.mark.parametrize("rate", [16_000, 24_000])
+def test_a_lower_rate_is_upsampled_as_in_the_paper_and_noted(
+    rate: int, variant: str, listener: Listener, cache: Cache
+) -> None:
+    sound = (0.1 * np.random.default_rng(1).standard_normal((8 * rate, 2))).astype(np.float32)
+    sound -= sound.mean(axis=0)  # a constant offset is no sound
+    score = measure(recorded(sound, cache, rate), variant=variant)
+    assert score.notes["upsampled_from"] == rate
+    whole = resample(sound[:, 0] if variant == "msclap" else sound.mean(axis=1), rate, RATE)
+    # By default the median of the samples is taken off, too.
+    np.testing.assert_allclose(listener.heard[0], whole[:CHUNK], atol=3e-3 if variant == "default" else 1e-5)
 
 
 def test_without_the_model_the_reason_names_what_helps(cache: Cache, hub_client: Any) -> None:

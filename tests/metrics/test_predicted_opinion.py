@@ -75,6 +75,15 @@ def test_fidelity_is_the_mean_over_windows_of_5_s_every_2_5_s_and_the_last_ends_
     assert score.timeline.values["pesq_estimate"] == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_paper_gives_the_model_the_whole_file_silence_and_all(models: Models, cache: Cache) -> None:
+    models.spoken = (Span(0, 4),)
+    sound = np.concatenate([tone(np.full(4 * RATE, 0.5)), np.full(9 * RATE, 1e-3, np.float32)])
+    score = measure("sound_fidelity", sound, cache, variant="lfs")
+    assert models.windows == [13 * RATE]
+    assert score.values["pesq_estimate"] == pytest.approx(rate_window(sound), abs=1e-3)
+    assert (list(score.timeline.starts), score.timeline.window) == ([0.0], 13)
+
+
 def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     models.tunes, models.spoken = (Span(0, 9),), ()
     unscored = measure("sound_fidelity", np.full(10 * RATE, 0.5), cache)

@@ -8,7 +8,7 @@ import pytest
 from podeval.metrics import catalogue
 from podeval.metrics.protocol import Protocol, make_protocol
 from podeval.models import registry
-from podeval.models.card import PROFILES
+from podeval.models.profiles import MEASURING
 
 GENERATION = {"track": "voice", "strategy": "whole", "capture": "file"}
 ALL_INPUTS = ("recording", "script", "reference_text")
@@ -118,11 +118,11 @@ def test_the_same_weights_in_two_profiles_are_one_protocol() -> None:
 
     def ids(source: str) -> set[str]:
         chosen = {"source": source}
-        models = [registry.describe_identities(metric.jobs(chosen), profile) for profile in PROFILES]
+        models = [registry.describe_identities(metric.jobs(chosen), profile) for profile in MEASURING]
         return {make_protocol(metric, chosen, ("recording",), found).id for found in models}
 
     assert len(ids("mix")) == 1
-    assert len(ids("stem")) == len(PROFILES)
+    assert len(ids("stem")) == len(MEASURING)
 
 
 def test_the_protocol_as_data_holds_everything_the_id_is_made_of() -> None:

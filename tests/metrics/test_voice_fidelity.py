@@ -52,6 +52,9 @@ class Talk:
     def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         return tuple(SpeakerTurn(name, 0.0, seconds) for name, (seconds, _) in self.given.items())
 
+    def diarization(self) -> tuple[SpeakerTurn, ...]:
+        return self.turns()
+
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         if [turn.speaker for turn in turns] == ["1"]:
             seconds, embeddings = next(iter(self.given.values()))

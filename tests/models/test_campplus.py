@@ -77,7 +77,8 @@ def test_onnx_runtime_gives_what_torch_gives(encoder: CamPlusPlus, frames: int) 
     features = np.random.default_rng(frames).normal(0, 3, (2, frames, 80)).astype(np.float32)
     with torch.inference_mode():
         expected = network.eval()(torch.from_numpy(features)).numpy()
-    np.testing.assert_allclose(encoder._network.run(features), expected, atol=5e-5)
+    # 5.2e-5 on a processor without AVX-512.
+    np.testing.assert_allclose(encoder._network.run(features), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("frames", [8, 148, 200])

@@ -8,7 +8,7 @@ import torch
 
 from podeval import progress
 from podeval.audio.decode import decode
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.models import embedded
 from podeval.models.interfaces import Samples

@@ -71,6 +71,46 @@ print(json.dumps({{
 """
 
 
+PROGRAM_3 = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, {tests!r})
+from tests.fakes import tiny_models, tiny_pyannote
+tiny_pyannote.make_importable({packages!r})
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
+from pathlib import Path
+from podeval.models import pyannote, registry
+
+pyannote.import_pyannote_audio()
+folder, embedding = Path({folder!r}), Path({folder!r}) / "wespeaker"
+tiny_pyannote.diarizer(folder / "tiny")
+embedding.mkdir()
+weights = numpy_helper.from_array(np.random.default_rng(0).normal(size=(80, 16)).astype(np.float32), "weights")
+nodes = [
+    helper.make_node("ReduceL2", ["feats"], ["level"], axes=[1], keepdims=0),
+    helper.make_node("MatMul", ["level", "weights"], ["embs"]),
+]
+ends = [helper.make_tensor_value_info("feats", TensorProto.FLOAT, ["b", "t", 80]),
+        helper.make_tensor_value_info("embs", TensorProto.FLOAT, ["b", 16])]
+graph = helper.make_graph(nodes, "graph", ends[:1], ends[1:], [weights])
+save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+     embedding / "speaker-embedding.onnx")
+card = registry.get_card("diarizer", "reference,diarizer=pyannote/speaker-diarization-3.0")
+files = {{"segmentation": folder / "tiny" / "segmentation", "embedding": embedding}}
+model = pyannote.Pyannote3Diarizer(files, **card.options)
+samples = np.concatenate([tiny_models.voice(3, 0), np.zeros(3_200, np.float32), 0.2 * tiny_models.voice(3, 1)])
+turns = model.diarize(samples)
+print(json.dumps({{
+    "parameters": model._pipeline.parameters(instantiated=True),
+    "clustering": model._pipeline.klustering,
+    "embedding": type(model._pipeline._embedding).__name__,
+    "speakers": sorted({{turn.speaker for turn in turns}}),
+    "ordered": [turn.start for turn in turns] == sorted(turn.start for turn in turns),
+}}))
+"""
+
+
 @pytest.fixture
 def found(
     run_with_torch: Callable[..., str], reference_packages: Path, loopback_hub: Any, tmp_path: Path
@@ -116,3 +156,24 @@ def test_without_the_library_the_command_is_named() -> None:
     registry.build_model.cache_clear()
     with pytest.raises(ModelMissing, match=r"pyannote community-1 needs pyannote\.audio; run `pip install 'podeval\["):
         registry.load("diarizer", "reference")
+
+
+@pytest.mark.long
+def test_the_pipeline_3_0_has_the_settings_that_it_was_published_with(
+    run_with_torch: Callable[..., str], reference_packages: Path, tmp_path: Path
+) -> None:
+    """pyannote.audio itself puts it together, on random networks of the same form, the embedding as ONNX."""
+    if not (reference_packages / "pyannote" / "core").is_dir():
+        pytest.skip(f"no pyannote.core in {reference_packages}; `make reference-packages` gets it")
+    program = PROGRAM_3.format(tests=str(REPOSITORY), packages=str(reference_packages), folder=str(tmp_path))
+    answer = json.loads(run_with_torch(program).splitlines()[-1])
+    assert answer["parameters"] == {
+        "segmentation": {"min_duration_off": 0.0},
+        "clustering": {"method": "centroid", "threshold": 0.7045654963945799, "min_cluster_size": 12},
+    }
+    assert (answer["clustering"], answer["embedding"]) == (
+        "AgglomerativeClustering",
+        "ONNXWeSpeakerPretrainedSpeakerEmbedding",
+    )
+    assert answer["speakers"][0] == "SPEAKER_01"
+    assert answer["ordered"]

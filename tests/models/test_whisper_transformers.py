@@ -15,10 +15,10 @@ import soundfile
 import torch
 
 from podeval import progress
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import CannotScore
-from podeval.measuring.compute import describe_protocol
 from podeval.metrics import catalogue
+from podeval.metrics.protocol import describe_protocol
 from podeval.models import registry
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.whisper_transformers import WhisperTransformers

@@ -291,4 +291,4 @@ def test_votes_on_what_was_taken_down_stay(board: Board) -> None:
     with board.small.database.reading() as session:
         assert len(session.scalars(select(Vote)).all()) == 4
     with pytest.raises(ArenaRefused, match="was taken down"):
-        board.small.arena.audio(battle.a.audio)
+        board.small.arena.sounds.find(battle.a.audio)

@@ -27,7 +27,7 @@ DATA = (
     "podeval/_hub/submissions/template.yaml",
     "podeval/_hub/space/app.py",
     "podeval/_hub/space/templates/base.html",
-    "podeval/_hub/space/static/site.css",
+    "podeval/_hub/space/static/podeval.css",
     "podeval/_hub/space/locale/zh/LC_MESSAGES/site.po",
     "podeval/_hub/hf_metrics/wer/wer.py",
     "podeval/_hub/dataset_builders/podbench/sample/test.jsonl",
@@ -60,7 +60,7 @@ sys.path.insert(0, str(locate_hub_source("space")))
 import app
 from starlette.testclient import TestClient
 with TestClient(app.build(pathlib.Path(sys.argv[1]))) as client:
-    for path in ("/queue", "/arena", "/own/site.css", "/api/v1/benchmarks"):
+    for path in ("/queue", "/arena", "/own/podeval.css", "/api/v1/benchmarks"):
         assert client.get(path).status_code == 200, path
 print("the site answers")
 """

@@ -17,6 +17,9 @@ def test_the_workflow_runs_the_target_on_a_schedule_and_may_only_read() -> None:
     assert commands[-1] == "make newest"
     for command in commands[:-1]:
         assert (REPOSITORY / command.removeprefix("sudo ")).is_file()
+    assert workflow["jobs"]["audit"]["steps"][-1] == {"run": "make audit"}
+    for step in [step for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", step["uses"])  # a tag may be moved, a commit cannot
 
 
 def test_the_target_upgrades_what_breaks_us_most_and_runs_tests_that_exist() -> None:

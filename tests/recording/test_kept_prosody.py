@@ -28,7 +28,7 @@ def test_the_second_recording_of_the_same_sound_is_not_measured_again(
     def refuse(samples: np.ndarray) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr("podeval.recording.recording.measure_prosody", refuse)
+    monkeypatch.setattr("podeval.audio.prosody.measure_prosody", refuse)
     second = Recording.from_samples(glide(), RATE, cache=cache).prosody()
     for contour in (first, second):
         np.testing.assert_array_equal(contour.pitch, expected.pitch)

@@ -10,6 +10,7 @@ import pytest
 
 from podeval.audio.windows import Span, place_windows
 from podeval.metrics import catalogue
+from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
@@ -62,6 +63,31 @@ def test_loudness_and_what_is_checked_before_it(tmp_path: Path) -> None:
         catalogue.get("loudness")({"recording": recording}, {})
 
     assert needed(10, tmp_path, measure) - needed(1, tmp_path, measure) < ROOM
+
+
+class Listener:
+    """Hears speech everywhere and no music, and predicts one opinion."""
+
+    def speech(self, samples: Samples) -> tuple[Span, ...]:
+        return (Span(0.0, len(samples) / RATE),)
+
+    def music(self, samples: Samples) -> tuple[Span, ...]:
+        return ()
+
+    def score(self, windows: Sequence[Samples]) -> np.ndarray[Any, Any]:
+        return np.full(len(windows), 3.0, np.float32)
+
+
+def test_integrity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "load", lambda job, profile: Listener())
+
+    def measure(recording: Recording) -> None:
+        result = catalogue.get("integrity")({"recording": recording}, {})
+        assert isinstance(result, Score)
+        assert result.values["plcmos"] == 3.0
+
+    # 5 kB a second are spectra, in which loops are looked for; the samples of 10 minutes are 38 million bytes.
+    assert needed(15, tmp_path, measure) - needed(5, tmp_path, measure) < 10 * 60 * 15_000
 
 
 def test_clips_are_the_stretches_joined() -> None:

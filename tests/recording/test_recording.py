@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.resample import resample
+from podeval.audio import samples as analysis_samples
+from podeval.audio.samples import resample
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
@@ -20,9 +21,9 @@ from podeval.metrics.speech.dnsmos import rate_samples
 from podeval.models import registry
 from podeval.models.interfaces import Transcript
 from podeval.recording import Recording
-from podeval.recording import samples as analysis_samples
 from podeval.recording.cache import Cache
 from podeval.recording.reference_voices import ReferenceVoices
+from podeval.recording.speaker_turns import align_turns
 from podeval.text.script import Script
 
 RATE = 16_000
@@ -59,7 +60,7 @@ def test_a_second_recording_of_the_same_content_asks_the_disk_and_loads_nothing(
     file: Path, cache: Cache, models: Any
 ) -> None:
     def facts(recording: Recording) -> list[Any]:
-        turns = recording.turns()
+        turns = recording.diarization()
         voices = recording.voices(turns)
         quality = rate_samples(recording, "exact")
         plain = [(voice.speaker, voice.seconds, voice.embedding.tolist()) for voice in voices]
@@ -247,10 +248,10 @@ def test_channels_of_which_something_is_left_are_averaged(cache: Cache) -> None:
 
 def test_turns_follow_the_script_where_there_is_one(file: Path, cache: Cache, models: Any) -> None:
     recording = Recording.open(file, cache=cache)
-    aligned = recording.turns(SCRIPT)
+    aligned = align_turns(recording, SCRIPT)
     assert [turn.speaker for turn in aligned] == ["Ann", "Ben"]
     assert models.asked["diarize"] == 0
-    assert [turn.speaker for turn in recording.turns()] == ["S1", "S2"]
+    assert [turn.speaker for turn in recording.diarization()] == ["S1", "S2"]
     assert models.asked["transcribe None"] == 1
 
 
@@ -276,7 +277,7 @@ def test_with_a_script_only_metrics_of_how_turns_overlap_diarise(file: Path, cac
 def test_a_script_that_is_not_what_is_heard_does_not_tell_who_speaks(file: Path, cache: Cache, models: Any) -> None:
     other = Script.parse([{"speaker": "A", "text": "Quarks bind gluons."}, {"speaker": "B", "text": "Nobody knew."}])
     with pytest.raises(CannotScore, match="less than half of the script's words are heard"):
-        Recording.open(file, cache=cache).turns(other)
+        align_turns(Recording.open(file, cache=cache), other)
 
 
 def test_voices_are_windows_over_each_speaker_s_joined_speech(cache: Cache, models: Any) -> None:
@@ -316,9 +317,9 @@ def test_a_long_file_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Pa
             out.write(block)
     program = textwrap.dedent(f"""
         import resource
-        from podeval.audio import decode, resample, sample_buffer
+        from podeval.audio import decode, samples
         small = 8 * 2**20
-        for function in (resample.mix_to_mono, resample.resample, sample_buffer.SampleBuffer.__init__):
+        for function in (samples.mix_to_mono, samples.resample, samples.SampleBuffer.__init__):
             function.__kwdefaults__["memory_bytes"] = small
         decode.DEFAULT_LIMITS.__dict__["memory_bytes"] = small
         from podeval.recording import Recording

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import CannotScore
 from podeval.models import registry
 from podeval.models.interfaces import Samples

@@ -17,7 +17,7 @@ from podeval.errors import BadInput, ModelMissing
 from podeval.runs.multi_gpu import ProcessGroup, Shares, group, speak_share
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunFolder
-from tests.runs.test_processes import wait_for
+from tests.fakes.waiting import wait_until
 from tests.runs.test_ray import records
 
 PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
@@ -84,7 +84,7 @@ def test_when_one_process_is_killed_the_rest_end_and_the_command_goes_on_with_an
     launch: Launch, command: Command, tmp_path: Path
 ) -> None:
     process = launch(tmp_path / "runs", TINY_SPEAKING="1.5")
-    wait_for(lambda: any(len(said) == 2 for said in spoken(tmp_path).values()), 150)
+    wait_until(lambda: any(len(said) == 2 for said in spoken(tmp_path).values()), 150)
     first = next(pid for pid, said in spoken(tmp_path).items() if len(said) == 2)
     os.kill(int(first), signal.SIGKILL)
     process.communicate(timeout=100)
@@ -97,21 +97,15 @@ def test_when_one_process_is_killed_the_rest_end_and_the_command_goes_on_with_an
     assert [(row["metric"], row["scored"]) for row in summary["metrics"]] == [("loudness", 3), ("trouble", 3)]
 
 
-class Here:
+def here() -> None:
     """Processes that meet without waiting: in tests they come one after the other."""
-
-    def wait_for_everyone(self) -> None:
-        pass
-
-    def destroy_process_group(self) -> None:
-        pass
 
 
 def test_the_first_process_measures_what_the_others_spoke_as_it_comes(
     tiny: ModuleType, counted: Callable[[str], int], tmp_path: Path
 ) -> None:
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
-    first, second = ProcessGroup(0, 2, Here()), ProcessGroup(1, 2, Here())
+    first, second = ProcessGroup(0, 2, here), ProcessGroup(1, 2, here)
     items = tiny.BENCHMARK.items("demo")
     assert [item.id for item in first.share(items)] == ["one", "three"]
     folder = RunFolder(tmp_path / "runs", "tiny", "demo", "singer")
@@ -141,11 +135,11 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
     class Dying(Shares):
         def speak(self, *asked: Any) -> Any:
             yield next(super().speak(*asked))
-            speak_share(tiny.Singer(), request, ProcessGroup(1, 2, Here()))
+            speak_share(tiny.Singer(), request, ProcessGroup(1, 2, here))
             raise Killed
 
     with pytest.raises(Killed):
-        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(ProcessGroup(0, 2, Here()))))
+        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(ProcessGroup(0, 2, here))))
     assert counted("spoken") == 2
     summary = run_system(tiny.Singer(), "The Singer", request)
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
@@ -155,7 +149,7 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
 def test_a_process_that_does_not_see_the_first_ones_folder_says_so(tiny: ModuleType, tmp_path: Path) -> None:
     request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "elsewhere")
     with pytest.raises(BadInput, match=r"is not there for process 1; all processes .* need the same --out, on a disk"):
-        speak_share(tiny.Singer(), request, ProcessGroup(1, 2, Here()))
+        speak_share(tiny.Singer(), request, ProcessGroup(1, 2, here))
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark
+from podeval.benchmarks.benchmark import Benchmark, keep_metrics
 from podeval.board import build as building
 from podeval.board.build import build
-from podeval.board.table import print_board, print_rows
+from podeval.cli.board import print_board
+from podeval.cli.report import print_rows
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
@@ -42,6 +43,7 @@ def write_run(
     changes: Changes | None = None,
     benchmark: Benchmark = REAL_POD,
     split: str = "demo",
+    track: str = "voice",
 ) -> RunFolder:
     """A finished run whose DNSMOS is `quality` on every item, a little more from item to item."""
     folder = RunFolder(runs, benchmark.name, split, system)
@@ -50,7 +52,7 @@ def write_run(
             benchmark=benchmark.name,
             split=split,
             dataset=benchmark.dataset.path,
-            track="voice",
+            track=track,
             system=system,
             system_title=system.title(),
             system_kind=kind,
@@ -265,6 +267,25 @@ def test_an_empty_folder_has_numeric_columns_too(tmp_path: Path) -> None:
     for name in ("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system"):
         assert board[name].dtype == "float64", name
     assert read_table(tmp_path / ITEMS).empty
+
+
+@pytest.mark.parametrize("width", [80, 170])
+def test_the_printed_tables_fit_the_width(
+    tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = keep_metrics(REAL_POD, ["dnsmos", "content_errors"], "voice")
+    faulty = {("dnsmos", n): Unscored(f"the WAV announces 2147479552 bytes and has {n}", "system") for n in range(6)}
+    write_run(tmp_path, "clear", 3.0, benchmark=small)
+    write_run(tmp_path, "a_reader_with_a_very_long_name", 2.0, benchmark=small, changes=faulty)
+    write_run(tmp_path, "silence", 1.0, benchmark=small, kind="control")
+    build_own(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_board(tmp_path)
+    printed = capsys.readouterr().out
+    tables = printed.partition("\nClear: ")[0]
+    assert max(map(len, tables.splitlines())) <= width
+    golden = Path(__file__).with_name(f"board_in_{width}_columns.txt")
+    assert [line.rstrip() for line in printed.splitlines()] == golden.read_text(encoding="utf-8").splitlines()
 
 
 def test_results_of_an_older_protocol_do_not_count(tmp_path: Path) -> None:

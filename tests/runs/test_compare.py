@@ -18,7 +18,7 @@ from podeval.cli.compare import describe
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
-from podeval.runs.compare import Watched, compare_runs
+from podeval.runs.compare import compare_runs
 from podeval.runs.run_folder import RunFolder, RunPlan
 from tests.fakes.command import refuse_command
 
@@ -64,7 +64,7 @@ BEFORE = [0.05, 0.08, 0.03, 0.06, 0.10, 0.04]
 
 
 def judge(a: Path, b: Path, margin: float = 0.0, column: str = "wer") -> Any:
-    comparison = compare_runs(a, b, [Watched(column, margin)])
+    comparison = compare_runs(a, b, {column: margin})
     (watched,) = (one for one in comparison.columns if one.verdict)
     return comparison, watched
 

@@ -260,6 +260,27 @@ def test_a_function_is_given_whole_scripts_and_the_voices_that_there_are(run: Ru
         assert list_conditions(plan(), [output(**speech.details)])["voices"] == voices
 
 
+def test_the_places_at_which_a_server_was_sent_less_than_the_whole_are_counted_and_change_no_id() -> None:
+    of_server = plan(generation={"strategy": "whole", "extra": {"top_p": 0.95}})
+    cut = list_conditions(of_server, [output(strategy="whole", cuts=0), output(strategy="chunks", cuts=3)])
+    assert (cut["strategy"], cut["cuts"]) == ("chunks", 3)
+    more = list_conditions(of_server, [output(strategy="chunks", cuts=5)])
+    for metric in ("wer", "loudness"):
+        ids = {
+            make_protocols(REAL_POD, one, "embedded", conditions)[metric].id
+            for one in (of_server, plan(generation={"strategy": "whole"}))
+            for conditions in (cut, more)
+        }
+        assert len(ids) == 1
+    content = make_protocols(REAL_POD, of_server, "embedded", cut)["loudness"].to_json()["generation"]
+    assert (content["cuts"], content["fields"]) == (3, {"top_p": 0.95})
+    timed = {
+        make_protocols(REAL_POD, plan("topics", generation=of_server.generation), "embedded", one)["turn_taking"].id
+        for one in (cut, more)
+    }
+    assert len(timed) == 1, "nor that of a metric whose id has the strategy"
+
+
 def test_a_server_speaks_turns_in_voices_of_its_own(tmp_path: Path) -> None:
     endpoint = SpeechEndpoint(ServerConnection("http://127.0.0.1:9/v1"), "tts", ("a", "b"))
     assert list_conditions(plan("topics", generation=endpoint.generation)) == CONDITIONS | {"strategy": "turns"}

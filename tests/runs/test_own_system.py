@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -13,15 +15,16 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
+from podeval.cli.evaluation import tell_unscored
 from podeval.errors import BadInput
 from podeval.metrics.score import Score, Unscored
 from podeval.runs.measure import make_protocols
 from podeval.runs.own_system import OwnSystem, run_own_system
-from podeval.runs.run import RunRequest
-from podeval.runs.run_folder import RunFolder, RunPlan
+from podeval.runs.run import RunRequest, reopen_failed
+from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.systems.adapters.outputs import OwnOutputs
 from podeval.systems.servers.connection import RequestRefused, ServerBusy
-from podeval.systems.speech import Ask, Speech, SpokenAnswer, SpokenAnswers, WrittenScript
+from podeval.systems.speech import Ask, Speech, SpeechFailed, SpokenAnswer, SpokenAnswers, WrittenScript
 from tests.fakes.command import refuse_command
 
 
@@ -154,6 +157,79 @@ def test_what_a_server_could_not_do_is_done_by_the_next_run(tiny: Any, tmp_path:
     assert sum(isinstance(one, Score) for one in result) >= 4
     reasons = {one.reason for one in result if isinstance(one, Unscored)}
     assert any("NaN or infinite samples" in reason for reason in reasons)
+
+
+class Mended:
+    """Fails on one item and is silent on another, until it is mended; remembers what it was asked."""
+
+    at_once = 1
+    generation: ClassVar[dict[str, str]] = {"system": "mended"}
+
+    def __init__(self) -> None:
+        self.broken, self.asked = True, list[str]()
+
+    def make(self, asks: Any, seed: int) -> Any:
+        (ask,) = asks
+        self.asked.append(ask.id)
+        if ask.id == "two" and self.broken:
+            raise SpeechFailed("the WAV announces 2147479552 bytes and has 31044")
+        level = 0.0 if ask.id == "three" and self.broken else 0.1
+        tone = level * np.sin(np.arange(16_000) / 9)
+        return [Speech(tone.astype(np.float32), 16_000, (), 0.1)]
+
+
+def test_what_failed_is_spoken_and_measured_again_when_asked(tiny: Any, tmp_path: Path) -> None:
+    maker = Mended()
+    system, request = OwnSystem(maker, "mended", "Mended"), RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
+    assert counts(run_own_system(system, request)) == (1, 2, 0, False)
+    maker.broken = False
+    maker.asked.clear()
+    assert counts(run_own_system(system, request)) == (1, 2, 0, False)
+    assert not maker.asked, "what the system failed on is final"
+    run = RunFolder(tmp_path, "tiny", "demo", "mended")
+    kept = (run.outputs / "one.json").read_bytes()
+    assert counts(run_own_system(system, replace(request, retry=True))) == (3, 0, 0, True)
+    assert maker.asked == ["two", "three"]
+    assert (run.outputs / "one.json").read_bytes() == kept
+
+
+def test_a_changed_system_takes_the_place_of_one_that_failed_on_everything(tiny: Any, tmp_path: Path) -> None:
+    class Broken(Mended):
+        def make(self, asks: Any, seed: int) -> Any:
+            raise SpeechFailed("my_tts.py: no such model")
+
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
+    assert counts(run_own_system(OwnSystem(Broken(), "mended", "Mended"), request)) == (0, 3, 0, False)
+    changed = Mended()
+    changed.broken, changed.generation = False, {"system": "mended since"}  # type: ignore[misc]
+    system = OwnSystem(changed, "mended", "Mended")
+    with pytest.raises(BadInput, match="differs in generation"):
+        run_own_system(system, request)
+    assert counts(run_own_system(system, replace(request, retry=True))) == (3, 0, 0, True)
+    changed.generation = {"system": "mended again"}  # type: ignore[misc]
+    with pytest.raises(BadInput, match="differs in generation"):
+        run_own_system(system, replace(request, retry=True))
+
+
+def test_a_retry_that_is_killed_before_it_measures_leaves_nothing_of_the_old_output(tiny: Any, tmp_path: Path) -> None:
+    maker = Mended()
+    system, request = OwnSystem(maker, "mended", "Mended"), RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path)
+    run_own_system(system, request)
+    maker.broken = False
+    run = RunFolder(tmp_path, "tiny", "demo", "mended")
+    reopen_failed(run, "embedded")
+    assert (run.output("two"), run.output("three")) == (None, None)
+    assert counts(run_own_system(system, request)) == (3, 0, 0, True)
+
+
+def test_a_cause_is_told_once_however_its_numbers_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = {f"the system produced no audio: the WAV announces 2147479552 bytes and has {n}": 1 for n in range(6)}
+    row = SimpleNamespace(slice="", scored=0, unscored_system=6, unscored_ours=0, reasons=reasons)
+    rows = [SimpleNamespace(metric=name, **vars(row)) for name in ("wer", "dnsmos")]
+    assert not tell_unscored("Mine", cast("RunSummary", SimpleNamespace(metrics=rows)))
+    one, final = capsys.readouterr().err.splitlines()
+    assert one.startswith("Mine: every metric unscored on 6 of 6 items: such as: the system produced no audio")
+    assert "--retry failed" in final
 
 
 class Writer:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from podeval.runs.run import RunRequest, run_system
+from tests.fakes.waiting import wait_until
 
 Counted = Callable[[str], int]
 Command = Callable[..., "subprocess.Popen[str]"]
@@ -35,13 +36,6 @@ def summary(runs: Path) -> dict[str, Any]:
 def run_again(tiny: ModuleType, runs: Path) -> None:
     """What the same command does, in this process: to start another and its workers takes seconds."""
     run_system(tiny.Singer(), "The Singer", RunRequest(tiny.BENCHMARK, "demo", "voice", runs))
-
-
-def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def children(pid: int) -> list[int]:
@@ -83,12 +77,12 @@ def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
     command: Command, counted: Counted, tmp_path: Path
 ) -> None:
     process = command(tmp_path / "runs", "--workers", "2", TINY_SLOW="60")
-    wait_for(lambda: counted("measured") >= 2)
+    wait_until(lambda: counted("measured") >= 2)
     workers = children(process.pid)
     assert len(workers) >= 2
     process.kill()
     process.wait()
-    wait_for(lambda: not any(alive(pid) for pid in workers))
+    wait_until(lambda: not any(alive(pid) for pid in workers))
     finish(command(tmp_path / "runs", "--workers", "1"), 0)
     assert counted("spoken") == 3
 
@@ -96,7 +90,7 @@ def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
 @pytest.mark.long
 def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Counted, tmp_path: Path) -> None:
     process = command(tmp_path / "runs", "--workers", "2", TINY_SLOW="60")
-    wait_for(lambda: counted("measured") >= 2)
+    wait_until(lambda: counted("measured") >= 2)
     began = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, err = finish(process, 130)

@@ -279,7 +279,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         pass
     with (
         pytest.raises(BadInput, match=r"use either accelerate launch or --executor ray"),
-        spread("ray", 1, "", 1.0, 0.0, ProcessGroup(0, 2)),
+        spread("ray", 1, "", 1.0, 0.0, ProcessGroup(0, 2, lambda: None)),
     ):
         pass
 

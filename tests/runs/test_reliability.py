@@ -137,5 +137,7 @@ def test_columns_are_declared_by_what_they_are_of() -> None:
     assert (worst.header, worst.better, worst.bounds) == ("DNSMOS OVRL worst ↑ (MOS)", "higher", (1, 5))
     spread = get_column("reliability", "sim_spread", "reliability.seeds")
     assert (spread.title, spread.better) == ("SIM spread", "lower")
+    assert get_column("reliability", "wer_worst", "reliability.seeds").percent
+    assert not worst.percent
     assert declare("warmth_worst") is None
     assert get_column("reliability", "warmth_worst", "reliability.seeds").better == "informative"

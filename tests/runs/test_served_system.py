@@ -1,16 +1,24 @@
 """A server is run on a benchmark, and what was measured of its stream reaches the metric."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
+from podeval.cli.evaluation import evaluate_own
+from podeval.cli.own_systems import OwnOptions, open_own_system
+from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.own_system import OwnSystem, describe_streaming, run_own_system
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import RunFolder
-from podeval.systems.servers.connection import ServerConnection
+from podeval.systems.servers.connection import ServerConnection, ServerRefused
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
+from podeval.systems.speech import Ask
 from tests.fakes import loopback_speech as loopback
 
 
@@ -36,3 +44,97 @@ def test_what_was_measured_of_a_stream_is_the_metrics_log(tmp_path: Path) -> Non
     # After 0.02 s, and what a busy machine takes besides.
     assert 0.02 <= float(told[1]) < 10
     assert "longest underrun 0.00 s, playback continuous for 100.0%" in sentence
+
+
+def test_what_is_finished_stays_when_a_server_refuses_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    chosen = keep_metrics(benchmarks.get("real_pod"), ["loudness"], "voice")
+    request = RunRequest(chosen, "demo", "voice", tmp_path)
+    state = {"left": 2}
+
+    def plan(body: dict[str, Any]) -> loopback.Reply:
+        state["left"] -= 1
+        if state["left"] >= 0:
+            return loopback.Reply(((0.0, loopback.wav(1.0)),))
+        words = {"detail": {"status": "quota_exceeded", "message": "This request exceeds your quota of 10."}}
+        return loopback.Reply(((0.0, json.dumps(words).encode()),), status=401, kind="application/json")
+
+    with loopback.SpeechServer(plan) as server:
+        own = OwnOptions(server=server.url, model="eleven_v3", server_kind="elevenlabs", voice=("a", "b"))
+        system = open_own_system(own, "served", "voice")
+        with pytest.raises(ServerRefused, match=r"exceeds your quota of 10\.; the account's quota"):
+            run_own_system(system, request)
+        assert len(server.requests) == 3
+        state["left"] = 100
+        summary = run_own_system(open_own_system(own, "served", "voice"), request)
+        assert len(server.requests) == 3 + 4, "what was finished is not asked for again"
+    (row,) = [row for row in summary.metrics if row.metric == "loudness" and not row.slice]
+    assert (row.scored, row.unscored_system, row.unscored_ours) == (6, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"clone": True, "dialogue": "whole"}, "--clone, --dialogue can only be used with --server"),
+        ({"field": ("seed=1",)}, "--field can only be used with --server"),
+        ({"server_kind": "piper"}, "--server-kind can only be used with --server"),
+    ],
+)
+def test_options_of_a_server_need_one(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        OwnOptions(python="my.py:speak", **options).require_one("")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"clone": True}, r"--clone cannot be used with the API chat \(write\)"),
+        ({"server_kind": "elevenlabs"}, "--server-kind elevenlabs speaks, and neither writes nor answers"),
+        ({"field": ("messages=[]",)}, "--field messages is set by podeval"),
+        ({"api": "speech"}, "the API speech cannot do what the track write asks for; use --api chat"),
+        ({"api": "realtime"}, "the API realtime cannot do what the track write asks for; use --api chat"),
+    ],
+)
+def test_a_system_that_writes_takes_fields_and_no_voices(options: dict[str, Any], words: str) -> None:
+    def plan(body: dict[str, Any]) -> loopback.Reply:
+        return loopback.Reply(((0.0, loopback.written_completion("A: Yes.")),), kind="application/json")
+
+    with loopback.SpeechServer(plan) as server:
+        with pytest.raises(BadInput, match=words):
+            open_own_system(OwnOptions(server=server.url, model="m", **options), "scribe", "write")
+        fields = ("max_tokens=16384", "temperature=0.5", "top_p=0.95", "seed=null")
+        system = open_own_system(OwnOptions(server=server.url, model="m", field=fields), "scribe", "write")
+        system.maker.make([Ask(id="x", prompt="Write.")], 3)
+        (sent,) = server.requests
+    assert (sent["max_tokens"], sent["temperature"], sent["top_p"], "seed" in sent) == (16384, 0.5, 0.95, False)
+    assert system.maker.generation["extra"] == {"max_tokens": 16384, "temperature": 0.5, "top_p": 0.95, "seed": None}
+
+
+@pytest.mark.parametrize(
+    ("voices", "words"),
+    [
+        (("Maja=x", "a", "b"), "--voice names Maja, and no script has such a speaker; `podeval data items real_pod"),
+        (("a", ""), "--voice takes the name of a voice, or SPEAKER=VOICE; one of them is empty"),
+        (("Maya=", "a"), "one of them is empty"),
+    ],
+)
+def test_a_voice_that_nobody_would_have_is_refused(tmp_path: Path, voices: tuple[str, ...], words: str) -> None:
+    request = RunRequest(keep_metrics(benchmarks.get("real_pod"), ["loudness"], "voice"), "demo", "voice", tmp_path)
+    with loopback.SpeechServer(lambda body: loopback.Reply(((0.0, loopback.wav(1.0)),))) as server:
+        own = OwnOptions(server=server.url, model="m", server_kind="openai", voice=voices)
+        with pytest.raises(BadInput, match=words):
+            run_own_system(open_own_system(own, "served", "voice"), request)
+        assert not server.requests
+
+
+@pytest.mark.parametrize("field", ["seed=7", 'generationConfig={"seed": 7}'])
+def test_a_seed_for_every_request_is_kept_and_never_passes_for_several(tmp_path: Path, field: str) -> None:
+    own: dict[str, Any] = {"server_kind": "openai", "voice": ("a", "b"), "field": (field,)}
+    request = RunRequest(keep_metrics(benchmarks.get("real_pod"), ["loudness"], "voice"), "demo", "voice", tmp_path)
+    with loopback.SpeechServer(lambda body: loopback.Reply(((0.0, loopback.wav(1.0)),))) as server:
+        system = open_own_system(OwnOptions(server=server.url, model="m", **own), "served", "voice")
+        with pytest.raises(BadInput, match="the same seed, so that --seeds would repeat one"):
+            evaluate_own(system, request, 2)
+        assert not server.requests
+        script = [{"speaker": "Ann", "text": "Good morning."}]
+        (speech,) = system.maker.make([Ask.model_validate({"id": "x", "script": script})], 3)
+    assert speech.details["seed"] == server.requests[0]["seed"]

@@ -10,15 +10,6 @@ SPACE = REPOSITORY / "space"
 
 
 @pytest.fixture(scope="session")
-def board_app() -> ModuleType:
-    """space/app.py, imported by path as `podeval serve` does."""
-    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    import app
-
-    return app
-
-
-@pytest.fixture(scope="session")
 def folder_of_runs(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.space.fixture_runs import write_runs
 

@@ -158,13 +158,12 @@ def test_strangers_are_not_told_where_things_lie(
     client = TestClient(board_app.build(tmp_path / "runs", "0.0.0.0"), raise_server_exceptions=False)
     assert str(tmp_path) not in client.get("/").text
     (tmp_path / "runs" / "board.parquet").write_bytes(b"no table")
-    part = {"x-podeval-part": "1"}
-    for path in ("/", "/api/v1/board", "/method"):
-        answer = client.get(path, headers=part)
+    for path in ("/board.json", "/api/v1/board", "/method"):
+        answer = client.get(path)
         assert answer.status_code in (422, 503), path
         assert str(tmp_path) not in answer.text, path
     monkeypatch.delenv("OAUTH_CLIENT_ID")
-    assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/", headers=part).text, "the operator is"
+    assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/board.json").text, "the operator is"
 
 
 def test_who_signs_people_in_may_be_away(stranger: TestClient) -> None:
@@ -344,7 +343,9 @@ def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
         with TestClient(board_app.build(tmp_path / "runs", "0.0.0.0"), base_url="https://board.example") as client:
             import httpx
 
-            out = client.get("/sign-in?next=/arena", follow_redirects=False, headers={"host": "evil.example"})
+            elsewhere = client.get("/sign-in", follow_redirects=False, headers={"host": "evil.example"})
+            assert elsewhere.status_code == 421
+            out = client.get("/sign-in?next=/arena", follow_redirects=False)
             assert "redirect_uri=https%3A%2F%2Fboard.example%2Fsign-in%2Fdone" in out.headers["location"]
             before = client.cookies["podeval"]
             back = httpx.get(out.headers["location"], follow_redirects=False).headers["location"]

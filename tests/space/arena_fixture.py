@@ -5,6 +5,7 @@ import subprocess
 import time
 import urllib.request
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile as sf
 
-from podeval.arena import Arena
+from podeval.arena import Arena, Ballot
 from podeval.arena.manifest import (
     ItemEntry,
     Manifest,
@@ -22,8 +23,10 @@ from podeval.arena.manifest import (
     add,
 )
 from podeval.store.database import Database
+from podeval.store.tables import Battle
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
+from tests.fakes.small_arena import fetch
 from tests.space.pages_fixture import SPACE, build_pages
 
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
@@ -79,6 +82,18 @@ def fill_long(database: Path, folder: Path, seconds: int = 5) -> None:
         items = [ItemEntry(id=f"long-{number}", dimension="long form") for number in range(3)]
         outputs = [_output(folder, name, item.id, speech) for item in items for name in SYSTEMS]
         add(opened, Manifest(items=items, outputs=outputs))
+
+
+def cast_vote(arena: Arena, name: str, outcome: str = "a") -> str:
+    """The id of a vote of somebody who had all the time to hear both sides."""
+    voter = arena.voter(name)
+    view = arena.serve(voter)
+    with arena.database.writing() as session:
+        session.get_one(Battle, view.token.partition(".")[0]).served_at -= timedelta(days=365)
+    fetch(arena, view)
+    heard = {"played_a": [(0.0, view.a.seconds)], "played_b": [(0.0, view.b.seconds)]}
+    ballot = Ballot(id=view.token[:32], token=view.token, outcome=outcome, **heard)  # type: ignore[arg-type]
+    return str(arena.vote(voter, ballot).vote)
 
 
 def _speech(lines: int) -> list[np.ndarray]:

@@ -42,7 +42,7 @@ def own_pages(runs: Path, *more: str) -> Any:
     """The site's own pages of this room, and those of more modules, over a folder of runs, as the site serves them."""
     from services import open_services
 
-    modules = (importlib.import_module(f"pages.{name}") for name in ("compare", "report", "system", *more))
+    modules = (importlib.import_module(f"pages.{name}") for name in ("compare", "system", *more))
     return build_pages(open_services(runs), *modules, mode="local")
 
 

@@ -15,13 +15,11 @@ from tests.space.fixture_runs import write_runs
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 
-@pytest.fixture(scope="session")
-def board_app() -> ModuleType:
-    """space/app.py, imported by path as `podeval serve` does."""
-    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-    import app
-
-    return app
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the site, which need what it needs."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.space)
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +60,7 @@ def chromium() -> Iterator[Any]:
         def make_patient_context(**choices: Any) -> Any:
             context = new_context(**choices)
             # What is waited for comes at once, or late where tests and their browsers share two cores.
-            context.set_default_timeout(60_000)
+            context.set_default_timeout(15_000)
             return context
 
         browser.new_context = make_patient_context
@@ -75,7 +73,7 @@ class Visit:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(15_000)
         self.errors: list[str] = []
         self.abroad: list[str] = []
         self.refused: list[str] = []
@@ -111,18 +109,19 @@ def phone(chromium: Any) -> Any:
     return chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
 
 
-@pytest.fixture
-def visit(desktop: Any) -> Iterator[Visit]:
+def open_page(context: Any) -> Iterator[Visit]:
     # A language that was chosen is a cookie, of all ports.
-    desktop.clear_cookies()
-    here = Visit(desktop)
+    context.clear_cookies()
+    here = Visit(context)
     yield here
     here.page.close()
+
+
+@pytest.fixture
+def visit(desktop: Any) -> Iterator[Visit]:
+    yield from open_page(desktop)
 
 
 @pytest.fixture
 def phone_visit(phone: Any) -> Iterator[Visit]:
-    phone.clear_cookies()
-    here = Visit(phone)
-    yield here
-    here.page.close()
+    yield from open_page(phone)

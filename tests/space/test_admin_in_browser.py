@@ -10,7 +10,7 @@ pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'po
 
 from tests.space.fixture_runs import write_runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from podeval.board.runs_folder import RunsFolder
-from podeval.board.view import COLUMNS_ON_A_PAGE, BoardView, resolve_view
 from tests.board.large_board import write_large_board
-
-pytestmark = pytest.mark.space
 
 COLUMNS = 60
 SCROLLS = """() => {
@@ -25,15 +21,6 @@ SCROLLS = """() => {
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three systems with sixty figures."""
     return write_large_board(tmp_path_factory.mktemp("wide"), systems=3, keys=COLUMNS, slices=0)
-
-
-def test_columns_come_by_pages_and_an_address_that_names_none_shows_the_first(wide: Path) -> None:
-    index = RunsFolder(wide).index()
-    pages = [resolve_view(BoardView(dimension="all", column_page=name), index) for name in ("", "7", "8", "0", "x")]
-    assert [len(page) for page in pages[0].pages] == [COLUMNS_ON_A_PAGE] * 6 + [COLUMNS - 6 * COLUMNS_ON_A_PAGE]
-    assert [view.page for view in pages] == [0, 6, 0, 0, 0]
-    assert pages[1].pages[6][-1] == pages[1].columns[-1]
-    assert not resolve_view(BoardView(column_page="2", dimension="efficiency"), index).view.column_page
 
 
 @pytest.mark.browser
@@ -51,10 +38,16 @@ def test_the_widest_board_is_read_by_keyboard_and_no_box_scrolls(
             assert f"column_page={number}" in page.url
             assert page.evaluate("document.activeElement.id") == f"columns-{number}", "one goes on from there"
         shown += page.locator("#table thead th.number").all_inner_texts()
-        assert page.inner_text("#table tbody tr:first-child th").startswith("System"), "who stays"
+        assert page.inner_text("#measured tr:first-child th").lstrip("▶ \n").startswith("System"), "who stays"
         assert page.evaluate(SCROLLS) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
     assert len(shown) == len(set(shown)) == COLUMNS
+    page.goto(f"{address}?dimension=all&column_page=99")
+    page.wait_for_selector("#columns-7[aria-current]")
+    page.goto(f"{address}?dimension=all&plot=radar&column_page=6")
+    page.wait_for_selector("#columns-6[aria-current]")
+    page.locator("#columns-7").click()
+    page.wait_for_selector("#columns-7[aria-current]")
     page.go_back()
     page.wait_for_selector("#columns-6[aria-current]")
     phone = phone_visit.open(f"{address}?dimension=all&plot=radar&column_page=7")

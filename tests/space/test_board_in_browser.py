@@ -12,7 +12,7 @@ import pytest
 
 from tests.space.fixture_runs import write_runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 
 
 ROWS, HEADS = "#table tbody:not(.group) tr", "#table thead th.number"
@@ -21,8 +21,7 @@ ROWS, HEADS = "#table tbody:not(.group) tr", "#table thead th.number"
 def unfold(page: Any) -> None:
     """Open what can be chosen, and the controls."""
     page.locator("#fold-choices > summary").click()
-    if page.locator("#fold-controls").count():
-        page.locator("#fold-controls").click()
+    page.locator("#fold-controls").click()
 
 
 def becomes(page: Any, selector: str, number: int) -> None:
@@ -32,54 +31,80 @@ def becomes(page: Any, selector: str, number: int) -> None:
     expect(page.locator(selector)).to_have_count(number, timeout=60_000)
 
 
-def test_board_is_there_with_intervals_rank_ranges_and_controls(visit: Any, address: str) -> None:
-    page = visit.open(address)
+@pytest.fixture
+def page(visit: Any, address: str) -> Any:
+    return visit.open(address)
+
+
+def test_board_is_there_with_intervals_rank_ranges_and_controls(page: Any, visit: Any) -> None:
     assert not any("(control)" in row for row in visit.rows()), "controls are folded away"
     page.locator("#fold-controls").click()
     rows = visit.rows()
     assert rows[0].startswith("1–2"), "the rank range comes first"
     assert "Hibari dialogue" in rows[0]
-    assert "#1–2" in rows[0]
     assert "±" in rows[0]
     assert "incomplete" in next(row for row in rows if "Piper" in row)
-    assert "unscored (6)" in next(row for row in rows if "Silence (control)" in row)
-    assert not any("#" in row for row in rows if "(control)" in row)
-    assert page.locator("figure.plot svg[role=img]").count() == 1
-    assert page.locator("#early, h1").count() == 1, "the first view has made room for the one that can be used"
+    assert "unscored (6)" in next(row for row in rows if "Silence control" in row)
+    assert all(row.startswith("–") for row in rows if " control " in row), "controls have no rank"
+    groups = page.locator("#table tbody.group").all_inner_texts()
+    assert [text.strip().partition(" ")[0] for text in groups] == ["Measured", "3", "Reported"]
+    reported = page.locator("#reported tr")
+    assert reported.count() == 3
+    assert "±" not in "".join(reported.all_inner_texts())
+    assert page.locator("#reported [data-sound], #reported .place b").count() == 0
+    assert page.locator("figure.plot svg").count() == 1
+    assert page.locator("figure.plot svg a[href^='/system?system=hibari']").count() == 1
+    assert page.locator("#early, h1").count() == 1, "what the page came with has moved into the tab"
     assert visit.errors == []
     assert visit.abroad == []
     assert visit.refused == []
 
 
-def test_search_filters_and_columns_change_the_address_and_back_undoes_them(visit: Any, address: str) -> None:
-    page = visit.open(address)
+def test_search_filters_and_columns_change_the_address_and_back_undoes_them(page: Any, visit: Any) -> None:
     unfold(page)
     page.get_by_label("Search", exact=True).press_sequentially("hibari")
     becomes(page, ROWS, 1)
     assert "Hibari" in visit.rows()[0]
     assert page.evaluate("document.activeElement.id") == "q", "typing goes on where it was"
     page.get_by_role("link", name="Remove all filters").click()
-    becomes(page, ROWS, 6)
-    page.locator("#filters > summary").click()
+    becomes(page, ROWS, 9)
     page.get_by_label("Hide controls").check()
-    becomes(page, ROWS, 3)
+    becomes(page, ROWS, 6)
     assert page.get_by_label("Hide controls").is_visible(), "what was open stays open"
-    page.locator("#columns > summary").click()
-    page.get_by_role("checkbox", name="WER ↓", exact=True).check()
+    page.locator("#f-columns > summary").click()
+    page.get_by_role("checkbox", name="WER", exact=True).check()
     becomes(page, HEADS, 1)
     assert "columns=wer.wer" in page.url
     page.go_back()
-    becomes(page, HEADS, 6)
+    becomes(page, HEADS, 8)
     assert "controls=0" in page.url
     page.get_by_role("link", name="Speech", exact=True).click()
     becomes(page, "#table thead th:has-text('DNSMOS')", 3)
-    assert "dimension=speech&" in page.url
+    assert "dimension=speech" in page.url
 
 
-def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(visit: Any, address: str) -> None:
-    page = visit.open(address)
+def test_a_click_on_a_head_sorts_at_once_and_marks_that_column_alone(page: Any, visit: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.locator("[id='s-wer.wer']").click()
+    assert page.locator("thead .sorted").count() == 1
+    assert page.locator("th[aria-sort=ascending] .sorted").inner_text() == "▲"
+    assert [row.split()[1] for row in visit.rows()[:3]] == ["Hibari", "Piper,", "Real-Pod"]
+    page.locator("[id='s-wer.wer']").click()
+    assert page.locator("th[aria-sort=descending] .sorted").inner_text() == "▼"
+    assert [row.split()[1] for row in visit.rows()[:3]] == ["Real-Pod", "Piper,", "Hibari"]
+    assert "sort=-wer.wer" in page.url
+    page.locator("[id='s-sptd.sptd']").click()
+    assert page.locator("#measured .place small").first.inner_text() == "not separable"
+    assert not [url for url in asked if "board.json" in url and "part=picture" not in url], (
+        "no other numbers are needed"
+    )
+
+
+def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(page: Any, visit: Any) -> None:
     page.get_by_role("button", name="What SPTD").click()
     assert "How different the voices" in page.inner_text("[popover]:popover-open")
+    assert "34 clips of real podcasts" in page.inner_text("[popover]:popover-open")
     page.keyboard.press("Escape")
     assert page.locator("[popover]:popover-open").count() == 0
     button = page.get_by_role("button", name="Play a sample of Hibari dialogue")
@@ -87,42 +112,42 @@ def test_a_head_explains_its_column_a_row_plays_its_sample_and_a_cell_says_why(v
     page.wait_for_selector(".hear[aria-pressed=true]")
     button.click()
     assert page.locator(".hear[aria-pressed=true]").count() == 0
-    page.locator("details.why summary:has-text('incomplete')").click()
-    assert "needs at least two speakers" in page.inner_text("details.why[open] p")
+    page.get_by_role("button", name="incomplete").click()
+    assert "needs at least two speakers" in page.inner_text("[popover]:popover-open")
     assert visit.errors == []
 
 
-def test_profile_paper_shows_printed_figures_without_interval_or_rank(visit: Any, address: str) -> None:
-    page = visit.open(address)
+def test_profile_paper_shows_printed_figures_without_interval_or_rank(page: Any, visit: Any) -> None:
     unfold(page)
     page.get_by_label("Profile", exact=True).select_option("paper (as printed)")
-    page.wait_for_selector("#table :text('PodAgent')")
+    page.wait_for_selector("#board-status:has-text('paper')")
+    assert [row.split()[0] for row in visit.rows()] == ["PodAgent", "MoonCast", "Real-Pod"], "as the table has them"
     assert not any("±" in row or "#" in row for row in visit.rows())
-    assert "Hibari" not in " ".join(visit.rows())
-    assert "never ranked against ours" in page.inner_text(".notice:visible")
+    assert page.locator("#table .place, #table [data-sound]").count() == 0
+    assert "never ranked" in page.inner_text("#table tbody.group")
 
 
 def test_link_restores_the_view_exactly(visit: Any, address: str) -> None:
     query = f"dimension=speech.quality&controls=0&slice={quote('category=Arts')}&pins=piper&sort=dnsmos.bak"
     page = visit.open(f"{address}?{query}&plot=distribution&columns=dnsmos.bak,dnsmos.ovrl")
-    link = page.get_by_label("Link to this view").input_value()
+    link = page.get_attribute("#copy", "data-link")
     assert link.startswith("http://127.0.0.1")
     assert "dnsmos@1.0-bbbbbbbbbbbb" in link, "the protocol stays when another becomes the default"
     before = (visit.rows(), page.inner_html("figure.plot"), page.inner_text("thead"))
     visit.open(link)
     assert (visit.rows(), page.inner_html("figure.plot"), page.inner_text("thead")) == before
     assert "Piper" in before[0][0], "pinned"
-    assert "2/2" in before[0][0], "two items of the category Arts, and one metric"
 
 
-def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(visit: Any, address: str) -> None:
-    page = visit.open(address)
-    page.get_by_role("link", name="Piper, two voices", exact=True).click()
+def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(page: Any, visit: Any) -> None:
+    page.locator("#table").get_by_role("link", name="Piper, two voices", exact=True).click()
     page.wait_for_selector("#deck[data-state=ready]")
     assert page.inner_text("h1") == "Piper, two voices"
     text = page.inner_text("body")
-    for said in ("Whoever hums it last", "no clear difference", "the model clap is not installed", "Over time"):
+    for said in ("Whoever hums it last", "no clear difference", "Not scored, and why (2)", "Over time"):
         assert said in text
+    page.get_by_text("Not scored, and why").click()
+    assert "the model clap is not installed" in page.inner_text("body")
     assert page.locator("svg.timeline").count() == 2, "DNSMOS by two protocols"
     with urllib.request.urlopen(page.evaluate("document.querySelector('audio').src")) as response:
         assert response.status == 200
@@ -136,7 +161,8 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
         viewport={"width": 360, "height": 780}, color_scheme="dark", has_touch=True
     ).new_page()  # fmt: skip
     page.goto(address + query)
-    page.wait_for_selector("#view #table td")
+    page.wait_for_selector("#board-part #table td")
+    page.wait_for_selector("figure.plot svg[viewBox^='0 0 360']")
     for summary in page.locator("summary:visible").all():
         summary.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -153,53 +179,56 @@ def test_on_a_phone_a_system_is_a_card_and_nothing_scrolls_sideways(chromium: An
     page.context.close()
 
 
-def test_every_control_is_reached_by_keyboard_and_has_a_name(visit: Any, address: str) -> None:
-    page = visit.open(address)
+def test_every_control_is_reached_by_keyboard_and_has_a_name(page: Any, visit: Any) -> None:
     unfold(page)
     page.locator(".skip").focus()
     reached = []
-    for _ in range(110):
+    for _ in range(130):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("""() => {
             const e = document.activeElement;
             const label = e.labels && e.labels[0] ? e.labels[0].innerText : '';
             return e.getAttribute('aria-label') || label || e.title || e.innerText || '';
         }""").strip())  # fmt: skip
-    names = ("Benchmark", "Profile", "Items", "Search", "Filters", "Columns", "Listen and vote", "Overview", "MATTR")
-    for name in (*names, "What MATTR", "Play a sample of Hibari", "Controls (3)"):
+    assert "" not in reached, "each has a name"
+    names = ("Real-Pod", "Profile", "Items", "Search", "Columns", "Listen and vote", "Overview", "MATTR", "Compare")
+    for name in (*names, "What MATTR", "Play a sample of Hibari", "3 controls and baselines"):
         assert any(name in found for found in reached), f"{name} is not among {reached}"
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
 
 
-def test_a_second_tick_before_the_first_is_answered_counts_too(visit: Any, address: str) -> None:
-    page = visit.open(address)
+def test_a_second_tick_before_the_first_is_answered_counts_too(page: Any, visit: Any) -> None:
     unfold(page)
-    page.locator("#columns > summary").click()
-    requests: list[Any] = []
-    of_a_view = re.compile(r"/\?")
-    page.route(of_a_view, lambda route: requests.append(route))
-    ticks = [page.get_by_role("checkbox", name=name, exact=True) for name in ("WER ↓", "MATTR ↑")]
+    page.locator("#f-columns > summary").click()
+    page.route(re.compile(r"/board\.json"), lambda route: None)
+    ticks = [page.get_by_role("checkbox", name=name, exact=True) for name in ("WER", "MATTR")]
     for tick in ticks:
         tick.check()
-    page.unroute(of_a_view)  # which lets those that were held back go on
     becomes(page, HEADS, 2)
     assert [tick.is_checked() for tick in ticks] == [True, True]
     assert visit.errors == []
 
 
-def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(visit: Any, address: str) -> None:
-    page = visit.open(address)
-    unfold(page)
-    of_a_view = re.compile(r"/\?")
+def test_a_board_that_does_not_answer_says_so_and_keeps_what_it_showed(page: Any, visit: Any) -> None:
+    of_a_view = re.compile(r"/board\.json")
     page.route(of_a_view, lambda route: route.abort())
-    page.get_by_label("Search", exact=True).fill("piper")
+    page.get_by_role("link", name="LFS-Bench · mono").click()
     page.wait_for_selector("#board-problem:visible")
     assert "cannot be reached" in page.inner_text("#board-problem")
     assert len(visit.rows()) == 6
     page.unroute(of_a_view)
     page.get_by_role("button", name="Try again").click()
-    becomes(page, ROWS, 1)
+    page.wait_for_selector("#board-status:has-text('LFS-Bench')")
     assert not page.locator("#board-problem").is_visible()
+
+
+def test_nothing_moves_while_the_page_comes_up(visit: Any, address: str) -> None:
+    visit.page.add_init_script("""window.moved = 0; new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) window.moved += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });""")
+    page = visit.open(address)
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.moved") <= 0.05
 
 
 HOSTILE = {
@@ -216,7 +245,10 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
     url = serving(write_runs(tmp_path / "runs", HOSTILE))
     page = visit.open(url)
     assert HOSTILE["title"] in visit.rows()[0]
-    assert HOSTILE["reason"] in (page.text_content("#table") or "")
+    page.locator("#fold-controls").click()
+    assert any(
+        HOSTILE["reason"] in why for why in page.eval_on_selector_all(".why", "all => all.map((e) => e.dataset.why)")
+    )
     assert HOSTILE["title"][:20] in (page.text_content("figure.plot") or "")
     for plot in ("radar", "distribution"):
         visit.open(f"{url}?plot={plot}&pins=hibari")
@@ -227,6 +259,7 @@ def test_what_others_wrote_is_shown_literally_and_never_run(
     assert HOSTILE["text"] in page.inner_text("body")
     assert HOSTILE["topic"] in page.inner_text("body")
     page.goto(f"{url}system?system=silence&where={quote('real_pod/voice/embedded')}")
+    page.get_by_text("Not scored, and why").click()
     assert HOSTILE["reason"] in page.inner_text("body")
     assert page.evaluate("window.hacked") is None
     assert page.locator("a[href*='203.0.113.1'], a[href^='javascript'], img[src='x']").count() == 0
@@ -238,7 +271,7 @@ def test_no_page_has_a_script_error_where_nothing_was_measured_or_voted(
     visit: Any, serving: Callable[[Path], str], tmp_path: Path
 ) -> None:
     url = serving(tmp_path / "none")
-    pages = ("", "system", "compare", "cards", "method", "judges", "about", "api/docs", "arena", "arena/ratings")
+    pages = ("", "system", "compare", "docs", "method", "judges", "about", "api/docs", "arena", "arena/ratings")
     for page in (*pages, "submit", "queue", "score", "listening", "admin"):
         visit.page.goto(f"{url}{page}")
         visit.page.wait_for_load_state("load")

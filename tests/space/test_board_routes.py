@@ -1,7 +1,7 @@
 """The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
 
-import html
 import io
+import json
 import os
 import re
 import shutil
@@ -16,11 +16,10 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-from podeval.runs.board_tables import BOARD, ITEMS
+from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from tests.board.large_board import write_large_board
 
-pytestmark = pytest.mark.space
-PART = {"x-podeval-part": "view"}
+BOARD_JSON = "/board.json"
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +30,24 @@ def large(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> It
         yield client, runs
 
 
-def test_the_view_has_no_script_no_style_in_it_and_nothing_from_elsewhere(local: TestClient) -> None:
-    page = local.get("/?plot=radar", headers=PART)
-    assert page.status_code == 200
-    assert "Hibari dialogue" in page.text
-    assert "style=" not in page.text
-    assert "<script>" not in page.text
-    policy = page.headers["content-security-policy"]
-    assert "unsafe" not in policy
-    assert "frame-ancestors" in policy
+def read(client: TestClient, query: str = "", language: str = "en") -> dict[str, Any]:
+    """The JSON of a view."""
+    answer = client.get(f"{BOARD_JSON}{query}", headers={"accept-language": language})
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def row(board: dict[str, Any], name: str) -> dict[str, Any]:
+    """The row of a system."""
+    found: dict[str, Any] = next(each for each in board["rows"] if each["name"] == name)
+    return found
+
+
+def cell(board: dict[str, Any], name: str, column: str) -> dict[str, Any]:
+    """The cell of a system in a column."""
+    found: dict[str, Any] = row(board, name)["cells"][[each["id"] for each in board["columns"]].index(column)]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -62,9 +70,7 @@ def test_the_view_has_no_script_no_style_in_it_and_nothing_from_elsewhere(local:
     ],
 )
 def test_what_is_not_here_is_said_with_what_is_shown_instead(local: TestClient, query: str, said: str) -> None:
-    page = local.get(f"/?{query}", headers=PART)
-    assert page.status_code == 200
-    assert said in page.text
+    assert read(local, f"?{query}")["notices"] == [said]
     file = local.get(f"/board.csv?{query}")
     assert file.status_code == 404
     assert "there is no" in file.json()["error"]
@@ -72,7 +78,7 @@ def test_what_is_not_here_is_said_with_what_is_shown_instead(local: TestClient, 
 
 @pytest.mark.parametrize("query", ["", "board=real_pod", "profile=paper", "board=lfs_bench", "slice=category=Arts"])
 def test_what_is_here_is_shown_without_a_notice(local: TestClient, query: str) -> None:
-    assert "is not on this board; showing" not in local.get(f"/?{query}", headers=PART).text
+    assert read(local, f"?{query}")["notices"] == []
 
 
 def test_supplied_outputs_say_what_their_spot_check_found(board_app: ModuleType, tmp_path: Path) -> None:
@@ -81,62 +87,85 @@ def test_supplied_outputs_say_what_their_spot_check_found(board_app: ModuleType,
     table.loc[table["system"] == "system_001", ["provenance", "spot_check"]] = ["outputs supplied", "differs"]
     table.to_parquet(runs / BOARD, index=False)
     with TestClient(board_app.build(runs)) as client:
-        assert client.get("/", headers=PART).text.count("outputs submitted (spot check: differs)") == 1
+        stated = [each["stated"] for each in read(client)["rows"]]
+    assert [text.endswith("outputs submitted (spot check: differs)") for text in stated] == [False, True, False]
 
 
-def test_the_reason_stands_behind_the_cell_that_has_no_value(local: TestClient) -> None:
-    page = local.get("/", headers=PART).text
-    row = page[page.index(">Silence</a>") :].partition("</tr>")[0]
-    cells = [cell for cell in row.split("<td")[1:] if "unscored" in cell]
-    assert len(cells) == 6
-    assert all("<summary>unscored (6)</summary>" in cell for cell in cells)
-    assert "6 × the recording is silent (by the system: wer)" in row
-    assert "6 × the model clap is not installed" in row
-    piper = page[page.index(">Piper, two voices</a>") :].partition("</tr>")[0]
-    assert "<summary>incomplete</summary><p>1 × needs at least two speakers, found 1" in piper
+def test_the_reason_is_with_the_cell_that_has_no_value_or_no_rank(local: TestClient) -> None:
+    board = read(local)
+    cells = row(board, "Silence")["cells"]
+    assert [each["number"] for each in cells if each] == ["unscored (6)"] * 6
+    assert cell(board, "Silence", "wer.wer")["why"] == "6 × the recording is silent (by the system: wer)"
+    assert "6 × the model clap is not installed" in cell(board, "Silence", "pam.pam")["why"]
+    sptd = cell(board, "Piper, two voices", "sptd.sptd")
+    assert sptd["word"] == "incomplete"
+    assert sptd["why"].startswith("1 × needs at least two speakers, found 1")
+    scored, why = row(board, "Piper, two voices")["missing"]
+    assert scored == "29/36"
+    assert "found 1 (by the system: sptd)" in why
 
 
-def test_the_rank_range_comes_first_then_who_and_the_best_group_is_marked(local: TestClient) -> None:
-    page = local.get("/?sort=wer.wer", headers=PART).text
-    rows = page[page.index("<tbody>") :].split("<tr")[1:4]
-    assert [re.findall(r'class="place">(?:<b>)?([^<]*)', row)[0] for row in rows] == ["1–2", "1–2", "3"]
-    assert [row.count('class="n best"') > 0 for row in rows] == [True, True, False]
-    assert page.index('class="place"') < page.index(">System<")
-    assert page.index(">Hibari dialogue</a>") < page.index('aria-expanded="false" aria-controls="controls"')
-    assert page.index(">Silence</a>") > page.index('<tbody id="controls" hidden>'), "controls are folded, below"
+def test_measured_rows_have_rank_ranges_and_intervals_and_ties_say_so(local: TestClient) -> None:
+    board = read(local)
+    systems = ("Hibari dialogue", "Piper, two voices", "Real-Pod episodes")
+    of_wer = [cell(board, name, "wer.wer") for name in systems]
+    assert [(each["place"], each.get("best", False)) for each in of_wer] == [("1–2", True), ("1–2", True), ("3", False)]
+    assert all("±" in each["interval"] for each in of_wer)
+    tied = cell(board, "Hibari dialogue", "sptd.sptd")
+    assert (tied["word"], tied["tied"], "place" in tied, "best" in tied) == ("not separable", True, False, False)
+    groups = {each["name"]: each["group"] for each in board["rows"]}
+    assert [groups[name] for name in systems] == ["measured"] * 3
+    assert groups["Silence"] == groups["eSpeak anchor"] == "folded"
+    assert board["groups"]["folded"] == "3 controls and baselines"
 
 
-def test_every_row_has_a_sample_where_there_is_a_recording(local: TestClient) -> None:
-    page = local.get("/", headers=PART).text
-    sounds = [html.unescape(address) for address in re.findall(r'data-sound="([^"]+)"', page)]
+def test_every_measured_row_has_a_sample_where_there_is_a_recording(local: TestClient) -> None:
+    sounds = {each["id"]: each["sound"] for each in read(local)["rows"] if each["sound"]}
     assert len(sounds) == 6
-    assert len({parse_qs(urlsplit(address).query)["item"][0] for address in sounds}) == 1, "all say the same"
-    answer = local.get(next(address for address in sounds if "system=hibari" in address))
-    assert answer.content[:4] == b"fLaC"
+    items = {parse_qs(urlsplit(address).query)["item"][0] for address in sounds.values()}
+    assert len(items) == 1, "all say the same"
+    assert local.get(sounds["hibari"]).content[:4] == b"fLaC"
 
 
-def test_papers_stand_below_in_a_table_of_their_own_without_ranks(local: TestClient) -> None:
-    page = local.get("/", headers=PART).text
-    papers = page[page.index('id="papers"') :].partition("</section>")[0]
-    assert re.findall(r'class="name" href="[^"]+">([^<]+)', papers) == ["MoonCast", "PodAgent", "Real-Pod"]
-    assert "0.80" in papers
-    assert "#1" not in papers
-    assert 'id="papers"' not in local.get("/?profile=paper", headers=PART).text
+def test_reported_rows_are_in_the_same_table_with_value_and_source_and_nothing_else(local: TestClient) -> None:
+    board = read(local)
+    reported = [each for each in board["rows"] if each["group"] == "reported"]
+    assert [each["name"] for each in reported] == ["PodAgent", "MoonCast", "Real-Pod"], "as the table has them"
+    assert all(each["marks"] == ["PodEval, Table 9"] and not each["sound"] for each in reported)
+    cells = [each for one in reported for each in one["cells"] if each]
+    assert {"0.970", "0.470"} <= {each["number"] for each in cells}
+    assert all(each.keys() == {"number", "value", "note"} for each in cells)
+    assert {each["group"] for each in read(local, "?profile=paper")["rows"]} == {"reported"}
+    assert not any(each["group"] == "reported" for each in read(local, "?slice=category=Arts")["rows"])
 
 
-def test_each_column_is_explained_behind_its_head_with_a_link_to_its_card(local: TestClient) -> None:
-    page = local.get("/", headers=PART).text
-    for column in re.findall(r'popovertarget="about-([^"]+)"', page):
-        part = page[page.index(f'id="about-{column}"') :].partition("</div>\n")[0]
-        assert f'href="/cards#{column.partition(".")[0]}"' in page
-        assert "<dt>Better</dt>" in part
-    sptd = page[page.index('id="about-sptd.sptd"') + 5 :].partition('id="about-')[0]
-    assert "How different the voices of a recording sound." in sptd
-    assert "<dt>People reach</dt><dd>0.43 – 0.55</dd>" in sptd
-    assert "34 clips of real podcasts" in sptd
-    assert "<dt>Range</dt><dd>0 to 2" in sptd
-    cards = local.get("/cards").text
-    assert all(f'id="{name}"' in cards for name in ("sptd", "wer", "mos"))
+def test_shares_are_read_in_percent_measured_and_printed_alike(
+    board_app: ModuleType, runs: Path, tmp_path: Path
+) -> None:
+    from podeval.board.build import build
+
+    build(tmp_path)
+    with TestClient(board_app.build(runs)) as client, TestClient(board_app.build(tmp_path)) as papers:
+        board, printed = read(client), read(papers)
+    wer = cell(board, "Hibari dialogue", "wer.wer")
+    assert (wer["number"], wer["interval"], round(wer["value"], 3)) == ("4.0 %", "±0.8", 0.040), "data keep the share"
+    assert printed["place"]["board"] == "lfs_bench/", "of what ships, most known systems that speak"
+    mega = cell(printed, "MegaTTS3", "wer.wer")
+    assert (mega["number"], mega["note"]) == ("10.8 %", "LFS-Bench, Table 2")
+    assert [each["name"] for each in printed["rows"][:3]] == ["CosyVoice2", "CosyVoice3", "FishSpeech"], "as printed"
+
+
+def test_each_column_is_explained_and_says_unit_and_direction_in_its_tooltip(local: TestClient) -> None:
+    columns = {each["id"]: each for each in read(local)["columns"]}
+    assert columns["wer.wer"]["title"] == "WER"
+    assert columns["wer.wer"]["tip"] == "WER · Better: lower"
+    assert columns["dnsmos.ovrl"]["tip"] == "DNSMOS OVRL · MOS · Better: higher"
+    sentences, facts, card = columns["sptd.sptd"]["about"]
+    assert "How different the voices of a recording sound." in sentences
+    assert ["People reach", "0.43 – 0.55"] in facts
+    assert any("34 clips of real podcasts" in text for _, text in facts)
+    assert any(name == "Range" and text.startswith("0 to 2") for name, text in facts)
+    assert card == "/metrics/sptd"
 
 
 def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: TestClient) -> None:
@@ -147,7 +176,7 @@ def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: Tes
 
 
 def test_a_shared_link_shows_what_the_site_is(local: TestClient) -> None:
-    for address in ("/", "/method", "/report/piper"):
+    for address in ("/", "/method", "/system"):
         page = local.get(address, headers={"accept": "text/html"}).text
         image = re.findall(r'property="og:image" content="http://testserver(/[^"]+)"', page)
         assert local.get(image[0]).content[:4] == b"\x89PNG"
@@ -155,13 +184,14 @@ def test_a_shared_link_shows_what_the_site_is(local: TestClient) -> None:
         assert 'rel="icon"' in page
 
 
-def test_the_page_comes_with_its_first_view_before_any_script(local: TestClient) -> None:
+def test_the_page_comes_with_the_json_of_its_first_view(local: TestClient) -> None:
     page = local.get("/?dimension=speech&lang=en").text
     early = page.partition('id="early"')[2].partition("<gradio-app")[0]
-    assert early.count("<h1>") == 1
-    assert "Hibari dialogue" in early
-    assert 'data-label="WER ↓"' in early, "a card on a phone says of what each number is"
-    assert 'href="/arena"' in early
+    written = early.partition('id="board-data">')[2].partition("</script>")[0]
+    assert "<" not in written, "nothing in it ends the script"
+    assert json.loads(written) == read(local, "?dimension=speech&lang=en")
+    assert 'src="/own/board.js"' in early
+    assert "/board.csv" in page.partition("<noscript>")[2].partition("</noscript>")[0], "what there is without a script"
     assert 'id="early"' not in local.get("/arena").text, "other tabs have another beginning"
     assert local.get("/?page=4").status_code == 200, "a name that Gradio reads itself is none of its own here"
 
@@ -174,10 +204,7 @@ def test_an_item_of_a_system_is_chosen_by_its_address_and_says_why_it_has_no_sco
 
 def test_downloads_are_of_the_view_whatever_page_of_it_is_shown(large: tuple[TestClient, Path]) -> None:
     client, _ = large
-    page = client.get("/", headers=PART)
-    assert page.text.count('<a class="pin"') == 100
-    assert "Show all 120" in page.text
-    assert client.get("/?rows=all", headers=PART).text.count('<a class="pin"') == 120
+    assert len(read(client)["rows"]) == 120
     answer = client.get("/board.parquet?columns=wer.wer&dimension=all&slice=scenario=audiobook")
     shown = pd.read_parquet(io.BytesIO(answer.content))
     assert len(shown) == 120
@@ -193,25 +220,62 @@ def test_downloads_are_of_the_view_whatever_page_of_it_is_shown(large: tuple[Tes
 
 
 def test_facts_can_be_filtered_by_what_is_not_stated(large: tuple[TestClient, Path]) -> None:
-    client, _ = large
-    assert "30 of 120 systems" in client.get("/?licence=not_stated", headers=PART).text
-    assert "24 of 120 systems" in client.get("/?size=not_stated", headers=PART).text
-    assert "24 / 120 个系统" in client.get("/?size=not_stated&lang=zh", headers=PART).text
-    client.cookies.clear()
+    fields = {each["name"]: each for each in read(large[0])["fields"]}
+    assert ["not_stated", "not stated (30)"] in fields["licence"]["options"]
+    assert ["not_stated", "not stated (24)"] in fields["size"]["options"]
+    assert fields["licence"]["local"] is True
+    in_chinese = next(each for each in read(large[0], "", "zh")["fields"] if each["name"] == "size")
+    assert ["not_stated", "未说明 (24)"] in in_chinese["options"]
+
+
+def test_how_a_row_was_spoken_is_marked_and_can_be_filtered_by(board_app: ModuleType, tmp_path: Path) -> None:
+    runs = write_large_board(tmp_path / "runs", systems=3, keys=2, slices=0)
+    table = pd.read_parquet(runs / BOARD)
+    for system, strategy in (("system_000", "whole"), ("system_001", "turns")):
+        here = table["system"] == system
+        table.loc[here, "protocol_json"] = json.dumps({"generation": {"track": "voice", "strategy": strategy}})
+    table.to_parquet(runs / BOARD, index=False)
+    with TestClient(board_app.build(runs)) as client:
+        board = read(client)
+        rows = pd.read_csv(io.BytesIO(client.get("/board.csv?spoken=turns").content))
+    assert [each["marks"] for each in board["rows"]] == [["in one piece"], ["turn by turn"], []]
+    assert [each["facts"]["spoken"] for each in board["rows"]] == [["whole"], ["turns"], ["not_stated"]]
+    field = next(each for each in board["fields"] if each["name"] == "spoken")
+    assert field["options"] == [["whole", "in one piece"], ["turns", "turn by turn"], ["not_stated", "not stated"]]
+    assert set(rows["system"]) == {"system_001"}
+
+
+def test_the_board_that_is_shown_first_has_the_most_systems_that_people_know(
+    board_app: ModuleType, tmp_path: Path
+) -> None:
+    """Own baselines and controls are none, and are folded where somebody's system was measured."""
+    runs = write_large_board(tmp_path / "runs", systems=4, keys=2, slices=0)
+    systems = pd.read_parquet(runs / SYSTEMS)
+    systems.loc[systems["system"].isin(["system_002", "system_003"]), "source"] = "builtin"
+    systems.to_parquet(runs / SYSTEMS, index=False)
+    table = pd.read_parquet(runs / BOARD)
+    other = table.assign(benchmark="real_pod", split="voice")
+    both = [table[table["system"] != "system_001"], other[other["system"] != "system_003"]]
+    pd.concat(both).to_parquet(runs / BOARD, index=False)
+    with TestClient(board_app.build(runs)) as client:
+        board = read(client)
+        assert board["place"]["board"] == "real_pod/voice", "two known ones, against one of three"
+        assert [each["group"] for each in board["rows"]] == ["measured", "measured", "folded"]
+        assert row(board, "System 002 of a lab")["marks"] == ["baseline"]
 
 
 class Work:
     """Counts what should be done once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from podeval.board import runs_folder, table
+        from podeval.board import runs_folder
 
         self.done: Counter[str] = Counter()
         self._count(monkeypatch, runs_folder, "arrange_numbers", "tables read")
         self._count(monkeypatch, runs_folder, "list_offers", "protocols looked through")
         self._count(monkeypatch, runs_folder.Sheet, "__init__", "sheets made")
         self._count(monkeypatch, runs_folder, "list_rows", "columns read")
-        self._count(monkeypatch, table, "build_cell", "cells written")
+        self._count(monkeypatch, runs_folder, "build_cell", "cells written")
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:
         original = getattr(owner, name)
@@ -224,7 +288,7 @@ class Work:
 
     def of(self, client: TestClient, address: str) -> Counter[str]:
         self.done.clear()
-        assert client.get(address, headers=PART).status_code == 200
+        assert client.get(address).status_code == 200
         return Counter(self.done)
 
 
@@ -233,20 +297,14 @@ def test_nothing_is_done_twice_from_one_interaction_to_the_next(
 ) -> None:
     client, runs = large
     work = Work(monkeypatch)
-    columns = "/?dimension=all&columns=wer.wer,wer.cer,rtf.rtf&plot=radar"
-    client.get(f"{columns}&rows=all", headers=PART)
-    for address in (
-        "&rows=all",
-        "&rows=all&sort=-wer.cer",
-        "&q=system+01",
-        "&licence=MIT&size=1b_to_4b",
-        "&pins=system_001",
-    ):
+    columns = f"{BOARD_JSON}?dimension=all&columns=wer.wer,wer.cer,rtf.rtf&plot=radar"
+    client.get(columns)
+    for address in ("&sort=-wer.cer&part=picture", "&licence=MIT&size=1b_to_4b&part=picture", "&pins=system_001"):
         assert not work.of(client, columns + address), address
     found = work.of(client, f"{columns}&slice=scenario=chat")
     assert found["sheets made"] == 1
     assert found["tables read"] == found["protocols looked through"] == 0
-    assert found["cells written"] <= 3 * 120
+    assert found["cells written"] <= 12 * 120
     os.utime(runs / BOARD, ns=(1, 1))
     assert work.of(client, columns)["tables read"] == 1, "a changed table is read once"
     assert work.of(client, columns)["tables read"] == 0
@@ -254,13 +312,13 @@ def test_nothing_is_done_twice_from_one_interaction_to_the_next(
 
 def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType, tmp_path: Path) -> None:
     with TestClient(board_app.build(tmp_path)) as client:
-        assert "No results yet" in client.get("/", headers=PART).text
+        assert read(client)["nothing"][0] == "No results yet"
         assert client.get("/board.csv").status_code == 422
         (tmp_path / BOARD).write_bytes(b"garbage")
-        broken = client.get("/", headers={"accept": "text/html", **PART})
+        broken = client.get(BOARD_JSON)
         assert broken.status_code == 503
-        assert "could not be read" in broken.text
-        assert "podeval report" in broken.text
+        assert "could not be read" in broken.json()["nothing"][0]
+        assert "podeval report" in broken.json()["nothing"][1]
 
 
 def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType, runs: Path, tmp_path: Path) -> None:
@@ -269,7 +327,14 @@ def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType,
     whole.mkdir()
     for table in (BOARD, ITEMS):
         shutil.copy(runs / table, whole)
-    words = {"en": "rest on 3 independent items", "zh": "依据 3 组相互独立的条目"}
+    words = {
+        "en": (
+            "rest on 3 independent items",
+            "expected in at most 0.25 of the 5 ranked columns",
+            "Correction of ranks “view” is",
+        ),
+        "zh": ("依据 3 组相互独立的条目", "5 个排名列中，预计至多有 0.25 列（5%）", "名次校正“view”"),
+    }
     board = pd.read_parquet(whole / BOARD)
     board["clusters"] = 3.0
     board["values"] = 6.0
@@ -278,6 +343,12 @@ def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType,
     board.to_parquet(whole / BOARD, index=False)
     with TestClient(board_app.build(whole)) as client:
         for language, said in words.items():
-            page = client.get("/", headers={"Accept-Language": language, **PART}).text
-            assert said in page, language
-            assert ("6 of 6" if language == "en" else "6 项皆同") in page
+            board = read(client, "", language)
+            assert said[0] in board["footing"], language
+            assert said[1] in board["footing"], language
+            assert board["correction"][1] == "view"
+            # Here are no run folders to correct with.
+            assert said[2] in read(client, "?correction=view", language)["notices"][0]
+            assert client.get("/board.csv?correction=view").status_code == 404
+            alike = cell(board, "Hibari dialogue", "wer.wer")["interval"]
+            assert alike == ("6 of 6" if language == "en" else "6 项皆同")

@@ -13,7 +13,7 @@ from tests.fakes.loopback_server import serve_app
 from tests.space.accessibility import picture, serious, violations
 from tests.space.compare_fixture import HOSTILE, filled, own_pages
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 
 PATIENCE = 60_000
 PLACES = "[...document.querySelectorAll('audio')].map((a) => [a.currentTime, a.muted, a.paused])"
@@ -109,17 +109,21 @@ def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Rea
     assert page.get_attribute("#deck", "data-heard") == "b"
 
 
-def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium: Any, address: str) -> None:
+def test_a_systems_page_prints_on_white_pages_without_what_is_for_the_screen(chromium: Any, address: str) -> None:
     reader = Reader(chromium, 360, "dark")
     page = reader.page
     page.goto(f"{address}/report/hibari")
+    assert page.url == f"{address}/system?system=hibari", "the address of its report is that of the system"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    picture(page, "report-360")
+    picture(page, "system-360")
     assert violations(page) == []
     page.emulate_media(media="print")
     assert page.locator("header.top").is_hidden()
     assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(23, 32, 43)"
-    assert page.evaluate("getComputedStyle(document.querySelector('.chapter ~ .chapter')).breakBefore") == "page"
+    assert page.locator("#deck").is_hidden()
+    folded = page.locator("#summary ~ details .fold").all()
+    assert folded
+    assert all(table.is_visible() for table in folded), "paper cannot be unfolded"
     printed = page.pdf(prefer_css_page_size=True)
     assert printed[:5] == b"%PDF-"
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12
@@ -128,7 +132,7 @@ def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(chromium:
     reader.context.close()
 
 
-def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_chinese(
+def test_two_systems_pinned_in_the_leaderboard_are_compared_by_keys_alone_also_in_chinese(
     chromium: Any, serving: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
@@ -136,31 +140,21 @@ def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_c
     reader = Reader(chromium, 390, "dark")
     page = reader.page
     page.goto(f"{site}?lang=zh")
-    part = page.locator("#board-compare")
-    for field, system in (("#choose-a", "hibari"), ("#choose-b", "piper")):
-        part.locator(field).focus()
-        page.locator(field).select_option(system)
-    part.locator("#deck[data-state=ready]").wait_for()
-    assert part.locator(".names li").count() == 2
-    # What is asked for once more is not begun anew.
-    page.evaluate("window.deck = document.querySelector('#board-compare #deck')")
-    part.locator("#play").focus()
-    page.keyboard.press("b")
-    until(page, "document.querySelector('#board-compare #deck').dataset.heard === 'b'")
-    page.locator("#tab-leaderboard-button").focus()
-    page.keyboard.press("a")
-    assert part.locator("#deck").get_attribute("data-heard") == "b", "keys are those of what has the focus"
-    part.locator("#play").focus()
-    page.keyboard.press("Space")
-    until(page, "[...document.querySelectorAll('#board-compare audio')].some((sound) => !sound.paused)")
-    assert page.evaluate("window.deck.isConnected")
-    # Another item, by the same route, in the same place; what played before is silent.
-    page.evaluate("window.before = [...document.querySelectorAll('#board-compare audio')]")
-    part.locator("tbody a[href*='item=']").last.focus()
+    page.wait_for_selector("#board-part #table td")
+    for system in ("hibari", "piper"):
+        page.locator(f"#pin-{system}").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"tr.pinned #pin-{system}")
+    page.locator("#compare").focus()
     page.keyboard.press("Enter")
-    until(page, "!window.before[0].isConnected && window.before.every((sound) => sound.paused)")
-    part.locator("#deck[data-state=ready]").wait_for()
-    assert page.url.rstrip("/").endswith("?lang=zh"), "the tab stays where it is"
+    page.wait_for_selector("#deck[data-state=ready]")
+    assert page.locator(".names li").count() == 2
+    assert "benchmark=real_pod%2Fvoice%2Fembedded" in page.url
+    page.locator("#play").focus()
+    page.keyboard.press("b")
+    until(page, "document.querySelector('#deck').dataset.heard === 'b'")
+    page.keyboard.press("Space")
+    until(page, "[...document.querySelectorAll('audio')].some((sound) => !sound.paused)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious(page) == []
     assert page.evaluate("window.hacked") is None
@@ -168,11 +162,9 @@ def test_two_systems_are_compared_in_the_leaderboard_tab_by_keys_alone_also_in_c
     reader.context.close()
 
 
-def test_what_cannot_be_compared_is_said_in_the_tab(address: str) -> None:
+def test_what_cannot_be_compared_is_said(address: str) -> None:
     import httpx
 
-    headers = {"X-Podeval-Part": "1", "Cookie": "lang=zh"}
-    answer = httpx.get(f"{address}/compare?a=hibari&b=hibari", headers=headers)
-    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/html")
+    answer = httpx.get(f"{address}/compare?a=hibari&b=hibari", headers={"Cookie": "lang=zh", "Accept": "text/html"})
+    assert answer.status_code == 404
     assert "系统不能与自身比较" in answer.text
-    assert "<html" not in answer.text

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from podeval.errors import BadInput
+
+pytest.importorskip("fastapi", reason="fastapi is not installed; pip install 'podeval[space]'")
+from fastapi.testclient import TestClient
+
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-pytestmark = pytest.mark.space
 
 
 def apps_of(site: Any) -> Iterator[Any]:
@@ -28,6 +32,40 @@ def test_every_event_is_private_but_the_named_interface_of_the_first_language(
     assert {each.api_name for each in english if each.api_visibility != "private"} == NAMED
     assert {each.api_name for each in chinese if each.api_visibility != "private"} == set()
     assert len(english) - len(NAMED) == len(chinese) > 10
+
+
+@pytest.mark.parametrize(
+    ("contact", "link"),
+    [
+        (" security@board.example ", '<a href="mailto:security@board.example">security@board.example</a>'),
+        (
+            "https://board.example/report?to=us",
+            '<a href="https://board.example/report?to=us">https://board.example/report?to=us</a>',
+        ),
+        ("", ""),
+    ],
+)
+def test_about_names_the_operators_private_contact(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contact: str, link: str
+) -> None:
+    monkeypatch.setenv("PODEVAL_CONTACT", contact)
+    client = TestClient(board_app.build(tmp_path))
+    for language in ("en", "zh"):
+        about = client.get("/about", params={"lang": language}).text
+        assert link in about
+        assert bool(link) == ("mailto:" in about or "/report" in about)
+        assert "blob/main/SECURITY.md" in about
+
+
+@pytest.mark.parametrize(
+    "contact", ["our office", "javascript:alert(1)", "https://a b", "a@b.c) [x](https://evil", "@", "https://"]
+)
+def test_a_contact_that_is_no_address_is_refused_at_the_start(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contact: str
+) -> None:
+    monkeypatch.setenv("PODEVAL_CONTACT", contact)
+    with pytest.raises(BadInput, match="PODEVAL_CONTACT"):
+        board_app.build(tmp_path)
 
 
 @pytest.mark.long

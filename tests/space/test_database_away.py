@@ -22,8 +22,6 @@ from tests.space.arena_fixture import fill
 from tests.space.fixture_runs import write_runs
 from tests.space.listening_fixture import fill as fill_listening
 
-pytestmark = pytest.mark.space
-
 ENGLISH = {"accept": "text/html", "accept-language": "en"}
 CHINESE = {"accept": "text/html", "accept-language": "zh"}
 PROGRAM = {"accept": "application/json"}
@@ -123,9 +121,8 @@ class Board:
         def open_services(*given: Any, **named: Any) -> Any:
             import services
 
-            monkeypatch.setattr(
-                services, "ArenaSettings", lambda: ArenaSettings(excerpt_seconds=0.4, fastest_playback=1000.0)
-            )
+            settings = ArenaSettings(excerpt_seconds=0.4, fastest_playback=1000.0)
+            monkeypatch.setattr(ArenaSettings, "read", lambda environ: settings)
             opened.append(services.open_services(*given, **named))
             return opened[0]
 
@@ -137,6 +134,8 @@ class Board:
         self.client = TestClient(self.app, headers={"x-podeval": "1"}, raise_server_exceptions=False)
         self.battle = self.post("/arena/battles", {}).json()
         judged = self.post("/arena/battles", {}).json()
+        for side in (self.battle["a"], self.battle["b"], judged["a"], judged["b"]):
+            self.client.get(f"/audio/{side['audio']}")
         self.session = self.post("/listen/mushra/sessions", {"pid": "ann", "consent": True}).json()["session"]
         self.post("/arena/votes", ballot(judged))
         self.values = {
@@ -200,7 +199,7 @@ def test_every_address_answers_in_a_sentence_while_the_database_is_away(board: B
     assert len(asked) > 40
     before = {address: board.client.get(address, headers=ENGLISH, follow_redirects=False) for address in asked}
     assert not {address: answer.text for address, answer in before.items() if answer.status_code >= 500}
-    own = {address: answer for address, answer in before.items() if "/own/site.css" in answer.text}
+    own = {address: answer for address, answer in before.items() if "/own/podeval.css" in answer.text}
     pages = {address for address, answer in own.items() if answer.status_code == 200}
     assert len(pages) > 11, "all own documents, which are templates"
 

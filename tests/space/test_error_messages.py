@@ -13,8 +13,6 @@ from podeval.errors import CodedSentence
 from podeval.text.message_catalogue import read_texts
 from podeval.texts import LONGEST, SENTENCES, parse_sentence, write_sentence
 
-pytestmark = pytest.mark.space
-
 CHECKOUT = Path(__file__).parents[2]
 CHINESE = {"accept": "text/html", "accept-language": "zh"}
 
@@ -79,7 +77,7 @@ TO_PAGES = (
     ),
     *("submissions/gate.py", "submissions/source_files.py", "submissions/service.py", "submissions/rules.py"),
     *("submissions/queue.py", "submissions/states.py", "submissions/uploads.py", "submissions/recordings_zip.py"),
-    "submissions/content_marks.py",
+    "submissions/takedown.py",
     *("submissions/author_kit.py", "leaderboard/compare.py"),
 )
 """Modules of the engine whose refusals pages show."""

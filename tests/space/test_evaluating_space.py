@@ -11,8 +11,6 @@ from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 from tests.space.walkthrough import REPO, SETTINGS, evaluating_space, walk
 
-pytestmark = pytest.mark.space
-
 
 @pytest.mark.browser
 @pytest.mark.long
@@ -44,7 +42,7 @@ def desk_of(folder: Path, database: Database) -> Any:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "Submissions are not evaluated here yet: the operator of this site has to set `PODEVAL_EXECUTOR=hf-jobs`"),
+        ({}, "Submissions are not evaluated here yet. You operate this site: set `PODEVAL_EXECUTOR=hf-jobs`"),
         ({"PODEVAL_EXECUTOR": "elsewhere"}, "Workers on other machines evaluate"),
         (
             {"PODEVAL_EXECUTOR": "hf-jobs"},
@@ -67,7 +65,8 @@ def test_the_queue_says_in_a_sentence_who_works_or_what_is_missing(
     texts = read_texts(Path(__file__).parents[2] / "space/locale", "en", ("submit",))["submit"]
     with Database(tmp_path / "podeval.db") as database:
         evaluation = Evaluation(desk_of(tmp_path, database), tmp_path, settings)
-        assert said in evaluation.sentence(texts)
+        assert said in evaluation.sentence(texts, operator=True)
+        assert "PODEVAL_" not in evaluation.sentence(texts), "a visitor is not told how to set the site up"
         assert (evaluation.worker is not None) is (settings == SETTINGS)
 
 
@@ -89,4 +88,4 @@ def test_a_site_leaves_claiming_to_a_worker_that_is_at_work_elsewhere(
         assert claim is not None
         assert worker.once() is None
         assert sorted(queue.get(id).state for id in waiting) == ["queued", "running"]
-        assert set(worker.list_chores()) == {"sweep", "gate", "catch up", "leftovers"}
+        assert set(worker.list_chores()) == {"sweep", "gate", "catch up", "leftovers", "sign of life"}

@@ -12,10 +12,9 @@ from fastapi.testclient import TestClient
 
 from podeval.judges.exchange_records import FILE, JudgeExchange, Records
 from podeval.metrics.judged import dialogue_judge
+from podeval.metrics.prompts import list_all_prompts
 from podeval.models.chat import ChatAnswer
 from tests.space.pages_fixture import build_pages
-
-pytestmark = pytest.mark.space
 
 HOSTILE = "<img src=x onerror=window.hacked=1>{{7*7}}"
 
@@ -86,6 +85,24 @@ def test_a_judge_that_prefers_a_place_is_unfit_with_the_reason_and_the_papers_be
     assert "10.1.2.3" not in json.dumps(told)
     assert told[0]["judges"][0]["unfit"]
     assert "不适合发布" in client.get("/judges", headers={"accept-language": "zh"}).text
+
+
+def test_a_judge_that_never_compared_is_fit_and_the_page_says_what_was_not_audited(
+    client: TestClient, tmp_path: Path
+) -> None:
+    (tmp_path / "given").mkdir()
+    records = Records(tmp_path / "given")
+    records.add_judge({"id": "judge-2", "model": "Pointwise", "backend": "endpoint"})
+    assert "no answer of it can be used" in client.get("/judges").text
+    (prompt,) = (prompt for prompt in list_all_prompts() if prompt.name == "rubric_transcript")
+    answer = ChatAnswer('{"verdicts": [{"criterion": "s_1", "met": 1}]}', "stop")
+    shown = {"dialogue": {"text": "d", "characters": 1}, "criteria": {"text": "c", "characters": 1}}
+    place = ("first", 0, 1, prompt.id, "judge-2", 0, shown)
+    records.add(JudgeExchange(*place, (), answer, "2026-06-01T00:00:00Z", 1.0, None))
+    page = client.get("/judges").text
+    assert "state-published" in page
+    assert "never asked to compare two things" in page
+    assert "从未被要求比较" in client.get("/judges", headers={"accept-language": "zh"}).text
 
 
 def test_an_audit_is_made_again_when_its_files_change_and_damaged_records_are_told(

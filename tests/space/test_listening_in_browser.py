@@ -1,9 +1,11 @@
 """A listener goes through tests in a real browser: reload, a killed program, hostile texts, keys only, a phone."""
 
 import importlib.util
+import io
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from podeval.listening import session_results
@@ -12,7 +14,7 @@ from tests.space.accessibility import looks, picture, violations
 from tests.space.arena_fixture import HOSTILE, Site, quick
 from tests.space.listening_fixture import fill, saved
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 WIDTHS = (360, 768, 1280)
 HACKED = "() => window.hacked ?? null"
 
@@ -281,5 +283,8 @@ def _operator(page: Any, site: Site) -> None:
     verdicts = page.locator("#screening tbody tr").all_inner_texts()
     assert [verdict.count("left out") for verdict in verdicts].count(1) == 1, "who marked all alike"
     assert page.locator("#results tbody tr").count() == 4
+    assert "· 3" in page.locator("#results tbody tr").first.inner_text(), "without screening all three count"
+    table = pd.read_csv(io.StringIO(page.request.get(f"{site.address}/listening/panel/results.csv").text()))
+    assert {"mean", "best", "unscreened_mean", "unscreened_best"} <= set(table.columns)
     assert page.locator("figure.paper svg").count() == 3, "a plot for each listener"
     shot(page, "results")

@@ -1,16 +1,18 @@
 """What a listener's requests may do: by invitation, with consent; nothing tells the systems; results for operators."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podeval.listening import Listening
+from podeval.listening.designs import read_design
 from podeval.listening.headphones import TRIAL_NAMES, find_right_answers
 from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
 from tests.space.listening_fixture import SYSTEMS, fill
 
-pytestmark = pytest.mark.space
 SENT = {"X-Podeval": "1"}
 
 
@@ -48,6 +50,9 @@ def begun(client: Any, test: str, who: str) -> str:
 def test_a_session_begins_by_invitation_and_consent_and_is_found_again(client: Any) -> None:
     assert client.get("/listen/none?pid=a").status_code == 404
     assert "sign in" in client.get("/listen/mos").text
+    page = client.get("/listen/mos?pid=a").text
+    assert "<nav" not in page, "a listener sees the test alone"
+    assert re.findall(r'<a [^>]*href="([^"]*)"', page) == ["?pid=a&amp;lang=zh"]
     assert client.post("/listen/mos/sessions", json={"consent": True}, headers=SENT).status_code == 401
     assert client.post("/listen/mos/sessions", json={"pid": "a", "consent": True}).status_code == 403
     unfilled = {"prolific": "{{%PROLIFIC_PID%}}", "consent": True}
@@ -151,7 +156,7 @@ def test_the_way_back_to_the_panel_comes_with_the_code_and_is_the_designs_alone(
 
 
 def test_results_are_for_operators_and_a_closed_board_takes_nothing(client: Any, runs: Path) -> None:
-    for address in ("/listening", "/listening/mushra", "/listening/mushra/marks.csv"):
+    for address in ("/listening", "/listening/mushra", "/listening/mushra/marks.csv", "/listening/mushra/results.csv"):
         assert client.get(address).status_code == 401
     for address in ("/listening/mushra/close", "/listening/mushra/standing"):
         sent = {"listener": "x", "counted": False, "reason": "y"} if address.endswith("standing") else {}
@@ -160,3 +165,20 @@ def test_results_are_for_operators_and_a_closed_board_takes_nothing(client: Any,
     refused = shut.post("/listen/mos/sessions", json={"pid": "late", "consent": True}, headers=SENT)
     assert (refused.status_code, refused.json()["error"]) == (503, "nobody is known here")
     assert "nobody is known here" in shut.get("/listen/mos?pid=late").text
+
+
+def test_the_last_page_asks_about_the_listener_without_a_sound(client: Any, runs: Path) -> None:
+    with Database(runs / "podeval.db") as database:
+        service = Listening(database)
+        content = service.design("mos").model_dump(mode="json")
+        age = {"name": "age", "text": "How old are you?", "labels": ["under 40", "40 or more"]}
+        service.create(read_design(content | {"id": "asked", "demographics": [age]}))
+    started = client.post("/listen/asked/sessions", json={"pid": "z", "consent": True}, headers=SENT).json()
+    place = f"/listen/sessions/{started['session']}/pages/{started['pages'] - 1}"
+    page = client.get(place).json()
+    assert (page["title"], page["stimuli"], page["saved"]) == ("About you", {}, None)
+    assert re.findall(r"<span>\d · (.*?)</span>", page["form"]) == ["under 40", "40 or more"]
+    assert client.post(place, json={"answer": {"age": 3}}, headers=SENT).status_code == 422
+    assert client.post(place, json={"answer": {"age": {"mark": 2}}, "seconds": 4}, headers=SENT).status_code == 200
+    assert client.get(place).json()["saved"]["answer"]["age"]["mark"] == 2
+    assert client.get(f"{place}?lang=zh").json()["title"] in ("About you", "关于您")

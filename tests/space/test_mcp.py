@@ -12,7 +12,6 @@ import pytest
 
 pytest.importorskip("mcp", reason="mcp is not installed; pip install 'podeval[space]'")
 
-pytestmark = pytest.mark.space
 
 TOOLS = {
     "search_systems",

@@ -1,26 +1,24 @@
 """The page scrolls, no box does: measured in a real browser on documents with wide tables, on a phone and a desktop."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podeval.arena import Arena, Ballot
+from podeval.arena import Arena
 from podeval.store.database import Database
-from podeval.store.tables import Battle
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Queue
 from tests.board.large_board import write_large_board
 from tests.fakes.loopback_server import serve_app
 from tests.space import listening_fixture
-from tests.space.arena_fixture import fill
+from tests.space.arena_fixture import cast_vote, fill
 from tests.space.compare_fixture import filled, own_pages
 from tests.space.fixture_runs import write_runs
 from tests.space.test_database_away import DOCUMENT
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 
 TOO_WIDE = """() => {
   const wide = [];
@@ -39,7 +37,7 @@ TOO_WIDE = """() => {
 }"""
 WIDTHS = [390, 768, 1280]
 OPERATED = ("/admin", "/listening", "/listening/panel", "/arena/ratings", "/arena/ratings?protocol=excerpts")
-PAGES = ("/system", "/compare", "/report/system_001")
+PAGES = ("/system", "/compare", "/system?system=system_001")
 
 
 @pytest.fixture(scope="module")
@@ -70,17 +68,8 @@ def vote_and_leave_out(file: Path) -> None:
     """Votes of several people, one of which an operator leaves out."""
     with Database(file) as database:
         arena = Arena(database)
-        votes = []
-        for number in range(12):
-            voter = arena.voter(f"hf:voter-with-a-long-name-{number}")
-            view = arena.serve(voter)
-            heard = {"played_a": [(0.0, view.a.seconds)], "played_b": [(0.0, view.b.seconds)]}
-            with database.writing() as session:
-                battle = session.get_one(Battle, view.token.partition(".")[0])
-                battle.served_at -= timedelta(days=365)
-            ballot = Ballot(id=f"ballot-number-{number}", token=view.token, outcome="ab"[number % 2], **heard)
-            votes.append(arena.vote(voter, ballot).vote)
-        arena.exclude(votes[0], "pressed the same key for every pair, whatever was played", "ada")
+        votes = [cast_vote(arena, f"hf:voter-with-a-long-name-{number}", "ab"[number % 2]) for number in range(12)]
+        arena.decide(votes[0], "excluded", "pressed the same key for every pair, whatever was played", "ada")
 
 
 def receive_with_items(file: Path, items: int) -> str:
@@ -109,7 +98,7 @@ def test_no_page_of_a_wide_board_of_operators_or_of_a_submission_has_a_box_that_
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
         assert page.locator("main table").count(), path
         found[path] = page.evaluate(TOO_WIDE)
-        if path.startswith("/report"):
+        if path.startswith("/system?"):
             figures = page.locator(".key-figures").bounding_box()
             assert figures["y"] + figures["height"] < 844, "key figures are in the first screen"
         if width <= 768 and path != f"/submissions/{submission}":
@@ -152,10 +141,10 @@ def test_tables_of_the_queue_submit_and_score_tabs_are_cards_on_a_phone(
     places = ["#queue-waiting", "#submit-own", "#script-values"]
     page.wait_for_selector(f"{places[0]} a[href='/submissions/{submission}'] >> visible=true")
     wide = {places[0]: page.evaluate(TOO_WIDE)}
-    page.get_by_role("tab", name="Submit").click()
+    page.get_by_role("banner").get_by_role("link", name="Submit").click()
     page.wait_for_selector(f"{places[1]} a[href='/submissions/{submission}'] >> visible=true")
     wide[places[1]] = page.evaluate(TOO_WIDE)
-    page.get_by_role("tab", name="Score", exact=True).click()
+    page.get_by_role("banner").get_by_role("link", name="Score").click()
     page.get_by_role("tab", name="Script").click()
     page.get_by_role("button", name="Measure").locator("visible=true").click()
     page.wait_for_selector(f"{places[2]} td >> visible=true", timeout=60_000)

@@ -1,6 +1,5 @@
 """Programs that see nothing but descriptions, of named endpoints or of tools, do what people come for."""
 
-from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,15 +11,12 @@ from tests.submissions.conftest import model_files
 
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
-from podeval.arena import Arena, Ballot
+from podeval.arena import Arena
 from podeval.arena.ranking import Rankings
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.store.tables import Battle
-from tests.space.arena_fixture import fill
+from tests.space.arena_fixture import cast_vote, fill
 from tests.space.fixture_runs import write_runs
-
-pytestmark = pytest.mark.space
 
 
 class Program:
@@ -62,18 +58,12 @@ def add_languages(board: Path) -> None:
     pd.concat(parts).to_parquet(board)
 
 
-def vote(database: Path) -> set[str]:
+def meet(database: Path) -> set[str]:
     """One battle is judged; gives the two systems that met."""
     with Database(database) as opened:
         arena = Arena(opened)
-        voter = arena.voter("hf:ann")
-        view = arena.serve(voter)
-        with opened.writing() as session:
-            battle = session.get_one(Battle, view.token.partition(".")[0])
-            battle.served_at -= timedelta(days=365)
-        heard = {"played_a": [(0.0, view.a.seconds)], "played_b": [(0.0, view.b.seconds)]}
-        done = arena.vote(voter, Ballot(id="ballot-of-ann-1", token=view.token, outcome="a", **heard))
-        revealed = Rankings(arena).reveal(voter, done.vote)
+        vote = cast_vote(arena, "hf:ann")
+        revealed = Rankings(arena).reveal(arena.voter("hf:ann"), vote)
         assert revealed is not None
         return {revealed.a.system, revealed.b.system}
 
@@ -89,7 +79,7 @@ def address(serving: Any, hub_client: Any, tmp_path: Path, met: set[str]) -> str
     runs = write_runs(tmp_path / "runs")
     add_languages(runs / "board.parquet")
     fill(runs / "podeval.db", runs / "arena", items=1)
-    met |= vote(runs / "podeval.db")
+    met |= meet(runs / "podeval.db")
     return str(serving(runs))
 
 
@@ -156,7 +146,7 @@ def test_the_same_three_questions_are_answered_by_the_tools_for_language_models(
     assert (checked["passed"], checked["refusals"]) == (True, [])
     refused = called(address, tool("model repo", "queue nothing"), repo=REPO, task="podcast", track="write")
     assert refused["refusals"][0]["code"] == "task-does-not-fit"
-    ratings = called(address, tool("ratings by public votes", "number of battles"))
+    ratings = called(address, tool("ratings by public votes"))
     assert {system: battles_of(ratings, system) for system in met} == dict.fromkeys(met, 1)
 
 

@@ -2,33 +2,26 @@
 
 import csv
 import io
-from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
 
 from podeval.board.reported_elsewhere import FIGURES, list_tables_beside, read_sources
 
-pytestmark = pytest.mark.space
-PART = {"x-podeval-part": "view"}
-
 
 @pytest.mark.parametrize(("language", "title"), [("en", "Reported elsewhere"), ("zh", "其他来源报告的数值")])
 def test_the_board_of_papers_has_them_below_with_their_sources(local: TestClient, language: str, title: str) -> None:
-    page = local.get("/?board=real_pod/voice&profile=paper", headers=PART | {"accept-language": language}).text
-    _, heading, below = page.partition(title)
-    assert heading
-    for table in list_tables_beside("real_pod"):
-        _, _, part = below.partition(f'<details id="elsewhere-{table.source.id}">')
-        part = unescape(part.partition("</details>")[0])
-        assert f'href="{table.source.address}"' in part
-        assert table.source.protocol[language] in part
-        for system, cells in table.rows:
-            heads = [column.header for column in table.columns]
-            row = "".join(
-                f'<td class="n" data-label="{head}">{cell or "–"}</td>' for head, cell in zip(heads, cells, strict=True)
-            )
-            assert f'<tr><th scope="row">{system}</th>{row}</tr>' in part
+    address = "/board.json?board=real_pod/voice&profile=paper"
+    board = local.get(address, headers={"accept-language": language}).json()
+    tables = list_tables_beside("real_pod")
+    assert tables
+    for shown, table in zip(board["elsewhere"], tables, strict=True):
+        assert shown["title"] == f"{title}: {table.source.name}"
+        assert shown["address"] == table.source.address
+        assert any(table.source.protocol[language] in sentence for sentence in shown["about"])
+        assert shown["heads"][1:] == [column.header for column in table.columns]
+        assert shown["rows"][1:] == [[system, *(cell or "–" for cell in cells)] for system, cells in table.rows]
+    assert not local.get("/board.json?board=real_pod/voice").json()["elsewhere"]
 
 
 def test_the_file_has_every_stored_figure_to_the_character_and_its_source(local: TestClient) -> None:

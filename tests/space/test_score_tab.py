@@ -5,8 +5,11 @@ import io
 import json
 import re
 import shutil
+import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,10 +20,12 @@ import soundfile
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
+from tests.fakes.bounded_memory import bounded_memory
+from tests.fakes.sandbox_walls import WALLS, stand_up
+from tests.fakes.stated_counts import write_all
 from tests.space.submit_fixture import Asking, tab_method
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-pytestmark = pytest.mark.space
 
 RATE = 16_000
 
@@ -45,26 +50,36 @@ def part_of(app: Any, language: str = "en", name: str = "RecordingPart") -> Any:
 
 
 def measured(part: Any, audio: Path | None, names: list[str], words: str = "", which: str = "own") -> list[Any]:
-    quiet: Any = lambda *_, **__: None  # noqa: E731
-    return list(part.measure(Asking(""), which, audio and str(audio), words, 0, names, quiet))
+    return list(part.measure(Asking(""), which, audio and str(audio), words, 0, names))
 
 
+@pytest.mark.parametrize("wall", WALLS)
 def test_a_recording_is_measured_apart_beside_what_people_reach_and_saved_as_a_report(
-    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: str
 ) -> None:
+    stand_up(wall, monkeypatch)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     app = board_app.build(tmp_path / "runs")
     steps = measured(part_of(app), tone, ["loudness", "wer"])
-    wrong, page, protocols = steps[-1]
-    assert wrong == ""
+    line, wrong, page = steps[-1]
+    assert (line, wrong) == ("", ""), "at the end nothing is being done"
+    assert steps[0][0] == "<p>reading the recording …</p>"
+    assert 'value="1.000" aria-label="Progress"></progress> writing the report …</p>' in steps[-2][0]
     # Amplitude 0.1 is an RMS of -23.01 dB a channel; two channels add 3.01, and 997 Hz passes with 0.691 - 0.691.
     assert re.search(r"−(19\.9|20\.[01])\d? LUFS", page)
-    assert 'class="gauge"' in page
-    assert "−22.4 – −19.1" in page, "what people reach, by the declaration"
-    assert "▼ low" in page, "in a word and not in a colour"
-    assert "needs the words" in page, "what was not measured says why"
+    assert "Quiet for a podcast (" in page, "the verdict"
+    assert "best −18 – −14" in page
+    assert ">poor<" in page, "in a word and not in a colour"
+    assert 'title="loudness.integrated: ' in page, "the key is a tooltip"
+    assert "<strong>WER</strong>: needs the words" in page, "what was not measured says why"
     assert "<polyline" in page
-    assert protocols["loudness"]["metric"] == "loudness"
+    assert "loudness@" in page, "the protocol"
+    assert "not ranked (Loudness range, Loudness-range score): " in page
+    without_tooltips = re.sub(r'title="[^"]*"', "", page.partition("Protocols: ")[0])
+    assert not re.search(r"\b(wer|range_score)\b", without_tooltips), "no key but in tooltips"
+    so_far = [step[2] for step in steps if isinstance(step[2], str) and "so far" in step[2]]
+    assert so_far, "what is not whole says so"
+    assert "so far" not in page
     address = re.search(r"/score/reports/[\w-]+\.html", page)
     assert address
     client = TestClient(app, base_url="http://localhost", client=("127.0.0.1", 50_000))
@@ -96,28 +111,34 @@ def test_examples_are_heard_and_measured_with_their_words_and_licence(part: Any,
     for name in EXAMPLES:
         sound, rate = soundfile.read(io.BytesIO(client.get(f"/score/examples/{name}.flac").content))
         assert 5 < len(sound) / rate < 40
+    part_of_it = client.get("/score/examples/reader.flac", headers={"range": "bytes=4-7"})
+    assert (part_of_it.status_code, len(part_of_it.content)) == (206, 4), "a player goes to the time of a defect"
     assert client.get("/score/examples/other.flac").status_code == 404
     _, shown = part.choose(Asking(""), "readers")
     assert "CC BY 4.0" in shown
     assert "Reader 2:" in shown
-    wrong, page, _ = measured(part, None, ["loudness"], which="faults")[-1]
+    _, wrong, page = measured(part, None, ["loudness"], which="faults")[-1]
     assert wrong == ""
     assert "LUFS" in page
 
 
 def test_what_is_missing_or_too_large_is_a_sentence_in_the_language_of_the_tab(
-    part: Any, board_app: ModuleType, tone: Path, tmp_path: Path
+    part: Any, board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Choose a metric" in measured(part, tone, [])[-1][0]
-    assert "need the words" in measured(part, tone, ["wer"])[-1][0]
-    assert "Choose or record something first" in measured(part, None, ["loudness"])[-1][0]
+    import measure_apart
+
+    assert "Choose a metric" in measured(part, tone, [])[-1][1]
+    assert "need the words" in measured(part, tone, ["wer"])[-1][1]
+    assert "Choose or record something first" in measured(part, None, ["loudness"])[-1][1]
     large = tmp_path / "large.wav"
     with large.open("wb") as file:
         file.truncate(28 * 2**20)
     assert "This file is 28.0 MB, 20 MB are the most here" in part.look_at(str(large))
-    assert "28.0 MB" in measured(part, large, ["loudness"])[-1][0]
+    assert "28.0 MB" in measured(part, large, ["loudness"])[-1][1]
     chinese = part_of(board_app.build(tmp_path / "runs"), "zh")
     assert "此文件为 28.0 MB" in chinese.look_at(str(large))
+    monkeypatch.setattr(measure_apart, "SECONDS", 1)
+    assert "录音超过 1 秒" in measured(chinese, tone, ["loudness"])[-1][1]
 
 
 def test_a_long_recording_and_a_file_that_is_none_are_refused(
@@ -126,9 +147,9 @@ def test_a_long_recording_and_a_file_that_is_none_are_refused(
     import measure_apart
 
     monkeypatch.setattr(measure_apart, "SECONDS", 1)
-    assert "longer than 1 s; choose a part of it" in measured(part, tone, ["loudness"])[-1][0]
+    assert "longer than 1 s; choose a part of it" in measured(part, tone, ["loudness"])[-1][1]
     (tmp_path / "<b>words.wav").write_text("no audio")
-    wrong = measured(part, tmp_path / "<b>words.wav", ["loudness"])[-1][0]
+    wrong = measured(part, tmp_path / "<b>words.wav", ["loudness"])[-1][1]
     assert "&lt;b&gt;words.wav" in wrong
     assert str(tmp_path) not in wrong
 
@@ -146,8 +167,27 @@ def test_measuring_that_takes_too_much_is_ended_with_a_sentence_on_whose_fault_i
     import measure_apart
 
     monkeypatch.setattr(measure_apart, "SCORING", replace(measure_apart.SCORING, **limits))
-    wrong, _, _ = measured(part, tone, ["loudness"])[-1]
+    _, wrong, _ = measured(part, tone, ["loudness"])[-1]
     assert re.search(sentence, wrong)
+
+
+def test_who_measures_is_heard_between_two_values(part: Any, tone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import measure_apart
+
+    monkeypatch.setattr(measure_apart, "HEARTBEAT", 0.1)
+    told = measured(part, tone, ["loudness"])
+    assert sum(first == second for first, second in pairwise(told)) > 2, "Gradio cancels between two results only"
+
+
+def test_who_waits_is_told_the_place_and_is_next(part: Any, tone: Path) -> None:
+    from measure_apart import MeasuringTurn
+
+    with MeasuringTurn("script"), MeasuringTurn("recording"), MeasuringTurn("recording"):
+        third = part.measure(Asking(""), "own", str(tone), "", 0, ["loudness"])
+        assert "measured before yours: 2" in next(third)[0]
+        third.close()
+    with MeasuringTurn("recording") as next_one:
+        assert next_one.wait() == 0, "who left has no place"
 
 
 def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
@@ -155,7 +195,7 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
 ) -> None:
     import measure_apart
 
-    from podeval.submissions import sandbox
+    from podeval import sandbox
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name, channels, rate in (("many", 9, RATE), ("fast", 1, 400_000)):
@@ -174,17 +214,40 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"
 
 
+def test_no_header_of_a_visitors_recording_is_read_in_the_process_of_the_site(
+    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import av
+    import measure_apart
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the site reads it itself")
+
+    for reader in (av, soundfile):
+        monkeypatch.setattr(reader, {av: "open", soundfile: "SoundFile"}[reader], refuse)
+    monkeypatch.setattr(soundfile, "info", refuse)
+    (tmp_path / "song.m4a").write_bytes(write_all()["samples of one size"])
+    with bounded_memory(64 * 2**20):
+        with pytest.raises(BadInput, match=r"song\.m4a.* its index states 10,000,000"):
+            measure_apart.decode_apart(tmp_path / "song.m4a")
+        copy = measure_apart.decode_apart(tone)
+    shutil.rmtree(copy.parent)
+
+
 def test_a_script_is_measured_in_the_readers_language(board_app: ModuleType, tmp_path: Path) -> None:
     app = board_app.build(tmp_path / "runs")
     english, chinese = (part_of(app, language, "ScriptPart") for language in ("en", "zh"))
-    _, rows, protocols = english.measure_rows("a b a b", ["mattr", "distinct_n"])
-    assert float({row["key"]: row["value"] for row in rows}["mattr"]) == 0.5
-    assert set(protocols) == {"mattr", "distinct_n"}
-    assert '<td data-label="Value" class="short">0.500</td>' in english.measure(Asking(""), "a b a b", ["mattr"])[1]
-    assert "Enter a script first" in english.measure(Asking(""), "  ", ["mattr"])[0]
-    _, rows, _ = chinese.measure_rows("a b a b", ["info_dens"])
-    assert (rows[0]["metric"], rows[0]["unit"]) == ("信息密度", "比特")
-    assert "请先输入脚本" in chinese.measure(Asking(""), "  ", ["mattr"])[0]
+    *_, (line, wrong, page) = english.measure(Asking(""), "a b a b", ["mattr", "distinct_n"])
+    assert (line, wrong) == ("", "")
+    assert '<p class="conclusion">' in page
+    assert re.search(r'title="mattr\.mattr: .*?data-label="value"><span title="the text is shorter[^>]*>0\.5<', page)
+    assert "mattr@" in page
+    assert "distinct_n@" in page
+    assert "Enter a script first" in next(english.measure(Asking(""), "  ", ["mattr"]))[1]
+    *_, (_, _, page) = chinese.measure(Asking("", "zh"), "a b a b", ["info_dens"])
+    assert "信息密度" in page
+    assert "比特" in page
+    assert "请先输入脚本" in next(chinese.measure(Asking(""), "  ", ["mattr"]))[1]
 
 
 @pytest.mark.parametrize(
@@ -217,18 +280,19 @@ def client(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> T
 
 
 def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the_strict_one(client: TestClient) -> None:
-    for tab in ("/", "/leaderboard", "/arena", "/score", "/submit", "/queue", "/about"):
+    for tab in ("/", "/leaderboard", "/arena", "/score", "/submit", "/queue"):
         page = client.get(tab)
         assert page.status_code == 200
         assert "'unsafe-eval'" in page.headers["content-security-policy"], tab
-    for other in ("/method", "/admin", "/nothing/here", "/arena/ratings", "/own/tabs.js", "/gradio_api/info"):
+    others = ("/docs", "/about", "/method", "/admin", "/nothing/here", "/arena/ratings")
+    for other in (*others, "/own/tabs.js", "/gradio_api/info"):
         assert "unsafe" not in client.get(other).headers["content-security-policy"], other
     assert 'href="/score"' in client.get("/method").text
 
 
 def test_the_tab_of_an_address_is_in_front_in_the_language_of_its_reader(client: TestClient) -> None:
 
-    for address, language, tab in (("/", "en", "leaderboard"), ("/queue", "zh", "queue")):
+    for address, language, tab in (("/", "en", "leaderboard"), ("/queue", "zh", "submit")):
         page = client.get(address, headers={"accept-language": language}).text
         start = page.index("window.gradio_config = ") + len("window.gradio_config = ")
         config = json.loads(page[start : page.index(";</script>", start)])
@@ -302,10 +366,10 @@ def test_a_visitor_measures_a_recording_on_a_phone(
         box.set_checked(False)
     page.get_by_label("Loudness").first.check()
     page.click("#score-measure")
-    page.wait_for_selector("#score-values svg.gauge")
+    page.wait_for_selector("#score-values .conclusion")
     page.wait_for_selector("#score-values a[download]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert page.get_by_role("tab", name="Score").get_attribute("aria-selected") == "true"
+    assert page.locator("nav a[aria-current]").inner_text() == "Score"
     words = tmp_path_factory.mktemp("words") / "words.wav"
     words.write_text("no audio")
     page.get_by_label("Clear").or_(page.get_by_label("Remove")).first.click()
@@ -317,3 +381,21 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     assert not abroad
     assert not failed
     context.close()
+
+
+def test_measuring_asks_for_a_shared_gpu_where_the_space_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    import measure_apart
+
+    asked = []
+
+    def share(duration: int) -> Callable[..., Any]:
+        asked.append(duration)
+        return lambda function: lambda *values: ("shared", function(*values))
+
+    monkeypatch.setitem(sys.modules, "spaces", SimpleNamespace(GPU=share))
+    assert measure_apart.use_shared_gpu(len)("ab") == ("shared", 2)
+    assert asked == [measure_apart.GPU_SECONDS]
+    monkeypatch.setitem(sys.modules, "spaces", None)
+    assert measure_apart.use_shared_gpu(len) is len

@@ -2,8 +2,6 @@
 
 import os
 import socket
-import threading
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,10 +12,9 @@ import pytest
 import soundfile
 from starlette.testclient import TestClient
 
+from tests.fakes.waiting import wait_until
+
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
-
-
-pytestmark = pytest.mark.space
 
 
 @pytest.fixture
@@ -70,9 +67,7 @@ def test_uploads_are_bounded_while_they_come_and_what_breaks_off_does_not_stay_o
     assert [path.stat().st_size for path in files()] == [5], "what comes after the length is not kept"
 
     send_by_hand(address, f"Content-Length: {most}", part + b"z" * 2**20, breaks_off=True)
-    deadline = time.monotonic() + 60
-    while len(files()) < 2 and time.monotonic() < deadline:
-        threading.Event().wait(0.05)
+    wait_until(lambda: len(files()) >= 2)
     (left,) = (path for path in files() if path.parent == held)
     os.utime(left, (0, 0))
     monkeypatch.setattr(gradio_addresses, "MOST_HELD", 1_000)

@@ -9,8 +9,6 @@ from fastapi.testclient import TestClient
 from podeval.store.secret import FILE_VARIABLE, VARIABLE
 from tests.space.pages_fixture import build_pages
 
-pytestmark = pytest.mark.space
-
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -18,7 +18,7 @@ from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 from tests.space.walkthrough import REPO
 
-pytestmark = [pytest.mark.browser, pytest.mark.space]
+pytestmark = pytest.mark.browser
 NAME = "A voice, typed <b>by hand</b>"
 
 
@@ -76,9 +76,14 @@ def fill_in(page: Any, address: str) -> None:
     page.goto(f"{address}/submit")
     page.wait_for_selector("#submit-head h1")
     page.locator("#model-source-repo").locator("input, textarea").fill(REPO)
-    page.click("#submit-fill")
+    page.keyboard.press("Tab")
     is_filled(page, "#system-system-id")
     page.locator("#system-system-name").locator("input, textarea").fill(NAME)
+
+
+def entry(page: Any, tab: str) -> Any:
+    """The entry of a tab in the header."""
+    return page.locator(f".top nav a[href='/{'' if tab == 'leaderboard' else tab}']")
 
 
 def lose_answer(route: Any) -> None:
@@ -101,7 +106,7 @@ def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     with page.expect_navigation(timeout=60_000):
         restarted.start()
     is_filled(page, "#system-system-name")
-    assert page.get_by_role("tab", name="Submit").get_attribute("aria-selected") == "true"
+    assert page.locator("nav a[aria-current]").inner_text() == "Submit"
     assert value(page, "#system-system-name") == NAME
     assert {field: value(page, field) for field in filled} == filled
     assert page.get_by_label("Real-Pod: Voice").is_checked()
@@ -109,7 +114,7 @@ def test_what_is_typed_outlives_a_server_that_went_away_and_is_handed_in_once(
     page.click("#submit-send")
     page.wait_for_selector("#submit-answer a[href^='/submissions/']")
     page.click("#submit-send")
-    page.wait_for_selector("#submit-answer li:has-text('duplicate')")
+    page.wait_for_selector("#submit-answer p:has-text('Id')")
     with Database(restarted.runs / "podeval.db") as database:
         (row,) = Queue(database).all()
     assert row.document["system"]["name"] == NAME
@@ -121,11 +126,11 @@ def test_gradio_speaks_the_language_of_the_page_also_when_its_server_is_away(
 ) -> None:
     page = visit.page
     page.goto(f"{restarted.address}/queue?lang=zh")
-    page.wait_for_selector("#queue-refresh")
+    page.wait_for_selector("#queue-worker")
     assert page.evaluate("[navigator.language, document.documentElement.lang]") == ["zh-CN", "zh-CN"]
-    page.locator("#tab-score-button").click()
+    entry(page, "score").click()
     page.get_by_text("拖放").first.wait_for()
-    page.locator("#tab-submit-button").click()
+    entry(page, "submit").click()
     restarted.stop()
     page.click("#submit-check")
     page.get_by_text("与服务器的连接已中断").wait_for()
@@ -148,7 +153,7 @@ def test_what_was_taken_while_its_answer_was_lost_is_not_taken_twice_and_then_fo
         page.click("#submit-send")
     is_filled(page, "#system-system-name")
     page.click("#submit-send")
-    page.wait_for_selector("#submit-answer li:has-text('duplicate')")
+    page.wait_for_selector("#submit-answer p:has-text('Id')")
     with Database(restarted.runs / "podeval.db") as database:
         queue = Queue(database)
         (row,) = queue.all()
@@ -163,38 +168,71 @@ def test_what_was_taken_while_its_answer_was_lost_is_not_taken_twice_and_then_fo
     assert value(page, "#system-system-name") == "", "what was taken is not proposed again"
 
 
-HEADINGS = {"leaderboard": "Long-form machine speech", "score": "Score", "queue": "Queue", "about": "About podeval"}
+HEADINGS = {"leaderboard": "Long-form machine speech", "score": "Score", "submit": "Submit a system"}
 
 
 def is_in_front(page: Any, tab: str) -> None:
-    """The tab is chosen, its address stands in the browser, and its heading is what one sees."""
-    page.wait_for_selector(f"#tab-{tab}-button[aria-selected=true]")
+    """The tab is chosen, its address and its title stand in the browser, and its heading is what one sees."""
+    page.wait_for_selector(f"#tab-{tab} >> visible=true")
     page.wait_for_selector(f"h1:has-text('{HEADINGS[tab]}') >> visible=true")
     assert page.locator("h1:visible").count() == 1, page.locator("h1:visible").all_inner_texts()
     assert page.url.rpartition("/")[2] == ("" if tab == "leaderboard" else tab)
+    current = page.locator("nav a[aria-current=page]")
+    assert [page.title(), current.inner_text()] == [f"{tab.capitalize()} · podeval", tab.capitalize()]
 
 
-def test_back_and_forward_go_through_score_queue_and_about_and_what_was_typed_stays(visit: Any, address: str) -> None:
+def test_back_and_forward_go_through_tabs_and_documents_and_what_was_typed_stays(visit: Any, address: str) -> None:
     page = visit.open(address)
-    for tab in ("score", "queue", "about"):
-        page.locator(f"#tab-{tab}-button").click()
+    page.wait_for_selector("gradio-app #board-part")
+    for tab in ("score", "submit"):
+        entry(page, tab).click()
         is_in_front(page, tab)
         if tab == "score":
             page.locator("#tab-score").get_by_role("tab", name="Script").click()
             page.get_by_label("Script", exact=True).last.fill("A: Hello there.\nB: Hello.")
-    for tab in ("queue", "score", "leaderboard"):
+    for tab in ("score", "leaderboard"):
         page.go_back()
         is_in_front(page, tab)
     page.go_forward()
     is_in_front(page, "score")
     assert page.get_by_label("Script", exact=True).last.input_value() == "A: Hello there.\nB: Hello."
-    for tab in ("queue", "about"):
-        page.go_forward()
-        is_in_front(page, tab)
-    page.get_by_role("banner").get_by_role("link", name="Methodology").click()
+    page.go_forward()
+    is_in_front(page, "submit")
+    page.get_by_role("banner").get_by_role("link", name="Docs").click()
+    page.get_by_role("link", name="Methodology").click()
     page.wait_for_selector("h1:has-text('Methodology')")
+    assert page.title() == "Methodology · podeval"
     page.go_back()
-    is_in_front(page, "about")
+    page.go_back()
+    is_in_front(page, "submit")
+    assert visit.errors == []
+
+
+def test_the_address_of_the_queue_leads_to_the_queue_below_the_form(visit: Any, address: str) -> None:
+    page = visit.page
+    page.goto(f"{address}queue?lang=zh")
+    page.wait_for_selector("#queue")
+    page.wait_for_function("document.querySelector('#queue').getBoundingClientRect().top < innerHeight")
+    assert page.title() == "提交 · podeval"
+    assert page.locator("nav a[aria-current=page]").inner_text() == "提交"
+
+
+def test_documents_and_metrics_are_found_by_their_words(visit: Any, address: str) -> None:
+    page = visit.page
+    page.goto(f"{address}cards#sptd")
+    assert page.url == f"{address}docs#sptd", "links of old lead to the entry"
+    entries = page.locator(".docs li:visible a")
+    assert entries.count() > 40
+    field = page.get_by_label("Search pages and metrics")
+    field.fill("Voices  different")
+    assert entries.all_inner_texts() == ["SPTD"]
+    assert page.locator("h2:visible").all_inner_texts() == ["Speech"]
+    field.fill("no such thing")
+    page.get_by_text("Nothing here contains").wait_for()
+    field.fill("wer")
+    page.get_by_role("link", name="WER", exact=True).click()
+    page.wait_for_selector("h1:has-text('WER')")
+    assert page.title() == "WER · Metrics · podeval"
     assert visit.errors == []
 
 
@@ -209,7 +247,7 @@ FOCUSED = """() => {
 
 def walk_through(page: Any, tab: str) -> list[tuple[str, str]]:
     """Name and kind of everything that the Tab key reaches in a tab; each has a name and shows where one is."""
-    page.locator(f"#tab-{tab}-button").focus()
+    entry(page, tab).focus()
     reached: list[tuple[str, str]] = []
     for _ in range(120):
         page.keyboard.press("Tab")
@@ -223,7 +261,7 @@ def walk_through(page: Any, tab: str) -> list[tuple[str, str]]:
     return reached
 
 
-def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) -> None:
+def test_score_and_submit_are_used_by_keys_alone(visit: Any, address: str) -> None:
     page = visit.open(address)
 
     def press(*keys: str) -> None:
@@ -237,13 +275,14 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
             press("Tab")
         raise AssertionError(f"{name} cannot be reached by keys")
 
-    page.locator("#tab-leaderboard-button").focus()
-    press("ArrowRight", "ArrowRight", "Enter")
+    page.wait_for_selector("gradio-app #board-part")
+    entry(page, "leaderboard").focus()
+    press("Tab", "Tab", "Enter")
     is_in_front(page, "score")
     reached = [name for name, _ in walk_through(page, "score")]
     wanted = ["Recording", "Script", "Drop an audio file here to upload", "Metrics ▼", "Measure"]
     assert [name for name in reached if name in wanted] == wanted, reached
-    page.locator("#tab-score-button").focus()
+    entry(page, "score").focus()
     reach("Script")
     press("Enter")
     page.get_by_label("Script", exact=True).last.wait_for()
@@ -254,22 +293,15 @@ def test_score_queue_and_about_are_used_by_keys_alone(visit: Any, address: str) 
         press("Space")
     reach("Measure")
     press("Enter")
-    page.wait_for_selector("#tab-score :text-is('mattr') >> visible=true")
+    page.wait_for_selector("#tab-score :text-is('MATTR') >> visible=true")
 
-    page.locator("#tab-score-button").focus()
-    press("ArrowRight", "ArrowRight", "Enter")
-    is_in_front(page, "queue")
-    reached = [name for name, _ in walk_through(page, "queue")]
-    assert reached == ["Look again"], "the tables are text, through which nobody has to tab"
-    page.locator("#tab-queue-button").focus()
-    reach("Look again")
-    with page.expect_response(lambda answer: answer.url.endswith("/queue") and answer.ok):
+    entry(page, "score").focus()
+    press("Tab", "Enter")
+    is_in_front(page, "submit")
+    reached = [name for name, _ in walk_through(page, "submit")]
+    assert reached[-1] == "Refresh the queue", "the tables are text, through which nobody has to tab"
+    entry(page, "submit").focus()
+    reach("Refresh the queue")
+    with page.expect_response(lambda answer: "/gradio_api/" in answer.url and answer.ok):
         press("Enter")
-
-    page.locator("#tab-leaderboard-button").focus()
-    press("ArrowLeft", "Enter")
-    is_in_front(page, "about")
-    links = page.locator("#about-content a").all_inner_texts()
-    assert [name for name, _ in walk_through(page, "about")] == links
-    assert len(links) > 5
     assert visit.errors == []

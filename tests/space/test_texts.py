@@ -91,9 +91,10 @@ def test_every_metric_has_its_card_in_chinese() -> None:
 
 
 def test_a_text_takes_the_form_of_its_number() -> None:
-    english, chinese = (read_texts(SPACE / "locale", code, ("board",))["board"]["status"] for code in ("en", "zh"))
-    assert [english.format(1, total) for total in (1, 2)] == ["1 of 1 system", "1 of 2 systems"]
-    assert chinese.format(1, 1) == chinese.format(1, 2).replace("2", "1")
+    plots = (read_texts(SPACE / "locale", code, ("board",))["board"]["plot"] for code in ("en", "zh"))
+    english, chinese = (words["of_systems"] for words in plots)
+    assert [english.format(total) for total in (1, 2)] == ["1 system", "2 systems"]
+    assert chinese.format(1) == chinese.format(2).replace("2", "1")
 
 
 def test_numbers_days_and_spans_are_written_as_the_language_does(board_app: object) -> None:

@@ -59,9 +59,8 @@ def evaluating_space(folder: Path, hub: Any, patch: pytest.MonkeyPatch) -> Itera
         hub: the loopback Hub, to which the client is turned already.
         patch: undoes what is set here.
     """
-    from podeval import benchmarks
+    from podeval import benchmarks, sandbox
     from podeval.metrics import catalogue
-    from podeval.submissions import sandbox
     from tests.fakes import tiny_worker as tiny
 
     patch.setattr(catalogue, "NAMES", tuple(dict.fromkeys((*catalogue.NAMES, "tally"))))
@@ -90,10 +89,10 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
     """
     page.goto(f"{address}/")
     page.wait_for_selector("#nothing")
-    page.get_by_role("tab", name="Submit").click()
+    page.get_by_role("banner").get_by_role("link", name="Submit").click()
     page.wait_for_selector("#submit-head h1")
     page.locator("#model-source-repo").locator("input, textarea").press_sequentially(REPO)
-    page.click("#submit-fill")
+    page.keyboard.press("Tab")
     page.wait_for_function("document.querySelector('#system-system-id input, #system-system-id textarea').value !== ''")
     # The repo was entered where its kind of model fits; here a smaller benchmark takes its place.
     page.get_by_label("Real-Pod: Voice").uncheck()
@@ -106,7 +105,6 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
     page.click("#submit-send")
     page.wait_for_selector("#submit-answer a[href^='/submissions/']")
     take("3-submitted")
-    page.get_by_role("tab", name="Queue").click()
     page.wait_for_selector("#queue-worker:has-text('run as jobs on Hugging Face')")
     take("4-queue")
     for _ in range(60):
@@ -115,7 +113,7 @@ def walk(page: Any, address: str, take: Callable[[str], None] = lambda name: Non
         page.wait_for_timeout(500)
         page.click("#queue-refresh")
     take("5-published")
-    page.get_by_role("tab", name="Leaderboard").click()
+    page.get_by_role("banner").get_by_role("link", name="Leaderboard").click()
     page.reload()
     page.wait_for_selector("#view table.board tbody th:has-text('tiny-voice')")
     take("6-leaderboard")

@@ -113,9 +113,20 @@ def test_mae_is_in_the_unit_of_the_scores() -> None:
 def test_each_rater_is_correlated_with_the_mean_of_the_others() -> None:
     ratings = [[1, 2, 3, 4, 5], [1, 2, 3, 5, 4], [5, 4, 3, 2, None]]
     found = agreement.leave_one_out(ratings)
-    assert found[0][0].value == pytest.approx(8 / 80**0.5), "ranks 1 to 5 with 2, 2, 2, 4, 5"
-    assert found[2][0].value == pytest.approx(-1.0)
-    assert found[2][0].count == 4
+    assert found[0]["SRCC"].value == pytest.approx(8 / 80**0.5), "ranks 1 to 5 with 2, 2, 2, 4, 5"
+    assert found[2]["SRCC"].value == pytest.approx(-1.0)
+    assert found[2]["SRCC"].count == 4
+    # The others' means are 3, 3, 3, 3.5, 4: apart by 2, 1, 0, 0.5, 1.
+    assert found[0]["MAE"].value == pytest.approx(0.9)
+    # 1 - the mean of squares over the squares expected by chance (2 + 0.16 + 0.3 squared).
+    assert found[0]["QWK"].value == pytest.approx(1 - (4 + 1 + 0 + 0.25 + 1) / 5 / (2 + 0.16 + 0.09))
+
+
+def test_a_rater_who_shares_nothing_with_the_others_has_no_figures() -> None:
+    found = agreement.leave_one_out([[1, None], [None, 2]])
+    assert {name: (figure.value, figure.count) for name, figure in found[0].items()} == dict.fromkeys(
+        ("SRCC", "PLCC", "KRCC", "QWK", "MAE"), (None, 0)
+    )
 
 
 def test_unequal_lists_and_gaps_are_refused() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from podeval.stats.intervals import paired_bootstrap_ranks
-from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_pairs
+from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_columns, compare_pairs
 
 Scores = dict[str, dict[str, float]]
 
@@ -93,3 +93,32 @@ def test_two_that_lack_the_same_push_nobody_out_and_widen_no_range() -> None:
     scores = board(1.0, 2.0, 5.0, 4.0)
     lacking = without(without(scores, "s2", *range(10)), "s3", *range(10))
     assert compare_pairs(lacking, True).ranges == {"s0": (2, 2), "s1": (1, 1)}
+
+
+def test_columns_that_are_corrected_together_separate_no_pair_that_all_their_pairs_do_not_allow() -> None:
+    """Ahead by 0.5 of ten items, p 0.013: enough for one pair and for three, too much for five (0.05 / 5)."""
+    differences = [0.5 + 0.5 * sign * size for size in (0.2, 0.6, 0.9, 1.2, 1.5) for sign in (1, -1)]
+    assert 0.01 < stats.ttest_1samp(differences, 0).pvalue < 0.05 / 3
+    scores = {"a": {f"i{n}": d for n, d in enumerate(differences)}, "b": {f"i{n}": 0.0 for n in range(10)}}
+    column = (scores, True, None)
+    for count, rank in ((1, (1, 1)), (3, (1, 1)), (5, (1, 2))):
+        assert [verdicts.ranges["a"] for verdicts in compare_columns([column] * count)] == [rank] * count
+    apart = board(1.0, 2.0)
+    found = compare_columns([(apart, False, None), *[column] * 5])
+    assert (found[0].ranges["s0"], found[1].ranges["a"]) == ((1, 1), (1, 2)), "each column has its own direction"
+
+
+def test_equal_systems_have_a_false_place_in_one_column_in_twenty_and_corrected_in_one_view_in_twenty() -> None:
+    """Sixty views of twelve columns of five equal systems: by column most nearly half of the views have one."""
+    random, by_column, false_columns, by_view = np.random.default_rng(3), 0, 0, 0
+    for _ in range(60):
+        columns = [
+            ({f"s{s}": {f"i{i}": float(v) for i, v in enumerate(row)} for s, row in enumerate(table)}, True, None)
+            for table in random.normal(size=(12, 5, 20))
+        ]
+        single = [any(r != (1, 5) for r in compare_pairs(*column).ranges.values()) for column in columns]
+        false_columns, by_column = false_columns + sum(single), by_column + any(single)
+        by_view += any(r != (1, 5) for one in compare_columns(columns) for r in one.ranges.values())
+    assert 0.02 < false_columns / 720 < 0.07
+    assert by_column > 15
+    assert by_view <= 6

@@ -4,13 +4,19 @@
 """
 
 import csv
+from collections.abc import Mapping
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from podeval.errors import BadInput
 from podeval.stats.mushra_scores import (
+    RULES,
     Mark,
     MushraRules,
+    PamScreening,
+    describe_screening,
     reliability,
     screen,
     screen_by_shares,
@@ -92,6 +98,26 @@ def test_pams_filters_drop_the_flat_rater_and_the_hurried_mark() -> None:
     assert {mark.rater for mark in found.kept} == {"short", "quick"}
 
 
+def test_pams_appendix_counts_samples_without_spread_whatever_the_others_have() -> None:
+    """App. 10.2: zero standard deviation on more than five samples, though the marks differ between samples."""
+
+    def rate(rater: str, alike: int, seconds: float = 30) -> list[Mark]:
+        samples = [(n, n % 5 + 1, n % 5 + 1 if n < alike else (n + 1) % 5 + 1) for n in range(10)]
+        return [
+            Mark(rater, f"p{n}", "x", mark, scale, seconds)
+            for n, quality, match in samples
+            for scale, mark in (("OVL", quality), ("REL", match))
+        ]
+
+    found = screen_pam([*rate("eight", 8), *rate("five", 5), *rate("none", 0)])
+    assert found.dropped_raters == {"eight": "gave one mark on all scales of 8 of 10 samples"}
+    assert {mark.rater for mark in found.kept} == {"five", "none"}
+    # An answer counts whole: the time of its last mark says how long it took.
+    answer = [Mark("r", "p", "x", 3, "OVL", 4), Mark("r", "p", "x", 2, "REL", 12)]
+    assert screen_pam(answer) == PamScreening(tuple(answer), {}, 0)
+    assert screen_pam([replace(mark, seconds=9) for mark in answer]).hurried == 2
+
+
 def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> None:
     marks = [
         mark
@@ -153,3 +179,69 @@ def test_the_score_is_the_mean_of_marks_and_of_what_the_reasons_say() -> None:
     assert found["music"].q is None
     assert found["music"].mean is None
     assert found["human_likeness"].mean is None
+
+
+SYNTHESIS = {"polished": 70.0, "plain": 55.0, "rough": 45.0}
+
+
+def simulate(random: np.random.Generator, name: str, taste: Mapping[str, float], spread: float = 8.0) -> list[Mark]:
+    """Twelve pages by a listener, who has this opinion of every stimulus."""
+    return [
+        mark
+        for number in range(12)
+        for mark in page(
+            name,
+            str(number),
+            **{of: float(np.clip(random.normal(mean, spread), 0, 100)) for of, mean in taste.items()},
+        )
+    ]
+
+
+HONEST = {"HQ": 85.0, "LQ": 12.0} | SYNTHESIS
+TASTES: Mapping[str, tuple[Mapping[str, float], float]] = {
+    "likes polished synthesis": (HONEST | {"polished": 90.0, "plain": 75.0, "HQ": 50.0}, 8.0),
+    "does not mind the robot": (HONEST | {"LQ": 50.0}, 8.0),
+    "uses a narrow part": ({of: 50 + (mark - 50) / 6 for of, mark in HONEST.items()}, 8.0),
+    "marks at random": (dict.fromkeys(HONEST, 50.0), 28.0),
+    "moves only the low anchor": (dict.fromkeys(HONEST, 50.0) | {"LQ": 10.0}, 0.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("who", "rule", "about"),
+    [
+        ("likes polished synthesis", "the high anchor", "about HQ and polished"),
+        ("does not mind the robot", "the low anchor", "about LQ and rough"),
+        ("marks at random", "the low anchor", ""),
+        ("moves only the low anchor", "all but the low anchor", ""),
+    ],
+)
+def test_the_excluded_who_hear_well_and_think_otherwise_are_told_from_those_who_do_not_listen(
+    who: str, rule: str, about: str
+) -> None:
+    """Fifteen honest listeners and eight of another kind, nine tests; nothing else is ever warned of."""
+    random, warned = np.random.default_rng(5), 0
+    for _ in range(9):
+        marks = [mark for number in range(15) for mark in simulate(random, f"honest {number}", HONEST)]
+        marks += [mark for number in range(8) for mark in simulate(random, f"other {number}", *TASTES[who])]
+        reasons = {one.rater: one.reasons for one in screen(marks) if not one.kept}
+        assert {rater.split()[0] for rater in reasons} == {"other"}
+        told, *lines = describe_screening(marks, reasons)
+        warnings = [line for line in lines if line.startswith("WARNING")]
+        warned += any(about in line for line in warnings) if about else bool(warnings)
+    assert warned == 9 if about else warned <= 1
+    assert told.startswith(f"{len(reasons)} of 23 listeners were excluded by the screening: ")
+    assert f"{RULES[rule]} {len(reasons)}" in told
+
+
+def test_everyone_is_counted_by_the_rule_that_left_them_out_and_few_are_not_tested() -> None:
+    random = np.random.default_rng(8)
+    marks = [mark for number in range(3) for mark in simulate(random, f"h{number}", HONEST)]
+    marks += simulate(random, "p", *TASTES["likes polished synthesis"])
+    lines = describe_screening(marks, {one.rater: one.reasons for one in screen(marks) if not one.kept})
+    assert lines[0] == "1 of 4 listeners were excluded by the screening: high anchor not among the top 1"
+    assert lines[1] == "SRCC of the stimuli's means by the excluded with those by the rest: 0.70"
+    assert lines[2].startswith("there are too few listeners to test")
+    assert describe_screening(marks, {}) == []
+    answers = {"h0": ["heard 1 speakers in x by y, where 2 speak"] * 2, "h1": ["gave no reason for 1 of 3 marks"]}
+    assert describe_screening(marks, answers)[0].endswith(": marks without a reason 1, speakers miscounted 1")

@@ -1,5 +1,6 @@
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,3 +213,27 @@ def test_a_file_that_another_podeval_writes_is_waited_for(tmp_path: Path) -> Non
         assert not writer.is_alive()
         with database.reading() as session:
             assert session.get(ArenaSystem, "late")
+
+
+def test_writers_are_refused_in_time_while_another_process_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request waited for 57 s, threads one after the other: most proxies had given up by then."""
+    monkeypatch.setattr("podeval.store.database.BUSY_SECONDS", 1.0)
+    with Database(tmp_path / "podeval.db", patience=1.0) as database:
+        other = sqlite3.connect(tmp_path / "podeval.db", isolation_level=None)
+        other.execute("begin immediate")
+
+        def write(number: int) -> float:
+            began = time.monotonic()
+            with pytest.raises(StoreUnusable, match=r"is busy.*nothing was written, try again"):
+                database.write(lambda session: session.merge(system(str(number))))
+            return time.monotonic() - began
+
+        with ThreadPoolExecutor(6) as threads:
+            assert max(threads.map(write, range(6))) < 8
+        other.execute("rollback")
+        other.close()
+        # Nobody's patience is shorter for it afterwards.
+        with database.writing() as session:
+            assert session.scalar(text("PRAGMA busy_timeout")) == 1000

@@ -137,7 +137,7 @@ def test_what_needs_no_secret_goes_on_without_it(database: Database, tmp_path: P
         lambda: arena.voter("hf:alice"),
         lambda: arena.erase("hf:alice"),
         lambda: arena.origin("127.0.0.1"),
-        lambda: arena.audio("a.name.of.some"),
+        lambda: arena.sounds.find("a.name.of.some"),
     ):
         with pytest.raises(SecretLost):
             use()

@@ -15,10 +15,10 @@ import pytest
 from podeval import benchmarks
 from podeval.audio import transcode
 from podeval.metrics import catalogue
+from podeval.sandbox import ExitInfo, SandboxSpec
 from podeval.store.database import Database
 from podeval.submissions import collect_outputs, generation
 from podeval.submissions.queue import Queue
-from podeval.submissions.sandbox import ExitInfo, SandboxSpec
 from podeval.systems.submission import Submission
 
 CARD = b"""---

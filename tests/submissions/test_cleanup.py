@@ -12,9 +12,9 @@ import pytest
 
 from podeval.files import lock_folder
 from podeval.runs.run_folder import RunFolder
+from podeval.submissions.moderation import take_down
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import withdraw
-from podeval.submissions.takedown import take_down
 from podeval.submissions.worker import clear
 
 NOW = datetime.now(UTC)
@@ -57,6 +57,12 @@ def test_what_is_published_leaves_nothing(tiny: ModuleType, queue: Queue, publis
     assert len(list((tmp_path / "board/ten/demo/singer/outputs").glob("*.flac"))) == 10
 
 
+def retry(tiny: ModuleType, queue: Queue, submission: str, folder: Path) -> None:
+    queue.retry(submission, "alice")
+    tiny.worker(queue, folder).once()
+    assert queue.get(submission).state == "published", queue.get(submission).reason
+
+
 def test_a_watching_worker_clears_up_by_itself(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
     row = tiny.enqueue(queue, "singer")
     tiny.worker(queue, tmp_path).watch(0.01, lambda: queue.get(row.id).state == "published")
@@ -67,9 +73,7 @@ def test_what_may_be_tried_again_stays_a_week(tiny: ModuleType, queue: Queue, ca
     work, board = tmp_path / "work", tmp_path / "board"
     assert clear(queue, work, NOW + timedelta(days=6)) == []
     output = (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns
-    queue.retry(cancelled, "alice")
-    tiny.worker(queue, tmp_path).once()
-    assert queue.get(cancelled).state == "published"
+    retry(tiny, queue, cancelled, tmp_path)
     assert (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns == output, "made once"
     assert len(list((board / "ten/demo/singer/outputs").glob("*.flac"))) == 10
 
@@ -79,9 +83,7 @@ def test_after_it_all_is_removed_and_a_retry_begins_afresh(
 ) -> None:
     assert clear(queue, tmp_path / "work", LATER) == [cancelled]
     assert inside(tmp_path / "work" / cancelled) == []
-    queue.retry(cancelled, "alice")
-    tiny.worker(queue, tmp_path).once()
-    assert queue.get(cancelled).state == "published", queue.get(cancelled).reason
+    retry(tiny, queue, cancelled, tmp_path)
 
 
 class Killed(BaseException):
@@ -110,9 +112,7 @@ def test_a_kill_while_it_removes_harms_nothing(
         patch.setattr(os, "rmdir", dying(os.rmdir))
         with pytest.raises(Killed):
             clear(queue, tmp_path / "work", LATER)
-    queue.retry(cancelled, "alice")
-    tiny.worker(queue, tmp_path).once()
-    assert queue.get(cancelled).state == "published", queue.get(cancelled).reason
+    retry(tiny, queue, cancelled, tmp_path)
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     assert run.summaries()[0].metrics[0].scored == 10
     assert {path.stem for path in run.outputs.glob("*.flac")} == set(tiny.ITEMS)

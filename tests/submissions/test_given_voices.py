@@ -63,7 +63,7 @@ def test_protocols_tell_given_voices_from_own() -> None:
     assert own["wer"].to_json()["generation"]["voices"] == "own"
     assert given["wer"].to_json()["generation"]["voices"] == "given"
     assert own["sim"].id == given["sim"].id, "both share a column, which the one with given voices should win"
-    assert {"sim", "wsim", "pace", "turn_taking"} == given.keys() - demo.keys()
+    assert {"sim", "timbre_similarity", "wsim", "pace", "turn_taking"} == given.keys() - demo.keys()
 
 
 def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:

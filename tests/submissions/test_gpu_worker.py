@@ -11,13 +11,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunFolder
+from podeval.sandbox import SandboxSpec, command
 from podeval.store.database import Database
-from podeval.submissions import generation, sandbox
+from podeval.submissions import generation
 from podeval.submissions.queue import Queue
-from podeval.submissions.sandbox import SandboxSpec, command
 
 TESTS = Path(__file__).parents[1]
 CARD = b"---\nlicense: cc0-1.0\n---\n# A voice\n" + b"Made of random numbers for a test, it says nothing at all. " * 5

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.cli import app
 from podeval.runs.run_folder import RunFolder
-from podeval.submissions import sandbox
 
 REPOSITORY = Path(__file__).parents[2]
 CARD = b"---\nlicense: cc0-1.0\n---\n# Tiny VITS\n" + b"Made of random numbers for a test, it says nothing at all. " * 5

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ from podeval.store.database import Database
 from podeval.submissions.queue import LeaseLost, Queue
 from podeval.submissions.rules import Policy
 from podeval.submissions.submission_runs import keep_alive
+from tests.fakes.waiting import wait_until
 
 LEASE_SECONDS = 4.0
 SHORT_LEASE = 0.4
@@ -58,17 +59,15 @@ def impatient(queue: Queue) -> Queue:
     return Queue(queue.database, Policy(lease_seconds=SHORT_LEASE, pause_seconds=0.0))
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def test_a_beat_without_a_server_is_a_sentence(tiny: ModuleType, queue: Queue, server: Server) -> None:
+def claim_one(tiny: ModuleType, queue: Queue) -> Any:
     tiny.enqueue(queue, "singer")
     claim = queue.claim("worker")
     assert claim
+    return claim
+
+
+def test_a_beat_without_a_server_is_a_sentence(tiny: ModuleType, queue: Queue, server: Server) -> None:
+    claim = claim_one(tiny, queue)
     server.shut()
     with pytest.raises(StoreUnusable, match=r"does not answer .* nothing was recorded, try again"):
         queue.beat(claim)
@@ -77,25 +76,21 @@ def test_a_beat_without_a_server_is_a_sentence(tiny: ModuleType, queue: Queue, s
 def test_a_claim_outlives_a_server_that_is_away_for_less_than_its_lease(
     tiny: ModuleType, queue: Queue, server: Server
 ) -> None:
-    tiny.enqueue(queue, "singer")
-    claim = queue.claim("worker")
-    assert claim
+    claim = claim_one(tiny, queue)
     with keep_alive(queue, claim) as pulse:
         server.shut()
-        until(lambda: pulse.trouble != "no answer")
+        wait_until(lambda: pulse.trouble != "no answer")
         server.open()
         pulse.done, pulse.total = 3, 10
-        until(lambda: queue.get(claim.id).items_done == 3)
+        wait_until(lambda: queue.get(claim.id).items_done == 3)
         pulse.check()
 
 
 def test_a_claim_whose_lease_may_be_gone_is_lost(tiny: ModuleType, impatient: Queue, server: Server) -> None:
-    tiny.enqueue(impatient, "singer")
-    claim = impatient.claim("worker")
-    assert claim
+    claim = claim_one(tiny, impatient)
     with keep_alive(impatient, claim) as pulse:
         server.shut()
-        until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE and pulse.trouble != "no answer")
+        wait_until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE and pulse.trouble != "no answer")
         with pytest.raises(LeaseLost, match=r"could not be reached for too long .*does not answer"):
             pulse.check()
 
@@ -103,13 +98,11 @@ def test_a_claim_whose_lease_may_be_gone_is_lost(tiny: ModuleType, impatient: Qu
 def test_a_claim_is_lost_while_a_beat_waits_for_an_answer(
     tiny: ModuleType, impatient: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny.enqueue(impatient, "singer")
-    claim = impatient.claim("worker")
-    assert claim
+    claim = claim_one(tiny, impatient)
     answered = threading.Event()
     monkeypatch.setattr(impatient, "beat", lambda *_, **__: answered.wait())
     with keep_alive(impatient, claim) as pulse:
-        until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE)
+        wait_until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE)
         try:
             with pytest.raises(LeaseLost, match="could not be reached"):
                 pulse.check()
@@ -127,8 +120,8 @@ def test_a_worker_waits_for_a_server_that_is_away(
     server.shut()
     thread = threading.Thread(target=worker.watch, args=(0.1, over.is_set), daemon=True)
     thread.start()
-    until(lambda: any("does not answer" in line for line in log))
+    wait_until(lambda: any("does not answer" in line for line in log))
     server.open()
-    until(lambda: queue.get(row.id).state == "published", 60.0)
+    wait_until(lambda: queue.get(row.id).state == "published", 60.0)
     over.set()
     thread.join()

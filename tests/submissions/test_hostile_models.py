@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval import sandbox
 from podeval.audio.transcode import Bounds
 from podeval.runs.run_folder import Output, RunFolder
-from podeval.submissions import sandbox
+from podeval.sandbox import SandboxLimits
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
-from podeval.submissions.sandbox import SandboxLimits
 
 pytestmark = pytest.mark.skipif(
     sandbox.explain_missing_isolation() is not None, reason=f"no isolation here: {sandbox.explain_missing_isolation()}"

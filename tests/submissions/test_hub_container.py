@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from podeval import sandbox
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
 from tests.submissions.conftest import safetensors

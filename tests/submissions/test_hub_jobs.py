@@ -4,9 +4,7 @@ import io
 import json
 import multiprocessing
 import threading
-import time
 import wave
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -19,9 +17,10 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import Ledger
+from podeval.submissions.moderation import take_down
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import Policy
-from podeval.submissions.takedown import take_down
+from tests.fakes.waiting import wait_until
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
 SECRET = "hf_abcdefghijklmnopqrstuv"
@@ -52,6 +51,13 @@ def tone(seconds: float = 0.5) -> bytes:
         file.setframerate(8_000)
         file.writeframes(b"\x00\x10\x00\xf0" * round(2_000 * seconds * 2))
     return buffer.getvalue()
+
+
+def publish(tiny: ModuleType, queue: Queue, folder: Path) -> None:
+    """Have the worker do a submission that goes well."""
+    row = tiny.enqueue(queue, "singer")
+    tiny.worker(queue, folder, hub=on_the_hub(queue)).once()
+    assert queue.get(row.id).state == "published", queue.get(row.id).reason
 
 
 def asked(job: Any) -> list[str]:
@@ -158,7 +164,7 @@ def test_a_killed_worker_finds_its_job_again_and_starts_no_second(
     process.start()
     assert begun.wait(60)
     outputs = tmp_path / "work" / row.id / "runs/ten/demo/singer/outputs"
-    wait_for(lambda: len(list(outputs.glob("*.json"))) == 3)
+    wait_until(lambda: len(list(outputs.glob("*.json"))) == 3)
     process.kill()
     process.join()
     go_on.set()
@@ -246,9 +252,7 @@ def test_what_a_job_falls_on_is_blamed_and_the_rest_made_by_the_next(
             hand_over(job, item)
 
     jobs.plays = falls_once
-    row = tiny.enqueue(queue, "singer")
-    tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
-    assert queue.get(row.id).state == "published", queue.get(row.id).reason
+    publish(tiny, queue, tmp_path)
     assert [len(items) for items in rounds] == [10, 5]
     failed = RunFolder(tmp_path / "board", "ten", "demo", "singer").output("item_4")
     assert failed
@@ -269,9 +273,7 @@ def test_what_is_in_the_bucket_is_not_trusted(tiny: ModuleType, queue: Queue, jo
             hand_over(job, item)
 
     jobs.plays = hostile
-    row = tiny.enqueue(queue, "singer")
-    tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
-    assert queue.get(row.id).state == "published", queue.get(row.id).reason
+    publish(tiny, queue, tmp_path)
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     assert {item: bool(run.output(f"item_{item}").failed) for item in range(10)} == {  # type: ignore[union-attr]
         item: item < 7 for item in range(10)
@@ -313,14 +315,5 @@ def test_an_outage_of_the_hub_loses_nothing(
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     jobs.lose_answers = 1
     hub_client.repos.faults += [503, 429]
-    row = tiny.enqueue(queue, "singer")
-    tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
-    assert queue.get(row.id).state == "published", queue.get(row.id).reason
+    publish(tiny, queue, tmp_path)
     assert len(jobs.specs) == 1
-
-
-def wait_for(there: Callable[[], Any], seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not there():
-        assert time.monotonic() < until, "it did not come"
-        time.sleep(0.05)

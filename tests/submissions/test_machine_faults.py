@@ -16,21 +16,23 @@ import soundfile
 import yaml
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.cli import app
 from podeval.cli.worker import stop_by_signals
 from podeval.errors import BadInput, ModelMissing
 from podeval.files import DiskFull, explain_write_errors
 from podeval.runs.run_folder import RunFolder
+from podeval.sandbox import ExitInfo, NoIsolation
+from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.submissions import collect_outputs, public_view, sandbox
+from podeval.submissions import collect_outputs, public_view
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import GenerationSettings, generate_command
 from podeval.submissions.queue import Queue
-from podeval.submissions.rules import Policy
-from podeval.submissions.sandbox import ExitInfo, NoIsolation
+from podeval.submissions.rules import MachineFault, OursFailed, Policy
 from podeval.submissions.service import SubmissionService
-from podeval.submissions.states import OURS, WAITS, MachineFault, OursFailed, is_waiting_for_operator
+from podeval.submissions.states import OURS, WAITS, is_waiting_for_operator
 from podeval.submissions.submission_runs import require_weights
 from podeval.submissions.worker import recognise_machine_fault
 from podeval.systems.submission import Submission
@@ -188,7 +190,7 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
     kills = iter(range(100))
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as short:
-        short.setattr(collect_outputs, "count_memory_kills", lambda: next(kills))
+        short.setattr(sandbox, "count_memory_kills", lambda: next(kills))
         tiny.worker(queue, tmp_path).once()
     current = queue.get(row.id)
     assert current.state == "queued"
@@ -358,8 +360,9 @@ def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
 
 
 def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
-    tiny: ModuleType, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny: ModuleType, queue: Queue, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "podeval")
     worker = tiny.worker(queue, tmp_path)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with stop_by_signals(worker) as stopped:
@@ -367,9 +370,16 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
         worker.at_work = "s0123456789ab"
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopped()
-        assert capsys.readouterr().err == (
-            "finishes s0123456789ab, then stops; Ctrl-C or SIGTERM once more stops at once and queues it again\n"
-        )
+        assert caplog.messages == [
+            "finishes s0123456789ab, then stops; Ctrl-C or SIGTERM once more stops at once and queues it again"
+        ]
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+def test_a_worker_without_work_gives_a_sign_of_life(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
+    rounds = iter([False, True, True])
+    tiny.worker(queue, tmp_path).watch(0.0, lambda: next(rounds))
+    with queue.database.reading() as session:
+        assert operator_settings.read_done(session, operator_settings.WORKER_SEEN) is not None

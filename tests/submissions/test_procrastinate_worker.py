@@ -26,7 +26,7 @@ def queue(server_database: str) -> Iterator[Queue]:
 def worked_off(dispatch: Dispatch, worker: Any) -> None:
     """In a thread of its own: procrastinate begins a loop, and a browser of other tests may have left one running."""
     with ThreadPoolExecutor(1) as alone:
-        alone.submit(dispatch.work, worker, wait=False).result()
+        alone.submit(dispatch.work, worker.once, wait=False).result()
 
 
 def test_every_submission_that_waits_is_announced_once_and_done_once(

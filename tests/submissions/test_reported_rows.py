@@ -11,8 +11,8 @@ import pytest
 
 from podeval.board.build import build
 from podeval.board.columns import get_column
-from podeval.board.table import build_lines, order
-from podeval.board.view import BoardView, resolve_view
+from podeval.board.downloads import make_tidy
+from podeval.board.view import EVERYTHING, BoardView, build_lines, order, resolve_view
 from podeval.metrics import catalogue
 from podeval.systems.submission import Reported
 from podeval.systems.submission_reading import load_all
@@ -216,9 +216,10 @@ def test_module_and_key_are_ones_that_are_declared_or_directed() -> None:
 def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     board: pd.DataFrame, benchmark: str, protocol: str, systems: int
 ) -> None:
-    settled = resolve_view(BoardView(board=f"{benchmark}/", profile="paper", protocols=(protocol,)), board)
-    protocol_rows = settled.rows[settled.rows["protocol"] == protocol]
-    assert protocol_rows["system"].nunique() == systems
+    wish = BoardView(board=f"{benchmark}/", profile="paper", dimension=EVERYTHING, protocols=(protocol,))
+    settled = resolve_view(wish, board)
+    rows = make_tidy(settled)
+    assert rows[rows["protocol"] == protocol]["system"].nunique() == systems
     assert len({system for system, _ in settled.keys}) >= systems
     assert len(set(settled.choices.protocols)) == len(settled.choices.protocols)
 

@@ -15,6 +15,7 @@ import yaml
 from sqlalchemy import select
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.audio.decode import hash_file
 from podeval.cli import app
 from podeval.errors import BadInput
@@ -24,7 +25,6 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem
-from podeval.submissions import sandbox
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue

@@ -8,11 +8,11 @@ import pytest
 
 from podeval import benchmarks
 from podeval.submissions.gate import Gate
+from podeval.submissions.moderation import take_down
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService
 from podeval.submissions.source_files import fetch
-from podeval.submissions.takedown import take_down
 from podeval.systems.submission import Submission
 
 

@@ -27,16 +27,15 @@ from podeval.models.chat import ChatAnswer
 from podeval.recording.cache import Cache, open_default_cache
 from podeval.recording.playback import Playback, Stretch
 from podeval.recording.recording import Recording
-from podeval.recording.speech_track import resample_through
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.store.tables import ListeningAnswer, ListeningTest
-from podeval.submissions.content_marks import compute_marks, read_taken_down_marks, refuse_taken_down
 from podeval.submissions.hub_record import HubRecord
+from podeval.submissions.moderation import take_down
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import publish
-from podeval.submissions.takedown import take_down
+from podeval.submissions.takedown import compute_marks, read_taken_down_marks, refuse_taken_down
 from podeval.submissions.worker import clear
 from podeval.systems.speech import SpokenTurn
 
@@ -132,7 +131,7 @@ def test_no_word_is_left_in_any_file_of_the_board_its_cache_or_its_mirror(
     build(board)
     content = hash_file(run.outputs / "item_0.flac")
     recording = Recording.open(run.outputs / "item_0.flac")
-    cache, stem = open_default_cache(), resample_through(recording, 8_000)
+    cache, stem = open_default_cache(), recording.derive(recording.samples, recording.rate, "through", 8_000, {})
     for about in (content, stem.content):
         cache.put(Cache.key(about, "transcript"), TRANSCRIPT.encode())
     kept_fact = Cache.key(hash_file(board / "ten/demo/other/outputs/item_0.flac"), "transcript")

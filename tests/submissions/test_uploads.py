@@ -2,6 +2,7 @@
 
 import io
 import struct
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,13 +21,16 @@ from podeval.operations.restore import restore
 from podeval.store.database import Database
 from podeval.submissions import uploads as uploads_module
 from podeval.submissions.gate import Gate
+from podeval.submissions.moderation import list_takedowns, repeat_takedowns, take_down
 from podeval.submissions.queue import Queue
 from podeval.submissions.recordings_zip import RECORDINGS, ZipLimits, unpack
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.source_files import fetch
-from podeval.submissions.takedown import list_takedowns, repeat_takedowns, take_down
 from podeval.submissions.uploads import Uploads
+from tests.fakes.bounded_memory import bounded_memory
+from tests.fakes.sandbox_walls import WALLS, stand_up
+from tests.fakes.stated_counts import write_all
 
 ALICE = Submitter("alice")
 RUNS = ["real_pod/topics", "lfs_bench/mono"]
@@ -78,6 +82,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "absolute": (lambda: archive_of(("/etc/a.flac", TONE)), "leads out of the zip"),
     "above": (lambda: archive_of(("x/../../a.flac", TONE)), "leads out of the zip"),
     "backslash": (lambda: archive_of((entry("..\\a.flac"), TONE)), "leads out of the zip"),
+    "before the file": (lambda: patched(ONE, len(ONE) - 6, "<L", 2**30), "begins before the file"),
     "drive": (lambda: archive_of((entry("C:a.flac"), TONE)), "is not the name of an item"),
     "empty part": (lambda: archive_of(("x//a.flac", TONE)), "leads out of the zip"),
     "twice": (lambda: archive_of(("a.flac", TONE), ("A.flac", TONE)), "is in the zip twice"),
@@ -145,6 +150,15 @@ def test_folders_before_the_benchmark_and_what_is_no_recording_do_not_matter(
     result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
     assert set(result.recordings) | set(result.unreadable) == paths
     assert set(result.ignored) <= {"README.txt", "scripts/a.json"}
+
+
+def test_an_archive_of_indices_that_state_millions_of_samples_takes_no_memory(tmp_path: Path) -> None:
+    hostile = write_all()["samples of one size"]
+    (tmp_path / "a.zip").write_bytes(archive_of(*((f"{number}.m4a", hostile) for number in range(60))))
+    with bounded_memory(64 * 2**20):
+        result = unpack(tmp_path / "a.zip", tmp_path / "out", RUNS)
+    assert not result.recordings
+    assert all("its index states 10,000,000" in reason for reason in result.unreadable.values())
 
 
 @pytest.fixture
@@ -286,11 +300,15 @@ def test_uploads_go_into_a_backup_and_back_and_what_was_taken_down_since_stays_a
     assert list(elsewhere.rglob(upload.token)) == []
 
 
+@pytest.mark.parametrize("wall", WALLS)
 def test_a_process_that_writes_more_than_it_may_leaves_nothing(
-    queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: str
 ) -> None:
-    from podeval.submissions import sandbox
+    from podeval import sandbox
 
+    stand_up(wall, monkeypatch)
+    (tmp_path / "one.zip").write_bytes(ONE)
+    assert Uploads(tmp_path / "whole").take(tmp_path / "one.zip", "alice", queue).recordings
     narrow = sandbox.SandboxLimits(wall_seconds=60, memory_bytes=2 * 2**30, processes=64, output_bytes=2**20)
     monkeypatch.setattr(uploads_module, "BOX", narrow)
     (tmp_path / "a.zip").write_bytes(archive_of(("a.wav", b"RIFF" + np.random.default_rng(1).bytes(8 * 2**20))))
@@ -301,8 +319,61 @@ def test_a_process_that_writes_more_than_it_may_leaves_nothing(
     assert RECORDINGS not in {path.name for path in tmp_path.rglob("*")}
 
 
+def test_an_archive_of_one_person_does_not_hold_up_anybody_elses(
+    queue: Queue, uploads: Uploads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One person's are unpacked one after the other, of different people two at a time, however long they take."""
+    from podeval import sandbox
+
+    (tmp_path / "one.zip").write_bytes(ONE)
+    began, end, run = threading.Semaphore(0), threading.Event(), sandbox.run
+
+    def run_until_the_end(box: sandbox.SandboxSpec) -> sandbox.ExitInfo:
+        if threading.current_thread().name.startswith("endless"):
+            began.release()
+            end.wait(60)
+        return run(box)
+
+    monkeypatch.setattr(sandbox, "run", run_until_the_end)
+    monkeypatch.setattr(uploads_module, "_BUSY_SECONDS", 0.2)
+
+    def begin(owner: str, board: Uploads) -> threading.Thread:
+        take = threading.Thread(target=board.take, args=(tmp_path / "one.zip", owner, queue), name=f"endless {owner}")
+        take.start()
+        assert began.acquire(timeout=30)
+        return take
+
+    threads = [begin("mallory", uploads)]
+    try:
+        with pytest.raises(BadInput, match="other recordings are being unpacked"):
+            uploads.take(tmp_path / "one.zip", "mallory", queue)
+        assert uploads.take(tmp_path / "one.zip", "alice", queue).recordings
+        # The form of another language has uploads of its own.
+        threads.append(begin("bob", Uploads(tmp_path / "runs")))
+        with pytest.raises(BadInput, match="other recordings are being unpacked"):
+            uploads.take(tmp_path / "one.zip", "alice", queue)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    assert uploads.take(tmp_path / "one.zip", "mallory", queue).recordings
+
+
+def test_an_archive_has_time_by_its_size(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from podeval import sandbox
+
+    boxes: list[sandbox.SandboxSpec] = []
+    monkeypatch.setattr(sandbox, "run", lambda box: boxes.append(box) or sandbox.ExitInfo(1, None, "", 0.0))
+    for size in (0, 10**9):
+        with (tmp_path / "a.zip").open("wb") as archive:
+            archive.truncate(size)
+        with pytest.raises(BadInput, match="cannot be unpacked here"):
+            Uploads(tmp_path / "runs").take(tmp_path / "a.zip", "alice", queue)
+    assert [box.limits.wall_seconds for box in boxes] == [60, 160]
+
+
 def test_a_process_that_takes_too_long_is_ended(queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.submissions import sandbox
+    from podeval import sandbox
 
     short = sandbox.SandboxLimits(wall_seconds=0.01, memory_bytes=2 * 2**30, processes=64)
     monkeypatch.setattr(uploads_module, "BOX", short)

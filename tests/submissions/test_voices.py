@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import soundfile
 
+from podeval import sandbox
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunFolder
-from podeval.submissions import sandbox
+from podeval.sandbox import SandboxLimits
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import GenerationSettings, SandboxRunner, make_outputs
-from podeval.submissions.sandbox import SandboxLimits
 from tests.fakes import tiny_submissions
 from tests.fakes.tiny_worker import FAKE
 
@@ -44,9 +44,7 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
         path.chmod(0o755 if path.is_dir() else 0o644)
     limits = SandboxLimits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
-    making = GenerationSettings(
-        limits=limits, threads=1, trusted=sandbox.explain_missing_isolation() is not None, voices=voices
-    )
+    making = GenerationSettings(limits=limits, trusted=sandbox.explain_missing_isolation() is not None, voices=voices)
     entry = RunEntry("lfs_bench", "sample", "voice")
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "dia")
     rounds = SandboxRunner(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)

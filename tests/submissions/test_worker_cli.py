@@ -9,11 +9,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import HubJob
-from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sqlite3
 import tarfile
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,7 +108,7 @@ def test_either_kind_of_database_goes_back_into_a_server(
     small = small_arena(systems=6, gold_share=0.5, gold_after=2)
     for _ in range(14):
         small.vote(small.arena.voter("hf:somebody"), comment="it is 100% real — 理由,\tand\\N is \r\n no\\tnull\b\x0b")
-    small.arena.exclude("ballot-000002", "a test", "ada")
+    small.arena.decide("ballot-000002", "excluded", "a test", "ada")
     runs, backup = tmp_path / "runs", tmp_path / "backup.tar"
     runs.mkdir()
     with small.database.writing() as session:
@@ -132,12 +133,13 @@ def test_either_kind_of_database_goes_back_into_a_server(
 
 
 @pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
-def test_a_server_does_not_go_back_into_a_file(small_arena: Make, database_place: str, tmp_path: Path) -> None:
-    small_arena()
-    backups.make_backup(tmp_path / "backup.tar", database_place, None)
-    with pytest.raises(BadInput, match="backup of PostgreSQL; name a server"):
-        restore(tmp_path / "backup.tar", tmp_path / "new.db", tmp_path / "runs")
-    assert not (tmp_path / "new.db").exists()
+def test_a_server_goes_into_a_file(small_arena: Make, database_place: str, tmp_path: Path) -> None:
+    small = small_arena(gold_share=0.0)
+    small.vote("somebody", comment="理由")
+    made = backups.make_backup(tmp_path / "backup.tar", database_place, None)
+    assert (made.database, made.rows["votes"]) == ("postgresql", 1)
+    restore(tmp_path / "backup.tar", tmp_path / "new.db", tmp_path / "runs")
+    assert votes(tmp_path / "new.db") == votes(database_place)
 
 
 def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
@@ -452,6 +454,22 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     assert done.forgotten == 1
     assert votes(done.kept[0]) == {"of-bob-0001", "of-carol-01"}
     assert (done.kept[1] / "real_pod" / "tiny" / "echo" / "run.json").is_file()
+
+
+@ON_SQLITE
+def test_a_database_is_restored_onto_another_disk_than_the_runs(
+    small_arena: Make, database_place: str, tmp_path: Path
+) -> None:
+    small_arena().vote("alice", id="of-alice-1")
+    backups.make_backup(tmp_path / "backup.tar", database_place, None)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        if os.stat(memory).st_dev == tmp_path.stat().st_dev:
+            pytest.skip("one disk alone")
+        target = Path(memory, "podeval.db")
+        for force in (False, True):
+            restore(tmp_path / "backup.tar", target, tmp_path / "runs", force=force)
+            assert votes(target) == {"of-alice-1"}
+        assert sorted(path.name.partition(".before")[0] for path in Path(memory).iterdir()) == ["podeval.db"] * 2
 
 
 @ON_SQLITE

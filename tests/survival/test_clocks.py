@@ -36,9 +36,13 @@ def count(small: Any) -> int:
         return session.scalar(select(func.count()).select_from(Vote)) or 0
 
 
+@pytest.fixture
+def small(small_arena: Make) -> Any:
+    return small_arena()
+
+
 @ON_SQLITE
-def test_a_battle_that_was_open_when_the_clock_jumped_ahead_is_open_when_it_is_right_again(small_arena: Make) -> None:
-    small = small_arena()
+def test_a_battle_that_was_open_when_the_clock_jumped_ahead_is_open_when_it_is_right_again(small: Any) -> None:
     battle = small.serve("alice")
     small.clock.on(DAY)
     with pytest.raises(ArenaRefused, match="lapsed") as told:
@@ -51,8 +55,7 @@ def test_a_battle_that_was_open_when_the_clock_jumped_ahead_is_open_when_it_is_r
 
 
 @ON_SQLITE
-def test_a_clock_set_back_between_battle_and_vote_costs_no_vote_and_lets_none_pass_twice(small_arena: Make) -> None:
-    small = small_arena()
+def test_a_clock_set_back_between_battle_and_vote_costs_no_vote_and_lets_none_pass_twice(small: Any) -> None:
     battle = small.serve("alice")
     small.clock.on(-2 * HOUR)
     ballot = small.ballot(battle)
@@ -160,8 +163,7 @@ def test_a_quota_of_a_day_counts_no_submission_of_tomorrow(tmp_path: Path, clock
 
 
 @ON_SQLITE
-def test_a_battle_is_shown_again_after_jumps_either_way(small_arena: Make) -> None:
-    small = small_arena()
+def test_a_battle_is_shown_again_after_jumps_either_way(small: Any) -> None:
     battle = small.serve("alice")
     for seconds in (-DAY, DAY + 60, -120.0):
         small.clock.on(seconds)

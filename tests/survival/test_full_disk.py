@@ -19,6 +19,7 @@ from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import StoreUnusable
 from podeval.files import DiskFull
 from podeval.store.database import Database
+from podeval.store.secret import Secret
 from tests.fakes.databases import ON_SQLITE, Make
 from tests.survival.test_backup import votes
 
@@ -100,25 +101,55 @@ def test_health_says_that_nothing_is_taken_while_the_disk_is_full(
     small_arena: Make, small_disk: Small, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "space"))
-    import pages.api
+    import services
 
     small = small_arena(str(small_disk.folder / "podeval.db"))
     now = [0.0]
-    probe = pages.api.WriteProbe(small.database, clock=lambda: now[0])
+    probe = services.WriteProbe(small.database, clock=lambda: now[0])
     assert probe.why_not() is None
     small_disk.fill()
     seen = []
     for _ in range(200):
-        now[0] += pages.api.EVERY
+        now[0] += services.EVERY
         seen.append(probe.why_not())
         if seen[-1]:
             break
-    assert seen[-1] == pages.api.NOT_TAKEN, "the disk was not full"
+    assert seen[-1] == services.NOT_TAKEN, "the disk was not full"
     small_disk.free()
-    assert probe.why_not() == pages.api.NOT_TAKEN, "it asks now and then"
-    now[0] += pages.api.EVERY
+    assert probe.why_not() == services.NOT_TAKEN, "it asks now and then"
+    now[0] += services.EVERY
     assert probe.why_not() is None
     small.close()
+
+
+@pytest.mark.space
+def test_a_site_that_starts_on_a_full_disk_says_so_and_can_be_read(
+    small_arena: Make, small_disk: Small, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SQLite says `disk I/O error`, as there is no room for the index of its log."""
+    from services import open_services
+
+    if not small_disk.mounted:
+        pytest.skip("no small disk can be mounted here")
+    place = small_disk.folder / "podeval.db"
+    small = small_arena(str(place))
+    vote = small.vote("somebody").vote
+    Secret.of(small.database)
+    small.close()
+    small_disk.fill()
+    services = open_services(small_disk.folder)
+    assert "the disk of sqlite" in caplog.text
+    assert "is full; free some space, then start again" in caplog.text
+    assert services.closed
+    assert "was full when it started" in services.closed
+    assert list(services.arena.battles()["vote"]) == [vote]
+    with pytest.raises(StoreUnusable, match="was full when this began; nothing was recorded"):
+        services.arena.sweep()
+    services.database.close()
+    small_disk.free()
+    opened = open_services(small_disk.folder)
+    assert opened.closed is None
+    opened.database.close()
 
 
 def test_a_full_bucket_costs_the_acknowledgement_and_sending_again_counts_once(

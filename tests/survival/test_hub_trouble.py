@@ -30,20 +30,6 @@ TROUBLES = (429, 500, 502, 503, 504, 408, "unheard", "dropped", "half")
 CONFLICTS = (409, 412)
 
 
-@pytest.fixture
-def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that were asked to be waited; a thousandth of them passes."""
-    asked: list[float] = []
-    real = time.sleep
-
-    def sleep(seconds: float) -> None:
-        asked.append(seconds)
-        real(min(seconds / 1000, 0.01))
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    return asked
-
-
 def weather(share: float = 0.4) -> Callable[[str, str], int | str | None]:
     """Trouble with so many of all requests; threads of the server take turns."""
     chance, turn = random.Random(1), threading.Lock()

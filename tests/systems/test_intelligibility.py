@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.speech import Speech
+from podeval.text.comparison.word_errors import count_word_errors
 from podeval.text.script import Script
-from podeval.text.word_errors import count_word_errors
 
 pytestmark = pytest.mark.models
 

@@ -7,7 +7,7 @@ Needs meeteval and kaldialign on PYTHONPATH; the tests need neither. Run from th
 import random
 from pathlib import Path
 
-from podeval.text.alignment import HeardWord
+from podeval.text.comparison.alignment import HeardWord
 
 MEETINGS = ("trn00", "trn01", "trn02")
 COUNTS_OF_MEETINGS = Path(__file__).parent / "data" / "meeteval_ami_counts.json"
@@ -16,8 +16,8 @@ CASES = 240
 Talk = dict[str, list[HeardWord]]
 
 
-def make_cases() -> list[tuple[Talk, Talk]]:
-    """Make a reference and a hypothesis for each case: two to six speakers, English words or characters."""
+def make_cases() -> list[tuple[Talk, Talk, float]]:
+    """Make a reference, a hypothesis and a collar for each case: two to six speakers, English words or characters."""
     chance = random.Random(25)
     cases = []
     for number in range(CASES):
@@ -25,21 +25,20 @@ def make_cases() -> list[tuple[Talk, Talk]]:
         words = [chr(0x4E00 + index) if number % 2 else f"word{index}" for index in range(size)]
         reference = _talk(chance, chance.randint(2, 6), words)
         heard = _garble(chance, reference, words) if number % 3 else _talk(chance, chance.randint(1, 6), words)
-        cases.append((reference, heard))
-        # The counts are of cases that were drawn with a collar each.
-        chance.choice((0.5, 1.0, 5.0))
+        cases.append((reference, heard, chance.choice((0.5, 1.0, 5.0))))
     return cases
 
 
-def make_meetings(samples: Path) -> list[tuple[Talk, Talk]]:
-    """Two transcripts of each of three excerpts of AMI: real words at real times.
+def make_meetings(samples: Path) -> list[tuple[Talk, Talk, float]]:
+    """Two transcripts of each of three excerpts of AMI, for three collars: real words at real times.
 
     The reference are the words of Whisper base, by the speaker whose turn of the annotation they lie in or nearest to;
     the hypothesis those of Whisper tiny.en, by the voice that the diariser hears.
     """
     from podeval.audio.windows import Span
     from podeval.recording import Recording
-    from podeval.text.alignment import split_words
+    from podeval.recording.spoken_script import listen_again
+    from podeval.text.comparison.alignment import split_words
 
     rows = [line.split() for line in (samples / "ami.rttm").read_text(encoding="utf-8").splitlines()]
     cases = []
@@ -49,7 +48,7 @@ def make_meetings(samples: Path) -> list[tuple[Talk, Talk]]:
         voices = [(turn.speaker, turn.start, turn.end) for turn in recording.diarization()] or [("one", 0.0, 30.0)]
         whole = [Span(0.0, recording.duration)]
         first = recording.transcript("en").words
-        second = recording.listen_again(whole, "en", job="second_transcriber")
+        second = listen_again(recording, whole, "en", job="second_transcriber")
         talks = []
         for words, spoken in ((first, turns), (second, voices)):
             talk: Talk = {}
@@ -60,7 +59,7 @@ def make_meetings(samples: Path) -> list[tuple[Talk, Talk]]:
                     end = max(word.end, word.start + 0.01)
                     talk.setdefault(who, []).append(HeardWord(text, round(word.start, 3), round(end, 3)))
             talks.append(talk)
-        cases.append((talks[0], talks[1]))
+        cases += [(talks[0], talks[1], collar) for collar in (0.5, 1.0, 5.0)]
     return cases
 
 

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from podeval.errors import BadInput
-from podeval.text.accepted_readings import PLAIN, AcceptedReadings
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.accepted_readings import PLAIN, AcceptedReadings
+from podeval.text.comparison.word_errors import count_word_errors
 
 COFFEE = [
     {

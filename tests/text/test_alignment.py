@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.alignment import Alignment, locate_speaker_turns, split_words
+from podeval.text.comparison.alignment import Alignment, locate_speaker_turns, split_words
 from podeval.text.script import Script, Turn
 
 Word = tuple[str, float, float]

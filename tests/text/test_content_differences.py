@@ -2,9 +2,9 @@
 
 import pytest
 
-from podeval.text.content_differences import find_content_differences
+from podeval.text.comparison.alignment import ScriptAlignment, align_script
+from podeval.text.comparison.content_differences import find_content_differences
 from podeval.text.script import Script
-from podeval.text.script_alignment import ScriptAlignment, align_script
 
 SCRIPT = [
     {"speaker": "Ann", "text": "The harbour was quiet that morning. Nobody had seen the ferry leave before dawn."},

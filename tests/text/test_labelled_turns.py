@@ -360,6 +360,13 @@ def test_lines_that_look_like_turns_and_are_not_read_as_such_are_noted(form: str
         ("speaker,text\nAnn,Hi", "table"),
         ("| Speaker | Text |\n|---|---|\n| Ann | Hi |", "table"),
         ("- speaker: Ann\n  text: Hi", "YAML"),
+        ("start,end,speaker,text\n0,4,Anna,Hi", "a table"),
+        ("name\tline\nAnna\tHi", "a table"),
+        ("turns:\n  - speaker: Anna\n    text: Hi", "YAML"),
+        ("SPEAKER a 1 0.0 4.0 <NA> <NA> Anna <NA> <NA>", "RTTM"),
+        ("a 1 Anna 0.00 4.00 <o,f0> hi there", "STM"),
+        ('Here it is:\n```python\n[("Anna", "Hi"), ("Ben", "Hello")]\n```', "Python"),
+        ("%PDF-1.4\n1 0 obj", "a PDF"),
     ],
 )
 def test_other_formats_are_refused_by_name(text: str, what: str) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from podeval.errors import BadInput
+from podeval.text.comparison.normalise import normalise
 from podeval.text.dialogue_segments import join_utterances
 from podeval.text.language import read_tokens
-from podeval.text.normalise import normalise
 from podeval.text.script import Script
 from podeval.text.tokens import tokenise
 

@@ -7,9 +7,9 @@ import pytest
 
 import podeval
 from podeval.errors import BadInput
-from podeval.text.normalise import compute_bracketed_share, normalise
-from podeval.text.simplified_chinese import convert_to_mainland, simplify
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.normalise import compute_bracketed_share, normalise
+from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
+from podeval.text.comparison.word_errors import count_word_errors
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_nothing_of_podeval_imports_zhconv() -> None:
     code = """
 import importlib, pkgutil, sys
 sys.modules["zhconv"] = None
-from podeval.text import alignment, normalise
+from podeval.text.comparison import alignment, normalise
 assert normalise.normalise("我們去臺灣", "zh") == normalise.normalise("我们去台湾", "zh")
 assert normalise.normalise("軟體", "zh", "lfs") == "软件"
 assert alignment.split_words("臺灣", "zh") == ["台", "湾"]

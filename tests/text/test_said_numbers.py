@@ -2,8 +2,8 @@ import time
 
 import pytest
 
-from podeval.text.spoken_numbers import say_alike
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.spoken_numbers import say_alike
+from podeval.text.comparison.word_errors import count_word_errors
 
 
 @pytest.mark.parametrize(

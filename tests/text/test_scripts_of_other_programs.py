@@ -151,23 +151,6 @@ def test_prose_stays_prose(text: str) -> None:
     assert (script.speakers, script.text) == (("1",), text)
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("start,end,speaker,text\n0,4,Anna,Hi", "a table"),
-        ("name\tline\nAnna\tHi", "a table"),
-        ("turns:\n  - speaker: Anna\n    text: Hi", "YAML"),
-        ("SPEAKER a 1 0.0 4.0 <NA> <NA> Anna <NA> <NA>", "RTTM"),
-        ("a 1 Anna 0.00 4.00 <o,f0> hi there", "STM"),
-        ('Here it is:\n```python\n[("Anna", "Hi"), ("Ben", "Hello")]\n```', "Python"),
-        ("%PDF-1.4\n1 0 obj", "a PDF"),
-    ],
-)
-def test_tables_and_formats_without_words_are_refused_by_name(text: str, what: str) -> None:
-    with pytest.raises(BadInput, match=what):
-        read_any_script(text)
-
-
 WITH_SPEAKERS: list[Any] = [
     {"results": {"channels": [], "utterances": [{"speaker": at, "transcript": t} for at, (_, t) in enumerate(PAIR)]}},
     {

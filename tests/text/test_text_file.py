@@ -11,8 +11,8 @@ from podeval.errors import BadInput
 from podeval.measuring.inputs import MetricInputs
 from podeval.systems.adapters.outputs import Supplied
 from podeval.systems.speech import Ask, WrittenScript
-from podeval.text.accepted_readings import AcceptedReadings
 from podeval.text.characters import clean_text
+from podeval.text.comparison.accepted_readings import AcceptedReadings
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script

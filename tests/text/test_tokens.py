@@ -1,14 +1,11 @@
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from podeval.errors import BadInput
-from podeval.text import tokens
 from podeval.text.tokens import detect_language, is_foreign, is_unspaced, stop_words, tokenise
 
 
@@ -120,17 +117,3 @@ def test_another_language_is_refused() -> None:
         tokenise("bonjour", "fr")
     with pytest.raises(BadInput, match="en or zh"):
         stop_words("fr")
-
-
-@pytest.mark.long
-def test_sentences_cut_together_are_cut_as_nltk_cuts_each() -> None:
-    nltk = NLTKWordTokenizer()
-    pieces = [*".!?,:;—()[]{}<>“”’«»„`'\"$%*ab1é \n\U000f0000\U000f0001", "..", "...", "--", "``", "''", "  "]
-    pieces += ["cannot", "'tis", "more'n", "wanna", "d'ye", "n't ", "'s ", "'ll ", "e.g."]
-    draw = random.Random(1)
-    # NLTK as it is, for what the one pass is compared with.
-    punkt = tokens._load_punkt()
-    for _ in range(3_000):
-        text = "".join(draw.choice(pieces) for _ in range(draw.randint(1, 40)))
-        each = [token for sentence in punkt.tokenize(text) for token in nltk.tokenize(sentence)]
-        assert tokenise(text) == each, text

@@ -3,8 +3,8 @@
 import pytest
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from podeval.text.normalise import normalise
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.normalise import normalise
+from podeval.text.comparison.word_errors import count_word_errors
 
 CASES = """
 two | thirty one | five twenty four | nineteen ninety nine | twenty nineteen | two point five million

@@ -8,7 +8,7 @@ import jiwer
 import pytest
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.word_errors import count_word_errors
 
 
 def test_counts_and_rates_by_hand() -> None:

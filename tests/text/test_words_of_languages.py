@@ -4,9 +4,9 @@ import unicodedata
 
 import pytest
 
-from podeval.text.alignment import split_words
+from podeval.text.comparison.alignment import split_words
+from podeval.text.comparison.word_errors import count_word_errors
 from podeval.text.script_format import count_length
-from podeval.text.word_errors import count_word_errors
 
 ALIKE = [
     ("French, curly apostrophes", "L’homme qu’il a vu n’était pas là.", "L'homme qu'il a vu n'était pas là"),

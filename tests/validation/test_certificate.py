@@ -14,7 +14,7 @@ from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.text.word_errors import count_word_errors
+from podeval.text.comparison.word_errors import count_word_errors
 from podeval.validation.certificate import Certificate, Flip, certify, explain
 
 BENCHMARK = benchmarks.get("real_pod")

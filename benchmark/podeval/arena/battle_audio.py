@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,7 +48,7 @@ class BattleAudio:
         Raises:
             ArenaRefused: the name is not of this arena, its battle is long over, or the recording no longer exists.
         """
-        audio = self._arena.audio(name)
+        audio = self._arena.sounds.find(name)
         if opus and (audio.seconds or 0.0) >= LONG:
             return self._of(audio, lambda *passage: self._playback.compress(self._playback.copy(*passage)))
         return self._of(audio, lambda *passage: self._pad(audio, self._playback.copy(*passage)))
@@ -59,18 +58,18 @@ class BattleAudio:
         if not audio.is_excerpt or audio.compared is None:
             return copy
         sizes = [
-            self._playback.copy(_stretch(side), self._gain_of(side, audio), audio.seconds).stat().st_size
-            for side in audio.compared
+            self._playback.copy(_stretch(side), gain, audio.seconds).stat().st_size
+            for side, gain in zip(audio.compared, self._gains(audio), strict=True)
         ]
         return self._playback.pad(copy, _SIZES * (max(sizes) // _SIZES + 1))
 
     def peaks(self, name: str) -> list[float]:
         """Return the peaks of that file, 0 to 1; raises as `file` does."""
-        return self._of(self._arena.audio(name), self._playback.peaks)
+        return self._of(self._arena.sounds.find(name), self._playback.peaks)
 
     def _of(self, audio: Audio, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
         try:
-            return fact(_stretch(audio), self._gain(audio), audio.seconds)
+            return fact(_stretch(audio), self._gains(audio)[0], audio.seconds)
         except Changed as error:
             _LOG.error("%s; the arena no longer plays it", error)
             for side in audio.compared or ():
@@ -82,17 +81,13 @@ class BattleAudio:
             _LOG.error("a recording of the arena cannot be played: %s", error)
             raise ArenaRefused(UNKNOWN, write_sentence("recording-not-played")) from error
 
-    def _gain(self, audio: Audio) -> float:
+    def _gains(self, audio: Audio) -> tuple[float, float]:
+        """Return the gains in dB of a sound and of the other side's; 0 where nothing is compared."""
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
-            return 0.0
+            return 0.0, 0.0
         this_level, other = (self._playback.level(_stretch(side)) for side in audio.compared)
-        return match_gains(this_level, other, target)[0]
-
-    def _gain_of(self, side: Audio, audio: Audio) -> float:
-        """Return the gain of one of the two sides that a sound is compared with."""
-        sides = audio.compared or ()
-        return self._gain(replace(audio, compared=(side, next(one for one in sides if one is not side))))
+        return match_gains(this_level, other, target)
 
 
 def _stretch(audio: Audio) -> Stretch:

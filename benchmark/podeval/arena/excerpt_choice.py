@@ -10,23 +10,28 @@ compared over the same turns, and where a turn has to be cut, over the same part
 position. Whoever wants to judge recordings from beginning to end has them whole (`choose_whole`).
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from podeval import benchmarks
+from sqlalchemy import Row
 
-EXCERPTS, WHOLE = "excerpts", "whole"
-PROTOCOLS = (EXCERPTS, WHOLE)
-"""In the order in which a voter without a wish is given them."""
+from podeval import benchmarks
+from podeval.arena.settings import EXCERPTS, PROTOCOLS, WHOLE, ArenaSettings
+from podeval.store.tables import Battle
 
 SECONDS = 30.0
 """Default length of the longest excerpt of one side."""
 
 SHORTEST_SHARE = 2 / 3
 """Share of the longest excerpt below which the next turn is begun too, though it has to be cut."""
+
+_TIMES_HEARD = 3
+"""Number of times that both sides can be played before a battle lapses."""
 
 Span = tuple[float, float]
 """Begin and end in seconds."""
@@ -42,18 +47,15 @@ class RecordingLength:
 
 @dataclass(frozen=True)
 class Excerpts:
-    """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`."""
+    """The excerpt of each side, and the rule that chose them: `whole`, `same turns` or `same position`.
+
+    `turns` are the first and the last of the same turns.
+    """
 
     a: Span
     b: Span
     rule: str
-    first_turn: int | None = None
-    last_turn: int | None = None
-
-    def document(self) -> dict[str, Any]:
-        """Return the excerpts as plain data."""
-        turns = None if self.first_turn is None else [self.first_turn, self.last_turn]
-        return {"a": list(self.a), "b": list(self.b), "rule": self.rule, "turns": turns}
+    turns: tuple[int, int] | None = None
 
 
 @cache
@@ -122,7 +124,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
         start, (begin, end) = side.turns[first][0], side.turns[last]
         return start, max(start, min(begin + share * (end - begin), start + seconds, side.seconds))
 
-    return Excerpts(span(a), span(b), "same turns", first, last)
+    return Excerpts(span(a), span(b), "same turns", (first, last))
 
 
 def _fitting_share(a: RecordingLength, b: RecordingLength, first: int, last: int, seconds: float) -> float:
@@ -160,3 +162,30 @@ def count_heard_seconds(played: Sequence[Span], length: float) -> float:
             seconds += stop - start
             reached = stop
     return min(seconds, max(0.0, length))
+
+
+def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
+    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, where it is long."""
+    (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
+    hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
+    return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
+
+
+def read_spans(battle: Battle | Row[Any]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the begin and end of the excerpts of A and of B, in seconds."""
+    (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
+    return (float(a), float(b)), (float(c), float(d))
+
+
+def compute_played_seconds(length: float, other: float, protocol: str) -> float:
+    """Return how long a side is played, with the silence that hides its exact length.
+
+    Two excerpts are equally long: how long one takes for the same words would identify it.
+    """
+    return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
+
+
+def round_up_seconds(length: float) -> float:
+    """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
+    # A hair above a whole second is one of rounding.
+    return float(max(1, math.ceil(round(length, 3))))

@@ -114,6 +114,7 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     if record.voter in erased:
         done.erased += 1
         return
+    # A vote is imported once; two forms of one vote are refused.
     row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
     if row is not None:
         if (row.id, row.battle, row.voter, row.outcome) != (
@@ -124,9 +125,11 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
             )
         done.repeated += 1
         return
+    # A repeated battle needs the one that it repeats.
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         done.orphans += 1
         return
+    # The battle with what it compares, then the vote.
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))

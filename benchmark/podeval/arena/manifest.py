@@ -117,19 +117,18 @@ class Added:
     left_out: list[str]
 
 
-def add(database: Database, manifest: Manifest, *, strict: bool = True, now: datetime | None = None) -> Added:
+def add(database: Database, manifest: Manifest, *, strict: bool = True) -> Added:
     """Add a manifest, all of it or nothing, except outputs that differ from what listeners heard of them before.
 
     Args:
         database: database of the arena.
         manifest: the manifest to add.
         strict: add nothing where the audio of one output cannot be used; otherwise that output is left out.
-        now: the time.
 
     Raises:
         BadInput: an output names a system or item that does not exist, or its audio cannot be used.
     """
-    moment = now or datetime.now(UTC)
+    now = datetime.now(UTC)
     # Measure the audio before the transaction, so that no vote waits for it.
     unusable, measured = [], []
     for entry in manifest.outputs:
@@ -144,14 +143,10 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
         # Systems and items come first, as outputs refer to them.
         for system in manifest.systems:
-            row = session.get(ArenaSystem, system.id)
-            new["systems"] += row is None
             values = system.model_dump() | {"title": system.title or system.id}
-            _put(session, row, ArenaSystem, values, moment)
+            new["systems"] += _put(session, ArenaSystem, values, now)
         for item in manifest.items:
-            item_row = session.get(ArenaItem, item.id)
-            new["items"] += item_row is None
-            _put(session, item_row, ArenaItem, item.model_dump(), moment)
+            new["items"] += _put(session, ArenaItem, item.model_dump(), now)
         session.flush()
         for values in measured:
             for kind, name in ((ArenaSystem, values["system"]), (ArenaItem, values["item"])):
@@ -161,18 +156,17 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
                     )
             # An output that was judged is never replaced by other audio.
             output = session.get(ArenaOutput, values["id"])
-            new["outputs"] += output is None
-            shown = select(Battle.id).where((Battle.output_a == values["id"]) | (Battle.output_b == values["id"]))
+            battles = select(Battle.id).where((Battle.output_a == values["id"]) | (Battle.output_b == values["id"]))
             is_other = output is not None and output.sha256 not in ("", values["sha256"])
-            if output is not None and is_other and session.scalar(shown.limit(1)) is not None:
+            if output is not None and is_other and session.scalar(battles.limit(1)) is not None:
                 left_out.append(
                     f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
                     "a new version of a system is a system of its own, give it another id"
                 )
                 if output.audio == values["audio"]:
-                    retire(session, [output.id], "its file is not what was taken in", moment)
+                    retire(session, [output.id], "its file is not what was taken in", now)
                 continue
-            _put(session, output, ArenaOutput, values, moment)
+            new["outputs"] += _put(session, ArenaOutput, values, now)
         return Added(new, left_out)
 
     return database.write(work)
@@ -209,13 +203,12 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     }
 
 
-def _put(session: Session, row: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:
+def _put(session: Session, kind: type[Any], values: dict[str, Any], now: datetime) -> bool:
+    """Add a row, or change the one that has its id; return whether it is new."""
     values = {name: value for name, value in values.items() if name != "active" or value is not None}
-    if row is None:
-        session.add(kind(**values, added_at=moment))
-        return
-    for name, value in values.items():
-        setattr(row, name, value)
+    is_new = session.get(kind, values["id"]) is None
+    session.merge(kind(**values, **({"added_at": now} if is_new else {})))
+    return is_new
 
 
 def make_manifest(

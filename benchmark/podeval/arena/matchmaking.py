@@ -1,23 +1,23 @@
 """Choose the next battle for a voter from past battles and votes, by the rules of `arena.pairing`."""
 
-import math
 import random
 import secrets
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, select, union
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, RecordingLength, choose, choose_whole, list_protocols
-from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair, pick_dimension
-from podeval.arena.ratings import list_open_dimensions, rate_quickly
+from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole, list_protocols, time_open
+from podeval.arena.pairing import Deal, Pair, PairingPool, choose_next_meeting, pair, pick_dimension
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
-from podeval.arena.settings import ArenaSettings
+from podeval.arena.settings import EXCERPTS, PROTOCOLS, ArenaSettings
+from podeval.stats.battles import rate_quickly
+from podeval.stats.bradley_terry import NEEDED
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.texts import write_sentence
@@ -25,15 +25,17 @@ from podeval.texts import write_sentence
 _SEED_BITS = 53
 """Bits of a battle's seed, which JSON can hold exactly."""
 
-_TIMES_HEARD = 3
-"""How often both sides can be heard before a battle lapses."""
+_FRESH_SECONDS = 30.0
+"""Seconds for which counts are used at least."""
 
 _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""
 
 
-_MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
-    Battle.voter == bindparam("voter"), Battle.purpose == "rating"
+_MET_BY_VOTER = (
+    select(Battle.low, Battle.high, Battle.item, Battle.protocol, Battle.dimension, Vote.outcome)
+    .outerjoin(Vote, Vote.battle == Battle.id)
+    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating")
 )
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _OUTPUTS_OF_MEETING = (
@@ -57,6 +59,8 @@ class _Snapshot:
     fields: dict[_Kind, PairingPool] = field(default_factory=dict)
     battles: dict[_Kind, Counter[tuple[Pair, str]]] = field(default_factory=dict)
     ratings: dict[_Kind, dict[str, float]] = field(default_factory=dict)
+    votes: dict[_Kind, Counter[Pair]] = field(default_factory=dict)
+    provisional: dict[_Kind, set[str]] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
         """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
@@ -69,12 +73,10 @@ class Matchmaker:
 
     Args:
         settings: settings of the arena.
-        fresh_seconds: how long counts are used.
     """
 
-    def __init__(self, settings: ArenaSettings, fresh_seconds: float = 30.0) -> None:
+    def __init__(self, settings: ArenaSettings) -> None:
         self._settings = settings
-        self._fresh = fresh_seconds
         self._snapshot = _Snapshot(made_at=-1e9)
         self._lock = threading.Lock()
 
@@ -91,7 +93,7 @@ class Matchmaker:
         """Make a battle for a voter, which is not recorded yet.
 
         Args:
-            session: reads what was compared and judged.
+            session: a session that reads battles and votes.
             voter: a pseudonym.
             now: the time.
             protocol: the protocol of the comparison; by default the first of `PROTOCOLS` that has something left.
@@ -127,10 +129,13 @@ class Matchmaker:
 
     def _fresh_battle(self, session: Session, wish: "_BattleWish") -> Battle:
         snapshot, seed = self._current(session), wish.seed
-        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": wish.voter})}
+        served = session.execute(_MET_BY_VOTER, {"voter": wish.voter}).all()
+        judged = {((row.low, row.high), row.item) for row in served}
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
-        heard_on = _collect_heard(judged)
+        heard_on: dict[str, set[str]] = {}
+        for both, item_id in judged:
+            heard_on.setdefault(item_id, set()).update(both)
         avoided = judged | {
             (pair(met, other), item)
             for compared in fields.values()
@@ -147,14 +152,12 @@ class Matchmaker:
         with self._lock:
             # Others count battles while this one looks through them.
             battles: dict[tuple[Pair, str], int] = dict(snapshot.battles.get(chosen, Counter()))
-        meeting = choose_next_meeting(
-            snapshot.fields[chosen],
-            snapshot.ratings[chosen],
-            battles,
-            avoided,
-            seed=seed,
-            rule=self._settings.pairing,
+        voted = [row for row in served if (row.protocol, row.dimension) == chosen and row.outcome not in (None, "skip")]
+        deal = Deal(
+            wish.voter, [(row.low, row.high) for row in voted], snapshot.votes[chosen], snapshot.provisional[chosen]
         )
+        pool, rule = snapshot.fields[chosen], self._settings.pairing
+        meeting = choose_next_meeting(pool, snapshot.ratings[chosen], battles, avoided, seed=seed, rule=rule, deal=deal)
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
@@ -180,7 +183,7 @@ class Matchmaker:
             purpose="rating",
             seed=seed,
             pairing=self._settings.pairing,
-            excerpt=excerpt.document(),
+            excerpt=asdict(excerpt),
         )
 
     def _repeated(self, session: Session, wish: "_BattleWish") -> Battle | None:
@@ -228,7 +231,7 @@ class Matchmaker:
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
             # Counting takes at most a fiftieth of the time, however much there is to count.
-            keep = max(self._fresh, 50 * self._snapshot.cost)
+            keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)
             if time.monotonic() - self._snapshot.made_at > keep:
                 began = time.monotonic()
                 self._snapshot = _take_snapshot(session)
@@ -260,8 +263,8 @@ def _find_open(
     """Return the first protocol in which something is left to judge, what is avoided there, and its dimensions.
 
     Args:
-        fields: what can be compared.
-        avoidable: what is avoided if anything is left then; the last is avoided in any case.
+        fields: pools of what can be compared, by protocol and dimension.
+        avoidable: sets of meetings to avoid if anything is left then; the last set is avoided in any case.
     """
     for protocol in PROTOCOLS:
         for avoided in avoidable:
@@ -269,14 +272,6 @@ def _find_open(
             if dimensions:
                 return protocol, avoided, dimensions
     return PROTOCOLS[0], avoidable[-1], []
-
-
-def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
-    """Return the systems that one voter met, by item."""
-    systems: dict[str, set[str]] = {}
-    for met, item in judged:
-        systems.setdefault(item, set()).update(met)
-    return systems
 
 
 def _take_snapshot(session: Session) -> _Snapshot:
@@ -304,14 +299,47 @@ def _take_snapshot(session: Session) -> _Snapshot:
         snapshot.battles.setdefault((protocol, dimension), Counter())[(low, high), item] = count
     # Estimate the strength of each system.
     for kind, systems in items.items():
-        snapshot.ratings[kind] = rate_quickly(
-            {s for group in systems.values() for s in group}, _read_results(session, *kind)
-        )
+        results, names = _read_results(session, *kind), {s for group in systems.values() for s in group}
+        snapshot.ratings[kind] = rate_quickly(names, results)
+        votes = snapshot.votes.setdefault(kind, Counter())
+        for a, b, _, count in results:
+            votes[pair(a, b)] += count
+        opponents, voters = Counter(name for met in votes for name in met), _count_voters(session, *kind)
+        snapshot.provisional[kind] = {
+            name
+            for name in names
+            if opponents[name] < min(NEEDED["opponents"], len(names) - 1) or voters[name] < NEEDED["voters"]
+        }
     return snapshot
 
 
-def _read_results(session: Session, protocol: str, dimension: str) -> list[tuple[str, str, str, int]]:
-    """Return the counted votes of one kind without their sides: `(low, high, outcome, how often)`."""
+def _count_voters(session: Session, protocol: str, dimension: str) -> Counter[str]:
+    """Count the people whose votes on each system count."""
+    of_sides = (
+        select(side.label("system"), Vote.voter)
+        .join(Vote, Vote.battle == Battle.id)
+        .where(Battle.protocol == protocol, Battle.dimension == dimension, Battle.purpose == "rating")
+        .where(Vote.standing == "counted", Vote.outcome != "skip")
+        for side in (Battle.low, Battle.high)
+    )
+    judged = union(*of_sides).subquery()
+    counts = session.execute(select(judged.c.system, func.count()).group_by(judged.c.system))
+    return Counter({system: count for system, count in counts})
+
+
+def count_between(session: Session, battle: Battle, a: str) -> tuple[int, int, int]:
+    """Count the votes on the pair of a battle, on its dimension: for system `a`, for the other, for neither."""
+    counts: Counter[str] = Counter()
+    for on_a, _, outcome, count in _read_results(session, battle.protocol, battle.dimension, (battle.low, battle.high)):
+        winner = {"a": on_a == a, "b": on_a != a}.get(outcome)
+        counts["neither" if winner is None else "a" if winner else "b"] += count
+    return counts["a"], counts["b"], counts["neither"]
+
+
+def _read_results(
+    session: Session, protocol: str, dimension: str, only: Pair | None = None
+) -> list[tuple[str, str, str, int]]:
+    """Return the counted votes of one kind, or on one pair: `(system on side a, the other, outcome, how often)`."""
     a = aliased(ArenaOutput)
     query = (
         select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
@@ -321,6 +349,8 @@ def _read_results(session: Session, protocol: str, dimension: str) -> list[tuple
         .where(Vote.standing == "counted", Vote.outcome != "skip")
         .group_by(Battle.low, Battle.high, a.system, Vote.outcome)
     )
+    if only is not None:
+        query = query.where(Battle.low == only[0], Battle.high == only[1])
     return [
         (on_a, high if on_a == low else low, outcome, count)
         for low, high, on_a, outcome, count in session.execute(query)
@@ -331,14 +361,23 @@ def _length(output: ArenaOutput) -> RecordingLength:
     return RecordingLength(output.seconds, [(float(start), float(end)) for start, end in output.turns])
 
 
-def time_open(battle: Battle, settings: ArenaSettings) -> timedelta:
-    """Return how long a battle can be judged: whole hours, which say nothing of exact lengths, where it is long."""
-    (begin_a, end_a), (begin_b, end_b) = read_spans(battle)
-    hours = math.floor(_TIMES_HEARD * (end_a - begin_a + end_b - begin_b) / 3600)
-    return timedelta(seconds=max(settings.vote_within, 3600 * (hours + 1 if hours else 0)))
+def list_open_dimensions(session: Session) -> dict[str, list[str]]:
+    """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
 
-
-def read_spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the begin and end of the excerpts of A and of B, in seconds."""
-    (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
-    return (float(a), float(b)), (float(c), float(d))
+    A protocol without such a dimension is left out.
+    """
+    answered = (
+        select(ArenaItem.dimension, ArenaItem.benchmark)
+        .distinct()
+        .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
+        .group_by(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id)
+        .having(func.count(func.distinct(ArenaOutput.system)) > 1)
+    )
+    closed = read_closed_dimensions(session)
+    dimensions: dict[str, set[str]] = {protocol: set() for protocol in PROTOCOLS}
+    for dimension, benchmark in session.execute(answered):
+        for protocol in list_protocols(benchmark) if dimension not in closed else ():
+            dimensions[protocol].add(dimension)
+    return {protocol: sorted(names) for protocol, names in dimensions.items() if names}

@@ -30,7 +30,7 @@ class Pool:
 
     Attributes:
         systems: id, title, whether in the pool, and number of items with a recording.
-        dimensions: by name, whether open, and its counted votes.
+        dimensions: dimensions by name, each with whether it is open and its counted votes.
         goal: counted votes wanted on each dimension; None where none is set.
     """
 
@@ -58,7 +58,7 @@ class ArenaModeration:
         Raises:
             BadInput: there is no such vote, or no reason or name is given.
         """
-        (self._arena.restore if counted else self._arena.exclude)(vote, validate_reason(reason), by)
+        self._arena.decide(vote, "counted" if counted else "excluded", validate_reason(reason), by)
 
     def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
         """Exclude all votes of a voter from the public rating, or include them again; return how many changed.

@@ -1,11 +1,14 @@
 """Choose which two systems meet next, on which item, and on which side each is shown.
 
-`closest`: among the pairs with the closest ratings, the least compared comes first. A system with few battles counts as
-close to every other, because its rating is still unknown; new systems take part in at most half of the battles, so that
-they are placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as in MTalk-Bench.
-Sides are random. Everything follows from one seed, which is recorded with the battle.
+`closest`: among the pairs with the closest ratings, the least compared comes first. A new system takes part in at most
+half of the battles, so that it is placed soon and listeners still hear the others. Its battles are dealt: it first
+meets those with whom it has the fewest votes, and whether a voter meets it next, and whom with it, follows from the
+voter and the number of their votes. Anyone who skips such a battle, or leaves it, is given the same pair again.
+`mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
+which is recorded with the battle.
 """
 
+import hashlib
 import random
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -21,8 +24,8 @@ CLOSEST_SHARE = 1 / 3
 
 CLOSEST_PAIRS = 3
 
-SETTLED_BATTLES = 30
-"""Battles from which a system's rating is considered settled."""
+SETTLED_VOTES = 30
+"""Votes from which a system's rating is considered settled."""
 
 NEWCOMERS_SHARE = 0.5
 """Largest share of battles with unsettled systems, while two others are settled."""
@@ -47,6 +50,19 @@ class Meeting:
         return pair(self.a, self.b)
 
 
+@dataclass(frozen=True)
+class Deal:
+    """The basis of a new system's battles: the voter, the pairs that they voted on, and everybody's votes by pair.
+
+    `provisional` are the systems that have too few opponents or voters, however many votes there are on them.
+    """
+
+    voter: str
+    pairs_of_voter: Sequence[Pair]
+    votes: Mapping[Pair, int]
+    provisional: Collection[str] = ()
+
+
 def pair(one: str, other: str) -> Pair:
     """Return the pair of two systems; the order of the arguments does not matter."""
     return (one, other) if one < other else (other, one)
@@ -56,7 +72,7 @@ class PairingPool:
     """The systems and items that can be compared, with counts that are the same for all voters.
 
     Args:
-        items: for each item, the systems that have an output for it.
+        items: systems that have an output for an item, by item.
     """
 
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
@@ -79,28 +95,31 @@ def choose_next_meeting(
     battles: Mapping[tuple[Pair, str], int],
     judged: Collection[tuple[Pair, str]],
     *,
-    seed: int,
+    seed: int | str,
     rule: Rule = "closest",
+    deal: Deal | None = None,
 ) -> Meeting | None:
     """Choose the next comparison for one voter; return None where the voter has judged everything.
 
     Args:
         field: the systems and items that can be compared.
         ratings: ratings of systems, on any interval scale; a system without one is new.
-        battles: how often each pair met on each item, over all voters.
-        judged: what this voter met before, which is never shown again.
+        battles: number of meetings of each pair on each item, over all voters.
+        judged: meetings that this voter had before; none of them is shown again.
         seed: seed of all random choices.
         rule: the rule for which pair meets.
+        deal: the basis of the choice of new systems' battles; by default the seed and the numbers of meetings.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
     candidates = field.open_pairs(judged)
     if not candidates:
         return None
     if rule == "mtalk":
-        gaps = _gaps(candidates, ratings, ())
+        gaps = _gaps(candidates, ratings)
         chosen = chance.choice(_nearest(candidates, gaps, CLOSEST_PAIRS, chance)[:CLOSEST_PAIRS])
     else:
-        chosen = _closest(candidates, ratings, _by_pair(battles), chance)
+        by_pair = _by_pair(battles)
+        chosen = _closest(field, candidates, ratings, by_pair, chance, deal or Deal(str(seed), (), by_pair))
     items = [
         item for item, systems in field.items.items() if systems.issuperset(chosen) and (chosen, item) not in judged
     ]
@@ -122,29 +141,47 @@ def _by_pair(battles: Mapping[tuple[Pair, str], int]) -> Counter[Pair]:
 
 
 def _closest(
-    candidates: list[Pair], ratings: Mapping[str, float], by_pair: Mapping[Pair, int], chance: random.Random
+    field: PairingPool,
+    candidates: list[Pair],
+    ratings: Mapping[str, float],
+    by_pair: Mapping[Pair, int],
+    chance: random.Random,
+    deal: Deal,
 ) -> Pair:
+    # Which systems are new.
     by_system: Counter[str] = Counter()
-    for (one, other), count in by_pair.items():
-        by_system[one] += count
-        by_system[other] += count
-    systems = {system for met in candidates for system in met}
-    new = {system for system in systems if by_system[system] < SETTLED_BATTLES or system not in ratings}
-    with_new = [met for met in candidates if new.intersection(met)]
+    for met, count in deal.votes.items():
+        by_system.update(dict.fromkeys(met, count))
+    new = {
+        system
+        for met in field.common
+        for system in met
+        if by_system[system] < SETTLED_VOTES or system not in ratings or system in deal.provisional
+    }
+    # A new system's battle is the same until the voter has voted.
     settled = [met for met in candidates if not new.intersection(met)]
-    if settled and with_new:
-        candidates = with_new if chance.random() < NEWCOMERS_SHARE else settled
-    gaps = _gaps(candidates, ratings, new)
-    near = _nearest(candidates, gaps, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(candidates))), chance)
+    turn = random.Random(f"{deal.voter}:{len(deal.pairs_of_voter)}").random()  # noqa: S311 - reproducible, no secret
+    if new and (turn < NEWCOMERS_SHARE or not settled):
+        dealt = _deal([met for met in field.common if new.intersection(met)], new, deal)
+        if dealt in candidates or not settled:
+            return dealt if dealt in candidates else _least(candidates, deal.votes, chance)
+    gaps = _gaps(settled, ratings)
+    near = _nearest(settled, gaps, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))), chance)
     return _least(near, by_pair, chance)
 
 
-def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float], new: Collection[str]) -> dict[Pair, float]:
-    """Return the differences of ratings by pair; 0 where one of the two systems is new."""
+def _deal(pairs: list[Pair], new: set[str], deal: Deal) -> Pair:
+    """Return one of the pairs with the fewest votes, by the voter and how often they voted on a new system."""
+    fewest = min(deal.votes.get(met, 0) for met in pairs)
+    turn = f"{deal.voter}:{sum(not new.isdisjoint(met) for met in deal.pairs_of_voter)}"
+    least = (met for met in pairs if deal.votes.get(met, 0) == fewest)
+    return min(least, key=lambda met: hashlib.blake2b(f"{turn}:{met}".encode()).digest())
+
+
+def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float]) -> dict[Pair, float]:
+    """Return the differences of ratings by pair; 0 where one of the two systems has no rating."""
     return {
-        (one, other): 0.0
-        if one in new or other in new or one not in ratings or other not in ratings
-        else abs(ratings[one] - ratings[other])
+        (one, other): abs(ratings[one] - ratings[other]) if one in ratings and other in ratings else 0.0
         for one, other in candidates
     }
 

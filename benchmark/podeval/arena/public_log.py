@@ -122,15 +122,13 @@ class PublicLog:
         done = TakenIn()
         for path in sorted(new):
             if path.startswith(f"{FOLDER}/") and path.endswith(".jsonl"):
-                records = list(read_lines(self._text(path, head), f"{self._repo}/{path}"))
+                try:
+                    text = self._log.read(path, head).decode()
+                except UnicodeDecodeError as error:
+                    raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
+                records = list(read_lines(text, f"{self._repo}/{path}"))
                 done = done + self._database.write(partial(self._take_in, path, records, head))
         return done
-
-    def _text(self, path: str, head: str) -> str:
-        try:
-            return self._log.read(path, head).decode()
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
 
     def _send(self, path: str, records: list[Record]) -> str:
         """Add a file and return a commit that has it."""
@@ -194,11 +192,7 @@ class PublicLog:
             session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
         else:
             file.commit = head
+        # A restored backup may have planned a record under a name that never arrived: the file that arrived has it.
         for name in {name_of(record) for record in records}:
-            row = session.get(Mirrored, (self._repo, name))
-            if row is None:
-                session.add(Mirrored(repo=self._repo, record=name, path=path))
-            elif row.path != path:
-                # A backup was restored that had planned it under a name that never arrived.
-                row.path = path
+            session.merge(Mirrored(repo=self._repo, record=name, path=path))
         return done

@@ -4,23 +4,25 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
-from podeval.arena.excerpt_choice import PROTOCOLS
+from podeval.arena.matchmaking import count_between
 from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension, make_battles
 from podeval.arena.service import Arena
+from podeval.arena.settings import PROTOCOLS
 from podeval.arena.vote_review import Status
 from podeval.arena.voting import may_tell
-from podeval.stats.bradley_terry import SystemRating, votes_needed
+from podeval.stats.bradley_terry import SystemRating, describe_missing, votes_needed
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 CSV_COLUMNS = (
     "protocol", "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high",
-    "rating_by_strength", "elo", "battles", "wins", "losses", "ties", "both_bad",
+    "rating_by_strength", "elo", "battles", "wins", "losses", "ties", "both_bad", "provisional",
 )  # fmt: skip
 
 _QUICK = 0.2
@@ -91,12 +93,14 @@ class Ranking:
                 "elo": part.elo[row.system].rating,
                 "rating_by_strength": part.by_strength.get(row.system).rating if part.by_strength else None,
                 **asdict(row),
+                "provisional": describe_missing(row.provisional) if row.provisional else "",
             }
             for protocol, parts in self.protocols.items()
             for name, part in parts.items()
             for row in part.ratings.systems
         ]
-        return pd.DataFrame(rows, columns=list(CSV_COLUMNS))
+        table = pd.DataFrame(rows, columns=list(CSV_COLUMNS))
+        return table.astype({"rank_best": "Int64", "rank_worst": "Int64"})
 
     def _plain(self, part: Standings) -> dict[str, Any]:
         order = [row.system for row in part.ratings.systems]
@@ -105,7 +109,8 @@ class Ranking:
             "votes": part.ratings.votes,
             "voters": part.ratings.voters,
             "coverage": part.coverage,
-            "islands": part.islands,
+            "islands": part.ratings.islands,
+            "lowered": [asdict(cohort) for cohort in part.ratings.lowered],
             "systems": [{**asdict(self.systems[row.system]), **asdict(row)} for row in part.ratings.systems],
             "wins": part.tally.wins[positions][:, positions].tolist(),
             "battles": part.tally.battles[positions][:, positions].tolist(),
@@ -134,8 +139,9 @@ class Revealed:
 class RevealedBattle:
     """Who was who in a judged battle, and what the votes say of the two.
 
-    `apart` tells whether the votes separate the two; `votes_needed` how many more would, None where nothing can be
-    said.
+    `between` counts the votes on the two for `a`, for `b` and for neither, this one included; None where this one does
+    not count. `apart` tells whether the votes separate the two; `votes_needed` how many more would, None where nothing
+    can be said.
     """
 
     a: Revealed
@@ -143,6 +149,7 @@ class RevealedBattle:
     protocol: str
     dimension: str
     outcome: str
+    between: tuple[int, int, int] | None
     apart: bool
     votes_needed: int | None
 
@@ -175,10 +182,10 @@ class Rankings:
             mine = time.monotonic() > self._until and not self._renewing
             self._renewing = self._renewing or mine
         if mine and self._cost > _QUICK:
-            threading.Thread(target=self._renew_beside, daemon=True).start()
+            threading.Thread(target=self._renew, daemon=True).start()
         elif mine:
             # Who else asks meanwhile is given the last one.
-            self._renew_beside()
+            self._renew()
         assert self._ranking is not None
         return self._ranking
 
@@ -193,7 +200,9 @@ class Rankings:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
             if judged is None or not may_tell(session, *judged[:2], self._arena.settings):
                 return None
-        vote_row, battle, *sides = judged
+            vote_row, battle, *sides = judged
+            counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
+            between = count_between(session, battle, sides[0]) if counts else None
         part = self.current().protocols.get(battle.protocol, {}).get(battle.dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
         a, b = (
@@ -202,27 +211,24 @@ class Rankings:
         )
         both_rated = part is not None and a.rating is not None and b.rating is not None
         needed = votes_needed(part.ratings, a.system, b.system) if part is not None and both_rated else None
-        return RevealedBattle(a, b, battle.protocol, battle.dimension, vote_row.outcome, needed == 0, needed)
+        return RevealedBattle(a, b, battle.protocol, battle.dimension, vote_row.outcome, between, needed == 0, needed)
 
     def _reveal_side(
         self, battle: Battle, side: str, system: str, known: Known, rating: SystemRating | None
     ) -> Revealed:
-        audio = self._arena.name_side(battle.id, side, "excerpt")
-        whole = self._arena.name_side(battle.id, side, "whole") if battle.excerpt.get("rule") != "whole" else ""
+        audio = self._arena.sounds.name(battle.id, side, "excerpt")
+        whole = self._arena.sounds.name(battle.id, side, "whole") if battle.excerpt.get("rule") != "whole" else ""
         return Revealed(system, known.title, known.kind, rating, battle.item, audio, whole)
 
     def _renew(self) -> None:
         began, first = time.monotonic(), self._ranking is None
-        state = self._count()
-        if state != self._state:
-            self._ranking, self._state = self._make(), state
-            self._cost = time.monotonic() - began
-        # The first time also loads libraries, which says nothing about the next.
-        self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
-
-    def _renew_beside(self) -> None:
         try:
-            self._renew()
+            state = self._count()
+            if state != self._state:
+                self._ranking, self._state = self._make(), state
+                self._cost = time.monotonic() - began
+            # The first time also loads libraries, which says nothing about the next.
+            self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
         finally:
             self._renewing = False
 
@@ -246,14 +252,16 @@ class Rankings:
         }
         with self._arena.database.reading() as session:
             systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        return Ranking(protocols, systems, self._arena.status())
+        ranking = Ranking(protocols, systems, self._arena.status())
+        self._arena.rated_at = datetime.now(UTC)
+        return ranking
 
 
 def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
     """Rate the systems by some votes of one protocol: pooled, where there are several dimensions, and by dimension.
 
     Args:
-        votes: with the columns of `build_rating_table`, at least one.
+        votes: table of votes with the columns of `build_rating_table`, at least one row.
     """
     standings = compute_standings_by_dimension(make_battles(votes), list(votes["dimension"]))
     if len(standings) == 2:

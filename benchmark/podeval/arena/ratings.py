@@ -4,8 +4,8 @@ The votes come as one table (`build_rating_table`). The arithmetic is in `podeva
 and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,11 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import EXCERPTS, PROTOCOLS, list_protocols
+from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
 from podeval.stats.battles import Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
-from podeval.store.operator_settings import read_closed_dimensions
-from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.tables import ArenaOutput, Battle, Vote
 
 COLUMNS = (
     "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
@@ -33,10 +32,6 @@ PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
-
-_WINNERS = {"a": "X", "b": "Y", "tie": "Draw", "both_bad": "Draw"}
-_INVISIBLE = "\x00"
-_PRIOR = 2.0
 
 Bounds = tuple[tuple[float, float], ...]
 
@@ -75,35 +70,31 @@ class Standings:
         """Share of the pairs of systems that met at least once, 0 to 1."""
         size = len(self.tally.systems)
         pairs = size * (size - 1) // 2
-        return 1 - len(self.tally.unmet) / pairs
-
-    @property
-    def islands(self) -> list[list[str]]:
-        """Groups of systems with no battle between them, largest first; ratings are comparable only within a group."""
-        return [list(group) for group in self.ratings.islands]
+        unmet = pairs - int(np.count_nonzero(self.tally.battles)) // 2
+        return 1 - unmet / pairs
 
 
 def compute_standings(battles: Battles, *, position: bool = False) -> Standings:
     """Compute the ranking from battles, with everything a board shows beside it.
 
     Args:
-        battles: in recorded order, which only Elo depends on.
+        battles: the battles in recorded order; only Elo depends on the order.
         position: also estimate the effect of being shown first.
 
     Raises:
         BadInput: there are no battles.
     """
-    ratings = rate(battles, position=position)
-    counted = tally(_without_absent(battles))
-    neighbours = zip(ratings.systems, ratings.systems[1:], strict=False)
+    ratings = rate(battles, position=position, robust=True)
+    counted = tally(battles)
+    ranked = [row for row in ratings.systems if row.provisional is None]
     undecided = tuple(
         Undecided(better.system, worse.system, needed)
-        for better, worse in neighbours
+        for better, worse in itertools.pairwise(ranked)
         if (needed := votes_needed(ratings, better.system, worse.system)) != 0
     )
     by_strength = None
     if battles.slight is not None and battles.slight.any():
-        by_strength = rate(battles, position=position, strength=True)
+        by_strength = rate(battles, position=position, strength=True, robust=True)
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 
@@ -132,49 +123,6 @@ def compute_standings_by_dimension(
     return by_dimension
 
 
-def _without_absent(battles: Battles) -> Battles:
-    """Return the same battles, with only the systems that occur in them."""
-    present = np.flatnonzero(np.bincount(np.concatenate([battles.first, battles.second]), minlength=1))
-    position = np.zeros(len(battles.systems), dtype=np.intp)
-    position[present] = np.arange(len(present))
-    return Battles(
-        tuple(battles.systems[number] for number in present),
-        battles.voters,
-        position[battles.first],
-        position[battles.second],
-        battles.outcome,
-        battles.voter,
-        battles.covariates,
-        battles.slight,
-    )
-
-
-def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
-    """Estimate each system's strength, for choosing pairs and checking voters: Elo's scale, centred at 0, no intervals.
-
-    Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an
-    invisible one, so that the estimate of a system that never lost stays finite.
-
-    Args:
-        systems: the systems to rate, also those without a battle.
-        battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
-    """
-    import evalica
-
-    names, met = sorted(set(systems)), list(battles)
-    if not names:
-        return {}
-    fitted = evalica.bradley_terry(
-        [a for a, *_ in met] + names,
-        [b for _, b, *_ in met] + [_INVISIBLE] * len(names),
-        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
-        weights=[float(count) for *_, count in met] + [_PRIOR] * len(names),
-    )
-    scale = {system: 400 * math.log10(score) for system, score in fitted.scores.items()}
-    middle = sum(scale[system] for system in names) / len(names)
-    return {system: scale[system] - middle for system in names}
-
-
 @dataclass(frozen=True)
 class HeardGroup:
     """The votes for which `least` to below `most` was heard: seconds of an excerpt, or shares of a whole."""
@@ -200,14 +148,13 @@ def rate_by_heard(votes: pd.DataFrame) -> list[HeardRatings]:
     A vote belongs to the group of the side of which less was heard: in seconds of an excerpt, in shares of a whole.
 
     Args:
-        votes: with the columns of `build_rating_table`.
+        votes: table of votes with the columns of `build_rating_table`.
     """
     rated = []
     for protocol in PROTOCOLS:
         part = votes[votes["protocol"] == protocol]
         if part.empty:
             continue
-        bounds: Bounds
         seconds = part[["heard_seconds_a", "heard_seconds_b"]]
         if protocol == EXCERPTS:
             measure, bounds = seconds.min(axis=1), SECONDS
@@ -235,7 +182,19 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-def build_rating_table(session: Session, *, dimension: str | None = None) -> pd.DataFrame:
+_RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
+_NUMBERS = select(Vote.number).join(Battle, Vote.battle == Battle.id).where(*_RATED)
+
+
+def count_rated(session: Session, dimension: str | None = None) -> int:
+    """Count the votes of which `build_rating_table` has a row each."""
+    numbers = _NUMBERS if dimension is None else _NUMBERS.where(Battle.dimension == dimension)
+    return session.scalar(select(func.count()).select_from(numbers.subquery())) or 0
+
+
+def build_rating_table(
+    session: Session, *, dimension: str | None = None, after: int = 0, offset: int = 0, limit: int | None = None
+) -> pd.DataFrame:
     """Return the counted votes in the order in which they were recorded, with `COLUMNS`.
 
     Skipped and repeated battles are left out.
@@ -243,6 +202,9 @@ def build_rating_table(session: Session, *, dimension: str | None = None) -> pd.
     Args:
         session: session of the database.
         dimension: include only this dimension.
+        after: include only votes of a higher number, which the database finds at once.
+        offset: leave out so many of the first, which the database counts.
+        limit: most rows; all by default.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
@@ -254,33 +216,16 @@ def build_rating_table(session: Session, *, dimension: str | None = None) -> pd.
         .join(Battle, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
-        .where(Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
+        .where(*_RATED)
         .order_by(Vote.number)
     )  # fmt: skip
-    if dimension is not None:
+    if dimension is not None and limit is None:
         query = query.where(Battle.dimension == dimension)
+    if limit is not None:
+        # Hidden from the planner, which would sort all votes of the dimension instead of reading the next few.
+        page = _NUMBERS if dimension is None else _NUMBERS.where(func.coalesce(Battle.dimension, "") == dimension)
+        page = page.where(Vote.number > after).order_by(Vote.number).offset(offset).limit(limit)
+        query = query.where(Vote.number.in_(page))
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))
-
-
-def list_open_dimensions(session: Session) -> dict[str, list[str]]:
-    """Return, by protocol, the open dimensions that have an item with outputs of at least two systems.
-
-    A protocol without such a dimension is left out.
-    """
-    answered = (
-        select(ArenaItem.dimension, ArenaItem.benchmark)
-        .distinct()
-        .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
-        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
-        .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
-        .group_by(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id)
-        .having(func.count(func.distinct(ArenaOutput.system)) > 1)
-    )
-    closed = read_closed_dimensions(session)
-    dimensions: dict[str, set[str]] = {protocol: set() for protocol in PROTOCOLS}
-    for dimension, benchmark in session.execute(answered):
-        for protocol in list_protocols(benchmark) if dimension not in closed else ():
-            dimensions[protocol].add(dimension)
-    return {protocol: sorted(names) for protocol, names in dimensions.items() if names}

@@ -7,6 +7,7 @@ from podeval.errors import BadInput
 
 FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"
 UNKNOWN, INVALID, NOT_HEARD, TOO_SOON = "unknown", "invalid", "not heard", "too soon"
+NOT_FETCHED = "not fetched"
 NO_COMMENT, TOO_MANY, CLOSED = "no comment", "too many", "closed"
 NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 

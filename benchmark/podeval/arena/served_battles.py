@@ -3,7 +3,6 @@
 A voter sees two sides, what was asked, and nothing that tells which systems meet.
 """
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +11,12 @@ from operator import attrgetter
 from typing import Any
 
 from cachetools import TTLCache, cachedmethod
-from sqlalchemy import Row, Select, bindparam, exists, func, select
+from sqlalchemy import Row, Select, Table, bindparam, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import EXCERPTS
-from podeval.arena.matchmaking import read_spans, time_open
+from podeval.arena.excerpt_choice import compute_played_seconds, read_spans, round_up_seconds, time_open
 from podeval.arena.refusal import EXPIRED, FORGED, TOO_MANY, UNKNOWN, ArenaRefused
-from podeval.arena.settings import ArenaSettings
+from podeval.arena.settings import EXCERPTS, ArenaSettings
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Vote
@@ -26,6 +24,13 @@ from podeval.texts import write_sentence
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
 """Seconds for which a lookup is cached, and the number of cached lookups."""
+
+_BATTLES: Table = Battle.metadata.tables["battles"]
+_ADD_FETCHED = (
+    _BATTLES.update()
+    .where(_BATTLES.c.id == bindparam("battle"))
+    .values(fetched_a=_BATTLES.c.fetched_a + bindparam("a"), fetched_b=_BATTLES.c.fetched_b + bindparam("b"))
+)
 
 # The statement is made once: making one takes longer than asking it.
 _A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -51,7 +56,7 @@ class Audio:
     output: str = ""
     """Id of the output; empty for a user's turn."""
     compared: "tuple[Audio, Audio] | None" = None
-    """For a side: its own excerpt and the other side's, whose loudness is compared."""
+    """Excerpt of a side and that of the other side, whose loudness is compared."""
     seconds: float | None = None
     """Length as played, with the silence that hides its exact length; None where nothing has to be hidden."""
     is_excerpt: bool = False
@@ -74,20 +79,18 @@ class AudioTokens:
         self._lock = threading.Lock()
         self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
+        self._fetched: dict[str, list[float]] = {}
+        """Shares of both sides that were sent and are not kept with their battle yet."""
 
-    def name_side(self, battle: str, side: str, extent: str) -> str:
-        """Make the name of a side's sound.
+    def name(self, battle: str, part: str, extent: str) -> str:
+        """Make the opaque name of a sound, for someone who may hear it.
 
         Args:
             battle: id.
-            side: `a` or `b`.
-            extent: `excerpt` or `whole`.
+            part: `a` or `b`, or the number of a user's turn in the battle's item.
+            extent: `excerpt` or `whole` of a side, or `turn`.
         """
-        return self._secret.sign("audio", battle, side, extent)
-
-    def name_turn(self, battle: str, number: int) -> str:
-        """Make the name of the sound of a user's turn in a battle's item."""
-        return self._secret.sign("audio", battle, str(number), "turn")
+        return self._secret.sign("audio", battle, part, extent)
 
     def find(self, name: str) -> Audio:
         """Return the sound behind a name.
@@ -106,6 +109,39 @@ class AudioTokens:
             return _find_side(row, side, extent)
         with self._database.reading() as session:
             return Audio(str(session.get_one(ArenaItem, row.item).turns[int(side)]["audio"]), 0.0, None)
+
+    def count_fetched(self, name: str, share: float) -> None:
+        """Count what was sent of the sound that a vote is about; of another sound, count nothing.
+
+        Args:
+            name: the opaque name by which it was fetched.
+            share: the bytes that were sent, as a share of the file.
+        """
+        battle, side, extent = self._secret.verify("audio", name) or ("", "", "")
+        if extent == "excerpt":
+            with self._lock:
+                self._fetched.setdefault(battle, [0.0, 0.0])["ab".index(side)] += share
+
+    def read_unkept(self, battle: str) -> tuple[float, float]:
+        """Return what this process counted of both sides and did not keep with the battle yet."""
+        with self._lock:
+            a, b = self._fetched.get(battle, (0.0, 0.0))
+        return a, b
+
+    def keep_fetched(self) -> None:
+        """Keep all that was counted with its battles, where every process reads it; called by one thread at a time."""
+        with self._lock:
+            counted = {battle: (a, b) for battle, (a, b) in self._fetched.items()}
+        rows = [{"battle": battle, "a": a, "b": b} for battle, (a, b) in counted.items()]
+        if not rows:
+            return
+        self._database.write(lambda session: session.connection().execute(_ADD_FETCHED, rows), about="fetched")
+        # Only now: what a vote reads meanwhile is rather too much than too little.
+        with self._lock:
+            for battle, (kept_a, kept_b) in counted.items():
+                a, b = self._fetched.pop(battle)
+                if a > kept_a or b > kept_b:
+                    self._fetched[battle] = [a - kept_a, b - kept_b]
 
     def forget(self) -> None:
         """Forget cached sounds, because something was changed."""
@@ -147,20 +183,6 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     )
 
 
-def compute_played_seconds(length: float, other: float, protocol: str) -> float:
-    """Return how long a side is played, with the silence that hides its exact length.
-
-    Two excerpts are equally long: how long one takes for the same words would identify it.
-    """
-    return round_up_seconds(max(length, other) if protocol == EXCERPTS else length)
-
-
-def round_up_seconds(length: float) -> float:
-    """Round a length up to whole seconds, at least one: the exact length of a recording would identify it."""
-    # A hair above a whole second is one of rounding.
-    return float(max(1, math.ceil(round(length, 3))))
-
-
 @dataclass(frozen=True)
 class BattleSide:
     """One side as a listener sees it: an opaque name of audio, its length, and how much has to be heard, in seconds.
@@ -186,11 +208,11 @@ class BattleView:
     instructions: str
     language: str
     turns: list[Any]
-    """What was asked: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
+    """Turns of the user: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
     a: BattleSide
     b: BattleSide
     rule: str
-    """How the excerpts were chosen."""
+    """Rule by which the excerpts were chosen."""
     served_at: datetime
     expires_at: datetime
     comment_required: bool
@@ -202,11 +224,11 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
     """Return all that a listener learns of a battle.
 
     Args:
-        session: reads what is played.
-        battle: which.
-        sounds: names audio opaquely.
+        session: a session that reads the item.
+        battle: the battle to show.
+        sounds: the maker of opaque names.
         token: the token that a vote on it must bear.
-        settings: what an operator has set.
+        settings: the settings of the arena.
     """
     item = session.get_one(ArenaItem, battle.item)
     lengths = [end - begin for begin, end in read_spans(battle)]
@@ -214,7 +236,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
     for side, length, other in zip("ab", lengths, reversed(lengths), strict=True):
         seconds = compute_played_seconds(length, other, battle.protocol)
         needed = settings.asked_seconds(seconds, battle.protocol)
-        sides.append(BattleSide(sounds.name_side(battle.id, side, "excerpt"), seconds, needed))
+        sides.append(BattleSide(sounds.name(battle.id, side, "excerpt"), seconds, needed))
     a, b = sides
     return BattleView(
         token=token,
@@ -237,7 +259,7 @@ def make_view(session: Session, battle: Battle, sounds: AudioTokens, token: str,
 
 def _show_turn(battle: Battle, number: int, turn: dict[str, Any], sounds: AudioTokens) -> dict[str, str]:
     here = turn.get("audio") and "://" not in turn["audio"]
-    audio = sounds.name_turn(battle.id, number) if here else ""
+    audio = sounds.name(battle.id, str(number), "turn") if here else ""
     return {"text": str(turn.get("text") or ""), "audio": audio}
 
 

@@ -1,9 +1,10 @@
 """Serve battles, and record votes before they are acknowledged."""
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -14,9 +15,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.arena import vote_review, voting
-from podeval.arena.excerpt_choice import PROTOCOLS
-from podeval.arena.matchmaking import Matchmaker
-from podeval.arena.ratings import build_rating_table, list_open_dimensions
+from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
+from podeval.arena.ratings import build_rating_table, count_rated
 from podeval.arena.refusal import (
     CLOSED,
     EXPIRED,
@@ -31,7 +31,6 @@ from podeval.arena.refusal import (
 from podeval.arena.served_battles import (
     CACHED,
     CACHED_SECONDS,
-    Audio,
     AudioTokens,
     BattleView,
     find_unjudged,
@@ -39,7 +38,7 @@ from podeval.arena.served_battles import (
     make_view,
     reopen_battle,
 )
-from podeval.arena.settings import ArenaSettings
+from podeval.arena.settings import PROTOCOLS, ArenaSettings
 from podeval.arena.vote_integrity import judge
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -53,6 +52,8 @@ from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
 
+_LOG = logging.getLogger("podeval.arena")
+
 _FREEZING_SECONDS = 1.0
 """Seconds until a freeze set in one process stops votes in every process on the database."""
 
@@ -62,7 +63,7 @@ class Arena:
 
     Args:
         database: database of the arena.
-        settings: what an operator can set.
+        settings: the settings of battles and votes.
         secret: key for signing tokens; by default the one of the database.
         clock: returns the time in UTC.
         objects: a bucket into which every vote is written before it is acknowledged.
@@ -84,12 +85,17 @@ class Arena:
         self._clock = clock
         self._objects = objects
         self._matchmaker = Matchmaker(self.settings)
-        self._sounds = AudioTokens(database, self._secret, clock)
+        self.sounds = AudioTokens(database, self._secret, clock)
+        """Names sounds opaquely, and finds them by their names."""
         self._lock = threading.Lock()
         self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
         """Pseudonyms by identity and name."""
-        self._frozen: TTLCache[Any, str] = TTLCache(1, _FREEZING_SECONDS)
-        """The operator's sentence on why no votes are taken, empty where they are."""
+        self._frozen: TTLCache[Any, str | None] = TTLCache(1, _FREEZING_SECONDS)
+        """The operator's sentence on why no votes are taken."""
+        self._rated: TTLCache[Any, int] = TTLCache(CACHED, CACHED_SECONDS)
+        """Numbers of rated votes, by dimension."""
+        self.rated_at: datetime | None = None
+        """Time of the last rating of this process."""
 
     def why_closed(self) -> str | None:
         """Return why no votes can be accepted; None where they can.
@@ -113,17 +119,14 @@ class Arena:
             )
         return None
 
+    @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
     def why_frozen(self) -> str | None:
         """Return an operator's sentence on why no votes are taken; None where they are, or were a second ago."""
-        sentence = self._read_frozen()
+        with self.database.reading(one_state=False) as session:
+            sentence = operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
         if not sentence:
             return None
         return CodedSentence(f"no votes are taken at the moment: {sentence}", code="votes-frozen", why=sentence)
-
-    @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
-    def _read_frozen(self) -> str:
-        with self.database.reading(one_state=False) as session:
-            return operator_settings.read_frozen(session).get(operator_settings.VOTES, "")
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
@@ -137,9 +140,9 @@ class Arena:
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
-            if pseudonym and name and issuer:
-                named_so = pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name)
-                pseudonym = pseudonym if named_so == pseudonym else None
+            # A new name of the account is remembered, too.
+            if name and issuer and pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name) != pseudonym:
+                pseudonym = None
 
         def make(session: Session) -> str:
             new = pseudonyms.make_pseudonym(session, self._secret, identity, now=now)
@@ -231,26 +234,16 @@ class Arena:
         ballot = voting.validate_ballot(ballot)
         battle_id = self._battle_of(ballot.token)
         now = self._clock()
+        fetched = self.sounds.read_unkept(battle_id)
         record = partial(
-            voting.record, ballot=ballot, battle_id=battle_id, voter=voter, settings=self.settings, now=now
-        )
+            voting.record, ballot=ballot, battle_id=battle_id, voter=voter, settings=self.settings, now=now,
+            unkept=fetched,
+        )  # fmt: skip
         done = self.database.write(record, about=voter)
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write(session, done.vote)
         return done
-
-    def name_side(self, battle: str, side: str, extent: str) -> str:
-        """Make the opaque name of a side's audio, for someone who may know whose it is."""
-        return self._sounds.name_side(battle, side, extent)
-
-    def audio(self, name: str) -> Audio:
-        """Return the sound behind the opaque name of a side's audio.
-
-        Raises:
-            ArenaRefused: the name is not of this arena, or its battle is long over.
-        """
-        return self._sounds.find(name)
 
     def votes_goal(self) -> int | None:
         """Return how many counted votes the operator wants on each dimension; None where nothing is set."""
@@ -294,23 +287,40 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes."""
+        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them."""
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
+            plan = vote_review.plan_review(session, findings)
         now = self._clock()
-        done = self.database.write(lambda session: vote_review.apply(session, findings, self.settings, now))
+        for part in plan.divide():
+            self.database.write(partial(vote_review.apply, part=part, findings=findings, now=now))
+        note = partial(operator_settings.note_done, name=operator_settings.SWEPT, now=now)
+        self.database.write(note, about=operator_settings.SWEPT)
         self._matchmaker.forget()
-        return done
+        alarms = self.status().alarms
+        return vote_review.VoteReview(plan.votes, plan.excluded, plan.restored, len(plan.signals), alarms)
 
-    def exclude(self, vote: str, reason: str, by: str) -> None:
-        """Exclude a vote from the public rating, by a person's decision; it is kept."""
-        self._decide(vote, "excluded", reason, by)
+    def sweep_if_due(self, hours: float) -> bool:
+        """Apply the rules where nobody did for so long, in this process or another; return whether it was done.
 
-    def restore(self, vote: str, reason: str, by: str) -> None:
-        """Include a vote again, by a person's decision, which the rules do not overrule."""
-        self._decide(vote, "counted", reason, by)
+        Args:
+            hours: hours between two sweeps.
+        """
+        with self.database.reading() as session:
+            last = operator_settings.read_done(session, operator_settings.SWEPT)
+        # One of a clock that was ahead says nothing.
+        if last is not None and timedelta() <= self._clock() - last < timedelta(hours=hours):
+            return False
+        done = self.sweep()
+        _LOG.info(
+            "%d votes were looked at: %d excluded, %d count again", done.votes, len(done.excluded), len(done.restored)
+        )
+        for alarm in done.alarms:
+            _LOG.error("ALARM: %s", alarm)
+        return True
 
-    def _decide(self, vote: str, standing: str, reason: str, by: str) -> None:
+    def decide(self, vote: str, standing: str, reason: str, by: str) -> None:
+        """Give a vote the standing `excluded` or `counted`, by a person's decision, which the rules do not overrule."""
         now = self._clock()
         self.database.write(lambda s: vote_review.decide_by_hand(s, vote, standing, reason, by, now))
         self.publish_decisions([vote])
@@ -329,7 +339,7 @@ class Arena:
         count.
         """
         self._matchmaker.forget()
-        self._sounds.forget()
+        self.sounds.forget()
         with self._lock:
             self._frozen.clear()
 
@@ -348,13 +358,19 @@ class Arena:
         with self.database.reading() as session:
             return vote_review.report_status(session, self.settings)
 
-    def battles(self, *, dimension: str | None = None) -> pd.DataFrame:
-        """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
+    def battles(self, *, dimension: str | None = None, **page: Any) -> pd.DataFrame:
+        """Return the votes that ratings are computed from, or a page of them; see `ratings.build_rating_table`."""
         with self.database.reading() as session:
-            return build_rating_table(session, dimension=dimension)
+            return build_rating_table(session, dimension=dimension, **page)
+
+    @cachedmethod(attrgetter("_rated"), lock=attrgetter("_lock"))
+    def count_battles(self, dimension: str | None = None) -> int:
+        """Return how many votes ratings are computed from, as of the last half minute."""
+        with self.database.reading() as session:
+            return count_rated(session, dimension)
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
-        return make_view(session, battle, self._sounds, self._secret.sign("battle", battle.id), self.settings)
+        return make_view(session, battle, self.sounds, self._secret.sign("battle", battle.id), self.settings)
 
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verify("battle", token) if isinstance(token, str) else None

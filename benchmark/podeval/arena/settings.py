@@ -1,10 +1,59 @@
-"""The settings of an arena."""
+"""The settings of an arena: its protocols, what is asked of voters, and the thresholds of the rules of integrity."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast, get_args
 
-from podeval.arena.excerpt_choice import EXCERPTS
 from podeval.arena.pairing import Rule
-from podeval.arena.vote_integrity import IntegrityLimits
+from podeval.errors import BadInput
+
+EXCERPTS, WHOLE = "excerpts", "whole"
+PROTOCOLS = (EXCERPTS, WHOLE)
+"""The ways of comparing, in the order in which a voter without a wish is given them."""
+
+
+@dataclass(frozen=True)
+class IntegrityLimits:
+    """All thresholds of the rule set."""
+
+    exclude_at: float = 3.0
+    alarm_share: float = 0.2
+    """Excluded share of the votes that sets off the alarm, of all votes and of those of the last day."""
+    alarm_votes: int = 20
+    """Fewest votes for an alarm."""
+    fastest_seconds: float = 2.0
+    heard_share: float = 0.5
+    side_votes: int = 20
+    """Decided battles from which a preference for one side is examined."""
+    side_share: float = 0.85
+    side_chance: float = 1e-5
+    undecided_share: float = 0.95
+    gold_error: float = 0.2
+    """Share of known answers that an attentive listener contradicts."""
+    gold_chance: float = 0.005
+    comment_votes: int = 4
+    """Votes with one comment from which it counts as copied."""
+    comment_letters: int = 12
+    """Letters below which a comment ("A is better") is common and does not count as copied; a Chinese character counts
+    as three, and comments shared by voters must be three times as long."""
+    origin_voters: int = 4
+    """Most voters from one origin within a day."""
+    partisan_battles: int = 8
+    partisan_z: float = 4.0
+    """Surplus of a voter for one system over what everyone's votes imply, in standard deviations."""
+    ally_battles: int = 4
+    ally_z: float = 2.5
+    ally_chance: float = 1e-5
+    """Probability, by chance, of so many voters who each favour one system a little beyond belief."""
+    burst_seconds: float = 3600.0
+    burst_votes: int = 15
+    burst_z: float = 4.5
+    newcomer_votes: int = 10
+    """Most votes of a voter who counts as a newcomer."""
+
+
+PAIRING, REASON = "PODEVAL_ARENA_PAIRING", "PODEVAL_ARENA_REASON"
+"""Environment variables of a site: the rule for which pair meets, and whether a vote needs a reason."""
 
 
 @dataclass(frozen=True)
@@ -12,8 +61,7 @@ class ArenaSettings:
     """The settings of battles and votes."""
 
     pairing: Rule = "closest"
-    """The rule for which two systems meet."""
-
+    """The rule for which pair meets."""
     excerpt_seconds: float = 30.0
     """Longest excerpt of one side; the shortest of a long recording is two thirds of it."""
     vote_within: float = 3600.0
@@ -37,6 +85,20 @@ class ArenaSettings:
     """LUFS to which both excerpts are brought (-18: speech, AES TD1008), or less where one would clip; None plays all
     as it is, which an arena of loudness itself needs."""
     limits: IntegrityLimits = field(default_factory=IntegrityLimits)
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> "ArenaSettings":
+        """Read what a site sets: the pairing rule, `closest` or `mtalk`, and a reason, `required` or `optional`.
+
+        Raises:
+            BadInput: a setting has another value.
+        """
+        pairing, reason = environment.get(PAIRING) or "closest", environment.get(REASON) or "optional"
+        if pairing not in get_args(Rule):
+            raise BadInput(f"{PAIRING} is {' or '.join(get_args(Rule))}, not {pairing!r}")
+        if reason not in ("required", "optional"):
+            raise BadInput(f"{REASON} is required or optional, not {reason!r}")
+        return cls(pairing=cast(Rule, pairing), comment_required=reason == "required")
 
     def asked_seconds(self, length: float, protocol: str) -> float:
         """Return how many seconds of a side have to be heard.

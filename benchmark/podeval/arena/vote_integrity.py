@@ -23,19 +23,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from podeval.arena.ratings import rate_quickly
+from podeval.arena.settings import IntegrityLimits
+from podeval.stats.battles import rate_quickly
 
 COLUMNS = (
     "vote", "voter", "origin", "at", "elapsed", "needed", "heard", "outcome", "a", "b", "dimension", "comment",
     "gold", "counts",
 )  # fmt: skip
-"""Of the table of votes that `judge` reads, one row a vote.
+"""Columns of the table of votes that `judge` reads, one row per vote.
 
 `at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN where unknown. `needed`: the fewest
-seconds in which what had to be heard can be heard. `heard`: the share of what has to
-be heard, of the side of which less was. `gold`: 1 where the
-answer is known and was given, 0 where it is known and the opposite was given, NaN where nothing is known. `counts`:
-whether it would count in the rating at all (no repeated battle). Skipped battles are not looked at.
+seconds in which what had to be heard can be heard. `heard`: the share of what has to be heard, of the side of which
+less was. `gold`: 1 where the answer is known and was given, 0 where it is known and the opposite was given, NaN where
+nothing is known. `counts`: whether it would count in the rating at all (no repeated battle). Skipped battles are not
+looked at.
 """
 
 _SURE = 0.05
@@ -47,47 +48,7 @@ _RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 Votes: TypeAlias = pd.DataFrame
 Seen: TypeAlias = pd.Series
-"""What a rule saw, as sentences by the index of the votes."""
-
-
-@dataclass(frozen=True)
-class IntegrityLimits:
-    """All thresholds of the rule set."""
-
-    exclude_at: float = 3.0
-    alarm_share: float = 0.2
-    """Excluded share of the votes that sets off the alarm, of all votes and of those of the last day."""
-    alarm_votes: int = 20
-    """Fewest votes for an alarm."""
-    fastest_seconds: float = 2.0
-    heard_share: float = 0.5
-    side_votes: int = 20
-    """Decided battles from which a preference for one side is examined."""
-    side_share: float = 0.85
-    side_chance: float = 1e-5
-    undecided_share: float = 0.95
-    gold_error: float = 0.2
-    """Share of known answers that an attentive listener contradicts."""
-    gold_chance: float = 0.005
-    comment_votes: int = 4
-    """Votes with one comment from which it counts as copied."""
-    comment_letters: int = 12
-    """Letters below which a comment ("A is better") is common and does not count as copied; a Chinese character counts
-    as three, and comments shared by voters must be three times as long."""
-    origin_voters: int = 4
-    """Most voters from one origin within a day."""
-    partisan_battles: int = 8
-    partisan_z: float = 4.0
-    """Surplus of a voter for one system over what everyone's votes imply, in standard deviations."""
-    ally_battles: int = 4
-    ally_z: float = 2.5
-    ally_chance: float = 1e-5
-    """Probability, by chance, of so many voters who each favour one system a little beyond belief."""
-    burst_seconds: float = 3600.0
-    burst_votes: int = 15
-    burst_z: float = 4.5
-    newcomer_votes: int = 10
-    """Most votes of a voter who counts as a newcomer."""
+"""Observations of a rule, as sentences by the index of the votes."""
 
 
 _LIMITS = IntegrityLimits()
@@ -244,17 +205,17 @@ def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)
     result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
-    variance = expected * (1 - expected)
     columns: dict[str, Any] = {
         "row": counted.index,
         "voter": counted["voter"].to_numpy(),
         "at": counted["at"].to_numpy(),
+        "variance": expected * (1 - expected),
     }
     left = pd.DataFrame({**columns, "system": counted["a"].to_numpy(), "result": result, "surplus": result - expected})
     right = pd.DataFrame(
         {**columns, "system": counted["b"].to_numpy(), "result": 1 - result, "surplus": expected - result}
     )
-    return pd.concat([left.assign(variance=variance), right.assign(variance=variance)], ignore_index=True)
+    return pd.concat([left, right], ignore_index=True)
 
 
 def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
@@ -317,16 +278,19 @@ def judge(votes: Votes, limits: IntegrityLimits = _LIMITS) -> RuleFindings:
     applied twice: the second time, everyone means the voters that the first pass did not exclude.
 
     Args:
-        votes: with `COLUMNS`.
+        votes: table of votes with `COLUMNS`.
         limits: the thresholds of the rules.
     """
+    # The first pass, in which everyone is trusted.
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _collect_signals(votes, limits, compares=False)
     first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
+    # The second pass, without those that the first one doubts.
     doubted = _points(first)[lambda points: points >= limits.exclude_at].index
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
     second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
     signals = pd.concat([alone, second], ignore_index=True)
+    # The votes with too many points, each with its reasons.
     points = _points(signals)
     reasons = _format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
@@ -338,7 +302,7 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIM
     """List the alarms for a person: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
-        votes: with the columns `vote`, `at` and `counts`.
+        votes: table of votes with the columns `vote`, `at` and `counts`.
         excluded: the excluded ones of these votes.
         limits: the thresholds of the rules.
     """

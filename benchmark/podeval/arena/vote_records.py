@@ -19,7 +19,8 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.errors import BadInput
 from podeval.files import write_whole
-from podeval.stats.battles import read_log_record
+from podeval.metrics.battle_log import read_log_record
+from podeval.stats.questionnaire_scores import ABOUT
 from podeval.store.database import Database
 from podeval.store.tables import (
     ArenaItem,
@@ -220,8 +221,8 @@ def to_line(record: Record) -> str:
 
 def make_vote(record: VoteRecord) -> Vote:
     """Return the row of a vote; the database numbers it anew."""
-    values = {name: getattr(record, name) for name in (*_OF_VOTE, "battle", "comment", "standing_by")}
-    return Vote(**{name: value for name, value in values.items() if name != "number"})
+    names = {*_OF_VOTE, "battle", "comment", "standing_by"} - {"number"}
+    return Vote(**{name: getattr(record, name) for name in names})
 
 
 def make_battle(record: VoteRecord, output_a: str, output_b: str) -> Battle:
@@ -291,7 +292,7 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         where: place that an error names; its last word is the number of the row.
 
     Raises:
-        BadInput: it has no form of `podeval.stats.battles.read_log_record`.
+        BadInput: it has no form of `podeval.metrics.battle_log.read_log_record`.
     """
     if "record" in data:
         return data
@@ -305,12 +306,20 @@ def convert_log_record(data: Mapping[str, Any], where: str) -> Mapping[str, Any]
         **dict.fromkeys(("output_seconds_a", "output_seconds_b", "seconds_a", "seconds_b", "seed", "number"), 0),
         **dict.fromkeys(("served_at", "expires_at", "recorded_at"), moment),
         **{"record": "vote", "id": key, "battle": key, "voter": voter, "outcome": row["outcome"]},
-        **{"system_a": row["first"], "system_b": row["second"], "item": key, "heard_a": 1.0, "heard_b": 1.0},
+        **{"system_a": row["first"], "system_b": row["second"], "heard_a": 1.0, "heard_b": 1.0},
+        **{"item": str(data.get("dialogue") or key)[:200], "comment": _read_reason(data)},
         **{"dimension": str(data.get("dimension") or "overall"), "capability": str(data.get("capability") or "")},
         **{"excerpt": '{"rule": "whole", "a": [0, 0], "b": [0, 0]}', "protocol": "whole", "pairing": "imported"},
         # Rules of integrity look at times and at what was heard, and do not overrule a person.
         **{"standing_by": "a person", "standing_reason": "imported from another log"},
     }
+
+
+def _read_reason(data: Mapping[str, Any]) -> str:
+    """Return the reason that a judge gave in its first answer; empty for other logs."""
+    ballots = data.get("ballots")
+    first = ballots[0] if isinstance(ballots, list) and ballots else None
+    return str(first.get("reason", ""))[:2000] if isinstance(first, Mapping) else ""
 
 
 _SESSION_COLUMNS = (
@@ -370,6 +379,7 @@ def _read_listening(session: Session, table: type[ListeningRating | ListeningAns
         .select_from(table)
         .join(ListeningSession, table.session == ListeningSession.id)
         .join(ListeningTest, ListeningSession.test == ListeningTest.id)
+        .where(table.page != ABOUT)
         .order_by(table.number)
     )
     columns = {column.name: column.type.python_type for column in query.selected_columns}

@@ -4,7 +4,7 @@ No rule overrules a person's decision. Every signal and every decision is kept a
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +12,7 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.matchmaking import read_spans
+from podeval.arena.excerpt_choice import read_spans
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_integrity import COLUMNS, RuleFindings, list_alarms
 from podeval.errors import BadInput
@@ -21,6 +21,10 @@ from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
 """Author of a decision that no person made."""
+
+_NOT_SEEN = "the rules see nothing in it any more"
+_AT_ONCE = 500
+"""Most votes that one writer changes."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 
@@ -67,7 +71,23 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
-        select(Vote, Battle, system_a.id, system_b.id, system_a.kind, system_b.kind, first_vote.outcome)
+        select(
+            Vote.id,
+            Vote.voter,
+            Vote.origin,
+            Vote.recorded_at,
+            Vote.elapsed,
+            Vote.outcome,
+            Vote.comment,
+            Vote.heard_seconds_a,
+            Vote.heard_seconds_b,
+            Battle.excerpt,
+            Battle.protocol,
+            Battle.dimension,
+            Battle.purpose,
+        )
+        .add_columns(a.system.label("a"), b.system.label("b"), system_a.kind.label("kind_a"))
+        .add_columns(system_b.kind.label("kind_b"), first_vote.outcome.label("before"))
         .join(Battle, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
@@ -78,9 +98,9 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
         .order_by(Vote.number)
     )
     rows = []
-    for vote, battle, name_a, name_b, kind_a, kind_b, before in session.execute(query).yield_per(10_000):
-        lengths = [end - begin for begin, end in read_spans(battle)]
-        needed_seconds = [settings.asked_seconds(length, battle.protocol) for length in lengths]
+    for vote in session.execute(query).yield_per(10_000):
+        lengths = [end - begin for begin, end in read_spans(vote)]
+        needed_seconds = [settings.asked_seconds(length, vote.protocol) for length in lengths]
         heard_shares = [
             min(1.0, seconds / least) if least > 0 else 1.0
             for seconds, least in zip((vote.heard_seconds_a, vote.heard_seconds_b), needed_seconds, strict=True)
@@ -91,15 +111,15 @@ def read_evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
             "origin": vote.origin,
             "at": vote.recorded_at.timestamp(),
             "elapsed": float("nan") if vote.elapsed is None else vote.elapsed,
-            "needed": settings.needed_seconds(lengths[0], lengths[1], battle.protocol),
+            "needed": settings.needed_seconds(lengths[0], lengths[1], vote.protocol),
             "heard": min(heard_shares),
             "outcome": vote.outcome,
-            "a": name_a,
-            "b": name_b,
-            "dimension": battle.dimension,
+            "a": vote.a,
+            "b": vote.b,
+            "dimension": vote.dimension,
             "comment": vote.comment,
-            "gold": _known_answer(vote.outcome, before, kind_a == "control", kind_b == "control"),
-            "counts": battle.purpose == "rating" and vote.outcome != "skip",
+            "gold": _known_answer(vote.outcome, vote.before, vote.kind_a == "control", vote.kind_b == "control"),
+            "counts": vote.purpose == "rating" and vote.outcome != "skip",
         })  # fmt: skip
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     numbers = {"at": float, "elapsed": float, "needed": float, "heard": float, "gold": float, "counts": bool}
@@ -121,34 +141,63 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
     return float("nan")
 
 
-def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
-    """Give votes the standing that the rules' findings ask for; the session must be a writing one."""
+@dataclass(frozen=True)
+class ReviewPlan:
+    """What one review would change: the standing of votes by their ids, and signals as rows of the rules' findings."""
+
+    votes: int
+    excluded: list[str]
+    restored: list[str]
+    signals: list[tuple[str, str, float, str]]
+
+    def divide(self) -> Iterator["ReviewPlan"]:
+        """Yield parts that a writer is done with soon, each vote in one of them."""
+        signals: dict[str, list[tuple[str, str, float, str]]] = {}
+        for signal in self.signals:
+            signals.setdefault(signal[0], []).append(signal)
+        votes, out, back = [*{*signals, *self.excluded, *self.restored}], {*self.excluded}, {*self.restored}
+        for start in range(0, len(votes), _AT_ONCE):
+            part = votes[start : start + _AT_ONCE]
+            theirs = [signal for vote in part for signal in signals.get(vote, ())]
+            yield ReviewPlan(self.votes, [v for v in part if v in out], [v for v in part if v in back], theirs)
+
+
+def plan_review(session: Session, findings: RuleFindings) -> ReviewPlan:
+    """Plan which standings the rules' findings ask for; nothing is changed, so nobody has to wait."""
+    # Which votes change: none that a person decided about.
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
     by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
     out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in findings.excluded]
     back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in findings.excluded]
+    # What the rules saw, each sight once.
     flagged = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
     signals = [
+        (vote, rule, points, detail)
+        for vote, rule, points, detail in findings.signals.itertuples(index=False, name=None)
+        if vote in decisions and (vote, rule) not in flagged
+    ]
+    return ReviewPlan(len(decisions), out, back, signals)
+
+
+def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datetime) -> None:
+    """Carry out a part of a plan, except what a person or another review decided meanwhile; the session must write."""
+    ids = {*part.excluded, *part.restored, *(signal[0] for signal in part.signals)}
+    votes = {vote.id: vote for vote in session.scalars(select(Vote).where(Vote.id.in_(ids)))}
+    seen = select(Flag.vote, Flag.rule).where(Flag.kind == "signal", Flag.vote.in_(ids))
+    flagged = {tuple(row) for row in session.execute(seen)}
+    session.add_all(
         Flag(
             id=secrets.token_hex(16), vote=vote, kind="signal", rule=rule, points=points, detail=detail,
             made_by=RULES, made_at=now,
         )
-        for vote, rule, points, detail in findings.signals.itertuples(index=False, name=None)
-        if vote in decisions and (vote, rule) not in flagged
-    ]  # fmt: skip
-    session.add_all(signals)
-    for vote in _votes(session, out):
-        decide(session, vote, "excluded", findings.excluded[vote.id], RULES, now)
-    for vote in _votes(session, back):
-        decide(session, vote, "counted", "the rules see nothing in it any more", RULES, now)
-    session.flush()
-    return VoteReview(len(decisions), out, back, len(signals), report_status(session, settings).alarms)
-
-
-def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:
-    for start in range(0, len(ids), 500):
-        yield from session.scalars(select(Vote).where(Vote.id.in_(ids[start : start + 500])))
+        for vote, rule, points, detail in part.signals
+        if vote in votes and (vote, rule) not in flagged
+    )  # fmt: skip
+    for id, standing in (*((id, "excluded") for id in part.excluded), *((id, "counted") for id in part.restored)):
+        vote = votes.get(id)
+        if vote is not None and vote.standing != standing and vote.standing_by in ("", RULES):
+            decide(session, vote, standing, findings.excluded.get(id, _NOT_SEEN), RULES, now)
 
 
 def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, now: datetime) -> None:

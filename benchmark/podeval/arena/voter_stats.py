@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
-from podeval.arena.ratings import rate_quickly
-from podeval.arena.service import Arena
+from podeval.stats.battles import rate_quickly
 from podeval.stats.bias import wilson
+from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 
 BOARD_FROM = 5
@@ -53,7 +53,7 @@ _NOTHING = 0.003
 """Seconds of counting up to which it is done at every request."""
 
 _Preferences = Counter[tuple[str, str, str, str, str]]
-"""How often each system of a pair was preferred: `(protocol, dimension, low, high, preferred)`."""
+"""Number of times that each system of a pair was preferred: `(protocol, dimension, low, high, preferred)`."""
 
 _WHAT = (
     Battle.purpose,
@@ -84,11 +84,11 @@ class Personals:
     of the time.
 
     Args:
-        arena: the arena.
+        database: the database of the arena.
     """
 
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._lock = threading.Lock()
         self._all: _Preferences = Counter()
         self._until = 0.0
@@ -99,14 +99,16 @@ class Personals:
         Args:
             voter: a pseudonym.
         """
-        with self._arena.database.reading(one_state=False) as session:
+        with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
             everybody = self._everybody(session)
+        # The voter's preferences, and those of them that count.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0
+        # How often most of the others prefer the same side.
         compared = agreed = 0
         for side, count in mine.items():
             *kind, low, high, preferred = side
@@ -136,9 +138,9 @@ class Personals:
                 battles[system] += count
                 wins[system] += part * count
         strength = rate_quickly(battles, results)
-        with self._arena.database.reading(one_state=False) as session:
-            named = select(ArenaSystem.id, ArenaSystem.title).where(ArenaSystem.id.in_(list(battles)))
-            titles = {id: title for id, title in session.execute(named)}
+        with self._database.reading(one_state=False) as session:
+            query = select(ArenaSystem.id, ArenaSystem.title).where(ArenaSystem.id.in_(list(battles)))
+            titles = {id: title for id, title in session.execute(query)}
         order = sorted(battles, key=lambda system: (-strength[system], titles[system]))
         return tuple(PersonalRow(s, titles[s], battles[s], float(wins[s]), strength[s]) for s in order)
 

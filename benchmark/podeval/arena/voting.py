@@ -10,20 +10,19 @@ from datetime import datetime
 from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import Span, count_heard_seconds
-from podeval.arena.matchmaking import read_spans
+from podeval.arena.excerpt_choice import Span, compute_played_seconds, count_heard_seconds, read_spans
 from podeval.arena.refusal import (
     EXPIRED,
     FOREIGN,
     INVALID,
     NO_COMMENT,
+    NOT_FETCHED,
     NOT_HEARD,
     REPLAYED,
     TOO_SOON,
     UNKNOWN,
     ArenaRefused,
 )
-from podeval.arena.served_battles import compute_played_seconds
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.texts import write_sentence
@@ -37,6 +36,9 @@ _BEYOND = 1.0
 _LONGEST_PLAYING = 86_400.0
 _HAIR = 1e-6
 """Rounding tolerance in the comparison of shares."""
+
+_BYTES_A_SECOND = 0.5
+"""Share of a file's bytes that a share of its seconds has at least: FLAC spends fewer on what is quiet."""
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,20 @@ _BATTLE_AND_TITLES = (
 
 
 def record(
-    session: Session, ballot: Ballot, battle_id: str, voter: str, settings: ArenaSettings, now: datetime
+    session: Session,
+    ballot: Ballot,
+    battle_id: str,
+    voter: str,
+    settings: ArenaSettings,
+    now: datetime,
+    unkept: tuple[float, float] = (0.0, 0.0),
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
+    `unkept`: shares of both sides that were fetched, beyond those that are kept with the battle.
+
     Raises:
-        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not heard.
+        ArenaRefused: the battle is not this voter's, was judged, has lapsed, or was not fetched or heard.
     """
     about = {"battle": battle_id, "voter": voter, "now": now}
     row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
@@ -146,14 +156,10 @@ def record(
         raise ArenaRefused(EXPIRED, write_sentence("battle-lapsed"))
     comment, was_cut = clean_comment(ballot.comment)
     lengths = [end - begin for begin, end in read_spans(battle)]
-    amounts = [
-        _measure_heard(side, played, length, compute_played_seconds(length, other, battle.protocol))
-        for side, played, length, other in zip(
-            "AB", (ballot.played_a, ballot.played_b), lengths, reversed(lengths), strict=True
-        )
-    ]
+    amounts = _measure_both(ballot, lengths, battle.protocol)
     # A clock that was set back says nothing about how long the voter took.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
+    _refuse_unfetched(amounts, lengths, (battle.fetched_a, battle.fetched_b), unkept)
     if ballot.outcome != "skip":
         free = elapsed
         if free is not None and judged_before is not None:
@@ -235,6 +241,25 @@ def _refuse_unheard(
             TOO_SOON,
             write_sentence("heard-too-soon", seconds=f"{free:.0f}", needed=f"{needed:.0f}"),
         )
+
+
+def _refuse_unfetched(
+    amounts: list[float], lengths: list[float], kept: tuple[float | None, float | None], unkept: tuple[float, float]
+) -> None:
+    """Refuse a ballot that claims more of a side than the site sent of it."""
+    for side, seconds, length, share, more in zip("AB", amounts, lengths, kept, unkept, strict=True):
+        heard = _compute_share(seconds, length) if seconds else 0.0
+        if share is not None and share + more + _HAIR < _BYTES_A_SECOND * heard:
+            raise ArenaRefused(NOT_FETCHED, write_sentence("never-fetched", side=side, heard=f"{100 * heard:.0f}"))
+
+
+def _measure_both(ballot: Ballot, lengths: list[float], protocol: str) -> list[float]:
+    """Return how many seconds of each side were played at least once; raises as `_measure_heard` does."""
+    played, others = (ballot.played_a, ballot.played_b), reversed(lengths)
+    return [
+        _measure_heard(side, spans, length, compute_played_seconds(length, other, protocol))
+        for side, spans, length, other in zip("AB", played, lengths, others, strict=True)
+    ]
 
 
 def _measure_heard(side: str, played: Sequence[Span], length: float, container: float) -> float:

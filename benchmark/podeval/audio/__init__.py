@@ -1,17 +1,16 @@
 """Signal primitives: decoding, resampling, windows, loudness. No models."""
 
 __all__ = [
-    "blas_threads",
     "decode",
     "excerpts",
     "faults",
     "formats",
+    "levels",
     "loops",
     "loudness",
     "mixing",
     "prosody",
-    "resample",
-    "sample_buffer",
+    "samples",
     "srmr",
     "transcode",
     "windows",

@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.audio.formats.container import identify, open_regular
-from podeval.audio.formats.mpeg import read_at, skip_id3
-from podeval.audio.formats.parts import NOTED_SHORTFALL, Container, PartReader, measure_rest, open_with_ffmpeg
-from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
+from podeval.audio.formats.parts import (
+    NOTED_SHORTFALL,
+    Container,
+    PartReader,
+    measure_rest,
+    open_with_ffmpeg,
+    read_at,
+    skip_id3,
+)
+from podeval.audio.samples import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadAudio
 
 if TYPE_CHECKING:
@@ -72,8 +79,8 @@ class Decoded:
         rate: sample rate, Hz.
         layout: channel layout by FFmpeg's name ("mono", "stereo", "5.1"), or None if the file does not name one.
         container: wav, flac, ogg, mp3, aac, aiff, mp4 (also M4A and MOV) or matroska (also WebM).
-        codec: for example pcm_16, float, flac, vorbis, opus, mp3, aac.
-        note: what a reader of a score should know about the file, or None.
+        codec: name of the codec, for example pcm_16, float, flac, vorbis, opus, mp3, aac.
+        note: sentence about the file for readers of a score, or None.
     """
 
     samples: NDArray[np.float32]

@@ -9,12 +9,23 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.levels import (
+    FRAME,
+    OFFSET,
+    OFFSET_FRAMES,
+    Samples,
+    find_runs,
+    find_runs_by_block,
+    find_sound,
+    measure_level,
+    measure_offset,
+    measure_powers,
+    remove_offset,
+)
 from podeval.audio.windows import Span
 
-Samples = NDArray[np.float32]
-
 HOLE_SECONDS = 0.02
-"""From which length digital silence that breaks off sound is a hole."""
+"""Least length of digital silence that counts as a hole when it breaks off sound."""
 
 HOLE_LEVEL = 0.25
 """Level of the 4 ms before or after a silence, by the recording's, at which sound breaks off and does not fade."""
@@ -25,11 +36,16 @@ the 20 ms before them."""
 
 EDGE_SECONDS, BESIDE_SECONDS = 0.004, 0.02
 
+HABIT_TIMES, HABIT_SHARE, SOFT_STEP, LONG_HOLE = 6, 0.8, 0.25, 0.1
+"""Silences inside words are a habit of the voice, as the stop closures of a formant synthesiser are, if there are so
+many, and in this share of them the first and last sample beside the silence are below this share of the level: what is
+lost or cut breaks off anywhere in a wave. Then a hole breaks off in the wave and lasts at least 0.1 s."""
+
 CLICK_SECONDS = 0.0015
 """Length of a click at most; consonants last longer."""
 
 CLICK_RATIO = 4.0
-"""How much more a click stands out of the 25 ms around it than anything else in them: voices pulse, clicks do not."""
+"""Least ratio of a click to anything else in the 25 ms around it: voices pulse, clicks do not."""
 
 CLICK_AROUND = 0.025
 CLICK_LEVEL = 2.5
@@ -57,15 +73,6 @@ and its least height by the recording's level."""
 BEYOND = 10 ** (0.5 / 20)
 """Magnitude from which a sample is beyond full scale: decoders of lossy files overshoot by less than this 0.5 dB."""
 
-OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
-"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
-parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
-symmetric."""
-
-SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
-"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
-recording's level up to which a sample belongs to the silence at an end."""
-
 JUMP = 9.0
 """dB by which the loudness of speech changes from 3 s to the next 3 s."""
 
@@ -74,64 +81,8 @@ END_SECONDS = 0.01
 END_LEVEL = 0.25
 """Level of the last 10 ms, by the recording's, at which it is cut off."""
 
-_FRAME = 0.02
 _STEP = 0.005
 _BLOCK = 1 << 22
-
-
-def measure_level(samples: Samples, rate: int) -> float:
-    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
-
-    Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
-    """
-    return _measure_level(_frame_powers(samples, rate))
-
-
-def measure_sounding(samples: Samples, rate: int) -> float:
-    """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
-    silent = int(np.count_nonzero(~find_sounding_frames(_frame_powers(samples, rate))))
-    return max(_FRAME, len(samples) / rate - silent * _FRAME)
-
-
-def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which frames of 20 ms are sound or a pause in it: not silence at an end or of more than 2 s, (frames,)."""
-    sounding = np.ones(len(powers), dtype=bool)
-    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
-        if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / _FRAME):
-            sounding[start:end] = False
-    return sounding
-
-
-def remove_offset(samples: Samples, rate: int) -> Samples:
-    """Return the samples without their constant offset, or as they are if they have hardly any.
-
-    Parts with offsets of their own, as where two recordings were joined, each lose theirs.
-    """
-    offsets = measure_offset(samples, rate)
-    if not offsets.any():
-        return samples
-    whole = np.repeat(offsets, max(1, round(_FRAME * rate)))
-    centred: Samples = np.subtract(samples, np.pad(whole, (0, len(samples) - len(whole)), mode="edge"))
-    return centred
-
-
-def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
-    """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
-    from scipy.ndimage import median_filter
-
-    powers, frame = _frame_powers(samples, rate), max(1, round(_FRAME * rate))
-    if not len(powers):
-        return np.zeros(0, np.float32)
-    means = np.einsum("ij->i", samples[: len(powers) * frame].reshape(-1, frame), dtype=np.float64) / frame
-    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
-    spreads = powers - means**2
-    constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
-    level = _measure_level(powers - 2 * constant * means + constant**2)
-    changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
-    if np.abs(changes).max() > OFFSET_CHANGE * level:
-        return (constant + changes).astype(np.float32)
-    slight = abs(constant) <= SLIGHT_OFFSET * level
-    return np.full(len(means), 0.0 if slight else constant, np.float32)
 
 
 def find_offsets(samples: Samples, rate: int) -> list[Span]:
@@ -139,14 +90,14 @@ def find_offsets(samples: Samples, rate: int) -> list[Span]:
     offsets = measure_offset(samples, rate)
     level = measure_level(remove_offset(samples, rate), rate)
     return [
-        Span(start * _FRAME, min(end * _FRAME, len(samples) / rate))
+        Span(start * FRAME, min(end * FRAME, len(samples) / rate))
         for start, end in find_runs(np.abs(offsets) > OFFSET * level, OFFSET_FRAMES // 2)
     ]
 
 
 def find_beyond_scale(samples: Samples, rate: int) -> list[Span]:
     """Find stretches with samples beyond full scale, which every player and integer file clips."""
-    beyond = find_runs(np.abs(samples) > BEYOND, 1)
+    beyond = find_runs_by_block(lambda begin, end: np.abs(samples[begin:end]) > BEYOND, len(samples), _BLOCK, 1)
     return join_spans([Span(start / rate, end / rate) for start, end in beyond], CLIPPED_TOGETHER)
 
 
@@ -154,7 +105,9 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
     """Find digital silence that breaks off sound on one of its sides, or both, and is not the beginning or end."""
     level, edge, beside = measure_level(samples, rate), max(2, round(EDGE_SECONDS * rate)), round(BESIDE_SECONDS * rate)
     holes = []
-    for start, end in find_runs(samples == 0, round(HOLE_SECONDS * rate)):
+    for start, end in find_runs_by_block(
+        lambda begin, end: samples[begin:end] == 0, len(samples), _BLOCK, round(HOLE_SECONDS * rate)
+    ):
         if start == 0 or end == len(samples):
             continue
         before, after = samples[max(0, start - edge) : start], samples[end : end + edge]
@@ -167,24 +120,47 @@ def find_holes(samples: Samples, rate: int) -> list[Span]:
     return holes
 
 
+def leave_out_habit(samples: Samples, rate: int, holes: list[Span]) -> list[Span]:
+    """Leave out of the holes of a recording the silences that its voice makes as a habit, which nobody hears as faults.
+
+    Of eSpeak's silences 88 to 93 % have soft edges; of the holes in twelve recordings of which 5 % was lost in pieces
+    of 20 or 40 ms, at most 62 %.
+    """
+    step = SOFT_STEP * measure_level(samples, rate)
+    breaks = [max(abs(samples[round(at.start * rate) - 1]), abs(samples[round(at.end * rate)])) > step for at in holes]
+    soft = len(holes) - sum(breaks)
+    if soft < HABIT_TIMES or soft < HABIT_SHARE * len(holes):
+        return holes
+    return [hole for hole, broken in zip(holes, breaks, strict=True) if broken and hole.duration >= LONG_HOLE]
+
+
 def find_clicks(samples: Samples, rate: int) -> list[Span]:
     """Find moments that stand out of what is around them, and are over at once."""
     level, width = measure_level(samples, rate), max(1, round(CLICK_SECONDS / 2 * rate))
     around = round(CLICK_AROUND / (width / rate))
-    peaks: list[float] = []
-    block = max(width, _BLOCK // width * width)
-    for begin in range(0, len(samples), block):
-        part = samples[max(0, begin - 1) : begin + block + 1]
-        sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][:block]
-        sharp = np.pad(sharp, (0, -len(sharp) % width))
-        peaks += sharp.reshape(-1, width).max(axis=1).tolist()
-    heights = np.array(peaks)
-    if len(heights) < 2 * around + 3:
+    count = -(-len(samples) // width)
+    if count < 2 * around + 3:
         return []
-    rest = _highest_around(heights, around)
-    # A click may fall on the border of two frames, so the neighbours of a frame are not its surroundings.
-    stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
-    return [Span(start * width / rate, end * width / rate) for start, end in find_runs(stands_out, 1)]
+
+    def mark(first: int, last: int) -> NDArray[np.bool_]:
+        """Mark the frames that stand out of those around them, which are looked at too."""
+        before = max(0, first - 2 * around)
+        heights = _measure_sharpness(samples, before * width, (last + 2 * around) * width, width)
+        rest = _highest_around(heights, around)
+        # A click may fall on the border of two frames, so the neighbours of a frame are not its surroundings.
+        stands_out = (heights > CLICK_RATIO * np.maximum(rest, 1e-9)) & (heights > CLICK_LEVEL * level) & (rest > 0)
+        return np.asarray(stands_out[first - before : last - before])
+
+    runs = find_runs_by_block(mark, count, max(1, _BLOCK // width), 1)
+    return [Span(start * width / rate, end * width / rate) for start, end in runs]
+
+
+def _measure_sharpness(samples: Samples, begin: int, end: int, width: int) -> NDArray[np.float64]:
+    """Measure the highest second difference in every frame of `width` samples between two of them, (frames,)."""
+    part = samples[max(0, begin - 1) : end + 1]
+    sharp = np.abs(np.diff(part, n=2, prepend=part[:1], append=part[-1:]))[min(begin, 1) :][: end - begin]
+    frames = np.pad(sharp, (0, -len(sharp) % width)).reshape(-1, width)
+    return np.asarray(frames.max(axis=1), np.float64)
 
 
 def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.float64]:
@@ -196,8 +172,7 @@ def _highest_around(heights: NDArray[np.float64], around: int) -> NDArray[np.flo
     shift = size // 2 + 2
     before = np.concatenate([np.zeros(shift), one_side[:-shift]])
     after = np.concatenate([one_side[shift:], np.zeros(shift)])
-    highest: NDArray[np.float64] = np.maximum(before, after)
-    return highest
+    return np.asarray(np.maximum(before, after))
 
 
 def find_clipped(samples: Samples, rate: int) -> list[Span]:
@@ -302,13 +277,13 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
         rate: Hz.
         speech: the spans in which somebody speaks.
     """
-    frame = round(_FRAME * rate)
-    powers = _frame_powers(samples, rate)
-    centres = (np.arange(len(powers)) + 0.5) * _FRAME
+    frame = round(FRAME * rate)
+    powers = measure_powers(samples, rate)
+    centres = (np.arange(len(powers)) + 0.5) * FRAME
     spoken = np.zeros(len(powers), dtype=bool)
     for span in speech:
-        spoken |= (centres >= span.start) & (centres < span.end)
-    indices, size = np.flatnonzero(spoken), round(JUMP_SECONDS / _FRAME)
+        spoken[slice(*np.searchsorted(centres, (span.start, span.end)))] = True
+    indices, size = np.flatnonzero(spoken), round(JUMP_SECONDS / FRAME)
     if len(indices) < 2 * size or frame == 0:
         return []
     sums = np.concatenate([[0.0], np.cumsum(powers[indices])])
@@ -323,7 +298,7 @@ def find_level_jumps(samples: Samples, rate: int, speech: list[Span]) -> list[Sp
         else:
             highest.append(at)
     moments = [float(centres[indices[at + size]]) for at in highest]
-    return [Span(moment - _FRAME, moment + _FRAME) for moment in moments]
+    return [Span(moment - FRAME, moment + FRAME) for moment in moments]
 
 
 def find_cut_end(samples: Samples, rate: int) -> list[Span]:
@@ -336,32 +311,6 @@ def find_cut_end(samples: Samples, rate: int) -> list[Span]:
     return []
 
 
-def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
-    """Return the first sample that is not in the silence at the beginning, and the one after the last; 0, 0 if none."""
-    loud = np.flatnonzero(np.abs(samples) > SILENT_SAMPLE * measure_level(samples, rate))
-    return (int(loud[0]), int(loud[-1]) + 1) if len(loud) else (0, 0)
-
-
-def describe_silent_ends(samples: Samples, rate: int) -> str:
-    """Say how much silence a recording has at its ends, in a sentence; empty if it is no more than a pause.
-
-    Args:
-        samples: the mean of its channels, shape (frames,).
-        rate: the sampling rate in Hz.
-    """
-    first, last = find_sound(remove_offset(samples, rate), rate)
-    ends = {"beginning": first / rate, "end": (len(samples) - last) / rate}
-    long = [f"{seconds:.1f} s of silence at the {end}" for end, seconds in ends.items() if seconds >= SILENT_SECONDS]
-    return " and ".join(long) if last else ""
-
-
-def find_runs(holds: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
-    """Find the first and last index (not included) of every run of at least `shortest` true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], holds, [False])).astype(np.int8)))
-    pairs: list[tuple[int, int]] = [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
-    return [(start, end) for start, end in pairs if end - start >= shortest]
-
-
 def join_spans(spans: list[Span], gap: float) -> list[Span]:
     """Join spans, in order of their beginnings, that are at most `gap` seconds apart."""
     joined: list[Span] = []
@@ -371,18 +320,6 @@ def join_spans(spans: list[Span], gap: float) -> list[Span]:
         else:
             joined.append(span)
     return joined
-
-
-def _measure_level(powers: NDArray[np.float64]) -> float:
-    powers = powers[find_sounding_frames(powers)]
-    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
-
-
-def _frame_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
-    frame = max(1, round(_FRAME * rate))
-    whole = samples[: len(samples) // frame * frame].reshape(-1, frame)
-    powers: NDArray[np.float64] = np.einsum("ij,ij->i", whole, whole, dtype=np.float64) / frame
-    return powers
 
 
 def _rms(samples: Samples) -> float:

@@ -8,7 +8,7 @@ same way to within 20 ms; machines that are deterministic do, where the text rep
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.faults import find_runs
+from podeval.audio.levels import find_runs
 from podeval.audio.windows import Span
 
 STEP = 0.02
@@ -71,10 +71,15 @@ def _describe_frames(samples: NDArray[np.float32], rate: int) -> tuple[NDArray[n
         powers[begin:end] = (np.abs(np.fft.rfft(frames * window)) ** 2).astype(np.float32) @ gather
     totals = 10 * np.log10(powers.sum(axis=1) + 1e-10)
     loud = totals > np.percentile(totals[totals > totals.max() - _SILENT], 95) - _QUIET
-    logs = np.log(powers + 1e-9 * float(powers.max()) + 1e-12)
+    # In place, because the hours of a long recording are all compared.
+    powers += 1e-9 * float(powers.max())
+    powers += 1e-12
+    logs = np.log(powers, out=powers)
     # Silence, however much of it there is, must not move the mean: all that sounds would be alike.
-    logs -= logs[loud].mean(axis=0)
-    logs /= np.maximum(np.linalg.norm(logs, axis=1, keepdims=True), 1e-9)
+    logs -= logs.mean(axis=0, where=loud[:, np.newaxis])
+    for begin in range(0, count, 2048):
+        part = logs[begin : begin + 2048]
+        part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
     return logs, loud
 
 

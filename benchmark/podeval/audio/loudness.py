@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.k_weighting import KWeighting
-from podeval.audio.true_peak import TruePeakMeter, to_db
+from podeval.audio.bs1770 import KWeighting, TruePeakMeter, to_db
 from podeval.errors import BadInput, CannotScore
 
 Floats = NDArray[np.float64]
@@ -72,7 +71,7 @@ class Loudness:
         short_term_times: end of each of these windows, seconds.
         max_momentary: highest momentary loudness, searched every 10 ms, LUFS; None if not measured.
         max_short_term: highest short-term loudness, searched every 10 ms, LUFS; None below 3 s.
-        reasons: for each reading that is None, a sentence that says why.
+        reasons: a sentence that says why a reading is None, by reading.
     """
 
     integrated: float
@@ -244,7 +243,7 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     momentary timeline. The mono mix and pyloudnorm's copies of it are held in memory.
 
     Args:
-        samples: as for `measure`.
+        samples: the samples, as for `measure`.
         rate: sample rate in Hz.
 
     Raises:

@@ -158,7 +158,7 @@ class _Bank:
     Attributes:
         block: number of samples in a block.
         carry: p to the power of `block`, shape (bands,).
-        gather: what a block adds to the number, as real and imaginary columns, shape (block, 2 · bands).
+        gather: contribution of a block to the number, as real and imaginary columns, shape (block, 2 · bands).
         respond: maps a block and the number's two parts to the output, shape (bands, block + 2, block).
     """
 

@@ -25,7 +25,7 @@ _THRESHOLDS = 100
 _BETA = 2.0, 18.0
 """Distribution of the threshold below which a trough counts."""
 _DECAY = 2.0
-"""Of the prior of troughs: the shorter the period, the likelier."""
+"""Decay of the prior of troughs: the shorter the period, the likelier."""
 _WITHOUT_THRESHOLD = 0.01
 """Probability that the deepest trough counts though it is above the threshold."""
 _OCTAVES_PER_SECOND, _SWITCH = 35.92, 0.01
@@ -54,7 +54,7 @@ def find_pitch(
         lowest: frequency that is looked for, Hz.
         highest: frequency that is looked for, Hz.
         frame: length of a frame, samples.
-        hop: from frame to frame, samples.
+        hop: distance from frame to frame, samples.
         steps: steps of frequency in a semitone.
     """
     padded = np.pad(samples, frame // 2)
@@ -173,7 +173,7 @@ def _observe(
 
     Args:
         differences: (frames, periods).
-        thresholds: below which a trough counts.
+        thresholds: depths below which a trough counts.
         weights: probability of each threshold.
         priors: prior of each trough (column) among so many (row).
         shortest: period, samples.

@@ -21,7 +21,7 @@ LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
 
 _HOP, _LENGTH = 320, 1024
 _STEPS = 5
-"""Of frequency in a semitone: half of pYIN's ten, and finer than a listener notices."""
+"""Steps of frequency in a semitone: half of pYIN's ten, and finer than a listener notices."""
 _PIECE = 30 * RATE
 
 
@@ -73,7 +73,7 @@ def measure_prosody(samples: NDArray[np.float32]) -> VoiceContour:
         power = librosa.feature.rms(y=piece, frame_length=_LENGTH, hop_length=_HOP)[0]
         pitches.append(12 * np.log2(frequency / 100)[:frames])
         levels.append(20 * np.log10(np.maximum(power, 1e-6))[:frames])
-        progress.report("following pitch", min(start + _PIECE, len(samples)), len(samples))
+        progress.report("following pitch", min(start + _PIECE, len(samples)) / RATE, len(samples) / RATE)
     return VoiceContour(np.concatenate(pitches).astype(np.float64), np.concatenate(levels).astype(np.float64))
 
 

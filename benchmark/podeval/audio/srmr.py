@@ -25,9 +25,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import fft, signal
+from threadpoolctl import threadpool_limits
 
 from podeval import progress
-from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.audio.modulation import (
     centre_frequencies,
     compute_bandwidths,
@@ -84,7 +84,9 @@ def compute_srmr_windows(
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     envelopes = _gammatonegrams if fast else _hilbert_envelopes
     kept, values = [np.empty(0)], [np.empty(0)]
-    with limit_to_one_thread():
+    # On two busy cores, a second thread made SRMR take three times the processor time, and its gammatonegram up to
+    # forty times: the products of matrices are small, and each waits for it.
+    with threadpool_limits(limits=1, user_api="blas"):
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
             # Modulation energies of this batch of windows, some channels at a time.

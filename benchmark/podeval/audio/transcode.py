@@ -3,22 +3,35 @@
 `python -m podeval.audio.transcode JOB.json` reads a `Job` and appends one line per file to `transcoded.jsonl`: the
 new file, or why it was refused. Samples keep their values at 24 bits; where they exceed ±1, which FLAC cannot store,
 a float WAV is written.
+
+An episode of a feed has its header read, and the sound of a speech server is decoded, by the same program in a sandbox
+of its own: what a decoder makes of a stranger's bytes ends with that process.
 """
 
 import json
 import os
+import re
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podeval.audio.decode import Decoded, DecodeLimits, decode
+from podeval import sandbox
+from podeval.audio.decode import DEFAULT_LIMITS, Decoded, DecodeLimits, decode
+from podeval.audio.formats.container import identify, open_regular, read_container_and_seconds
+from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer
 from podeval.errors import BadAudio
 
 REPORT = "transcoded.jsonl"
+HEADER_BYTES = 2 * 2**30
+"""Memory of the process that reads a header, in addresses; the libraries alone take half of a GiB."""
+_SAMPLES = "samples.npy"
+_PLAIN_FORMAT = re.compile(rb"fmt [\x10\x12]\0\0\0[\x01\x03]\0")
 _FRAMES = 2**20
 
 
@@ -41,7 +54,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Transcoded:
-    """The result for one file: `file` is its new name; `refused` says why there is none."""
+    """The result for one file: `file` is its new name; `refused` says why there is none.
+
+    The seconds are those of the file, or what the header states if that is more than is accepted.
+    """
 
     item: str
     file: str | None = None
@@ -54,6 +70,10 @@ class Transcoded:
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
     """Transcode one file to `<item>.flac` or `<item>.wav` in a folder; a refusal is a result, not an error."""
     try:
+        if (stated := _read_stated_seconds(source)) > bounds.seconds:
+            return Transcoded(
+                item, seconds=stated, refused=f"{source.name} is longer than {bounds.seconds / 3600:g} hours: split it."
+            )
         decoded = decode(source, limits=_make_limits(bounds))
         _check(decoded, bounds)
         name = _write(decoded, item, folder)
@@ -70,15 +90,107 @@ def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) 
     path.write_text(json.dumps(job | {"bounds": asdict(bounds)}), encoding="utf-8")
 
 
+def read_header_apart(path: Path) -> tuple[str, float]:
+    """Read the container and the duration of a stranger's file in a process of its own.
+
+    Raises:
+        BadAudio: see `read_container_and_seconds`; or reading took too much memory or time.
+    """
+    with tempfile.TemporaryDirectory(prefix="podeval-header-") as folder:
+        result = _run_apart(path, Path(folder), HEADER_BYTES, None)
+    return str(result["container"]), float(result["seconds"])
+
+
+def decode_apart(path: Path, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
+    """Decode a stranger's file in a process of its own, unless it is a WAV of plain samples.
+
+    The decoder of such a WAV sees a header that podeval wrote and the samples alone. Large recordings stay on disk.
+
+    Raises:
+        BadAudio: see `decode`; or decoding took too much memory or time.
+    """
+    if is_plain_wav(path):
+        return decode(path, limits=limits)
+    with tempfile.TemporaryDirectory(prefix="podeval-decode-") as folder:
+        result = _run_apart(path, Path(folder), limits.total_bytes + HEADER_BYTES, limits)
+        samples = _load_samples(Path(folder, _SAMPLES), limits.memory_bytes)
+    return Decoded(samples=samples, **result)
+
+
 def main(job_file: str) -> None:
-    """Transcode the files of a job."""
+    """Transcode the files of a job, or read or decode its one file."""
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
+    if "source" in job:
+        (out / REPORT).write_text(json.dumps(_read_one(Path(job["source"]), out, job["limits"])), encoding="utf-8")
+        return
     bounds = Bounds(**job["bounds"])
     with (out / REPORT).open("a", encoding="utf-8") as report:
         for item, file in job["files"].items():
             report.write(json.dumps(asdict(transcode(item, Path(file), out, bounds))) + "\n")
             report.flush()
+
+
+def _load_samples(file: Path, memory_bytes: int) -> NDArray[np.float32]:
+    """Load samples, as an `np.memmap` of an unnamed file if they are large."""
+    if file.stat().st_size <= memory_bytes:
+        return np.asarray(np.load(file, allow_pickle=False))
+    stored = np.load(file, mmap_mode="r", allow_pickle=False)
+    buffer = SampleBuffer(stored.shape[1], memory_bytes=memory_bytes)
+    for start in range(0, len(stored), BLOCK_FRAMES):
+        buffer.append(stored[start : start + BLOCK_FRAMES])
+    return buffer.finish()
+
+
+def _run_apart(path: Path, out: Path, memory_bytes: int, limits: DecodeLimits | None) -> dict[str, Any]:
+    """Return what the program says of a file; it has a minute, and a second more for each MB.
+
+    Raises:
+        BadAudio: it refuses the file, or ended without a word.
+    """
+    job = {"source": os.path.abspath(path), "out": os.fspath(out)}
+    (out / "job.json").write_text(json.dumps(job | {"limits": limits and asdict(limits)}), encoding="utf-8")
+    seconds = 60 + (path.stat().st_size if path.exists() else 0) / 1e6
+    bounds = sandbox.SandboxLimits(seconds, memory_bytes, processes=64, output_bytes=memory_bytes, output_files=20)
+    command = sandbox.build_python_command("podeval.audio.transcode", os.fspath(out / "job.json"))
+    ended = sandbox.run(sandbox.SandboxSpec(command, out, [path], bounds, sandbox.ONE_THREAD, own=True))
+    try:
+        result: dict[str, Any] = json.loads((out / REPORT).read_bytes())
+    except (OSError, ValueError):
+        why = ended.stopped or "it took more memory than is left for reading it, or broke its decoder"
+        raise BadAudio(f"{str(path)!r} cannot be read, because {why}: export it again.") from None
+    if refused := result.pop("refused", None):
+        raise BadAudio(str(refused).replace(repr(job["source"]), repr(str(path))))
+    return result
+
+
+def _read_one(source: Path, out: Path, limits: dict[str, Any] | None) -> dict[str, Any]:
+    """Read the header of a file, or decode it; a refusal is a result."""
+    try:
+        if limits is None:
+            container, seconds = read_container_and_seconds(source)
+            return {"container": container, "seconds": seconds}
+        decoded = decode(source, limits=DecodeLimits(**limits))
+        np.save(out / _SAMPLES, decoded.samples, allow_pickle=False)
+        return {field: getattr(decoded, field) for field in ("rate", "layout", "container", "codec", "note")}
+    except BadAudio as error:
+        return {"refused": str(error)}
+
+
+def is_plain_wav(path: Path) -> bool:
+    """Return whether a file is a WAV of integers or floats, each part with nothing but its format before the sound."""
+    with open_regular(path) as file:
+        container = identify(file, path)
+    heads = [part.head[12:22] for part in container.parts]
+    return container.name == "wav" and all(_PLAIN_FORMAT.fullmatch(head) for head in heads)
+
+
+def _read_stated_seconds(source: Path) -> float:
+    """Return the seconds that a header states; 0 if decoding has to tell."""
+    try:
+        return read_container_and_seconds(source)[1]
+    except BadAudio:
+        return 0.0
 
 
 def _make_limits(bounds: Bounds) -> DecodeLimits:

@@ -4,7 +4,6 @@ To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is d
 are rows of a dataset, the module also has `item(row) -> Item`.
 """
 
-import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item
-from podeval.errors import BadInput
+from podeval.errors import require_known
 
 __all__ = [
     "Benchmark",
@@ -22,6 +21,8 @@ __all__ = [
     "item",
     "lfs_bench",
     "list_benchmarks",
+    "order_slices",
+    "presets",
     "real_pod",
     "real_pod_splits",
     "records",
@@ -39,12 +40,8 @@ def get(name: str) -> Benchmark:
     Raises:
         BadInput: there is no such benchmark; the message names the closest one.
     """
-    benchmarks = find_all()
-    if name in benchmarks:
-        return benchmarks[name]
-    near = difflib.get_close_matches(name, benchmarks, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(benchmarks))}"
-    raise BadInput(f"there is no benchmark {name!r}; {hint}")
+    require_known("benchmark", list_benchmarks(), name)
+    return find_all()[name]
 
 
 def find_item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
@@ -62,3 +59,17 @@ def find_all() -> dict[str, Benchmark]:
         if isinstance(declared, Benchmark):
             benchmarks[declared.name] = declared
     return benchmarks
+
+
+def order_slices(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
+    """Return the sort key of slices: the benchmark's breakdowns and groups in its declared order, others by name."""
+    record = find_all().get(benchmark)
+    breakdowns = enumerate(record.breakdowns if record else ())
+    declared = {part.name: (number, list(part.groups)) for number, part in breakdowns}
+
+    def order(name: str) -> tuple[Any, ...]:
+        breakdown, _, group = name.partition("=")
+        number, groups = declared.get(breakdown, (len(declared), []))
+        return (bool(name), number, breakdown, groups.index(group) if group in groups else len(groups), group)
+
+    return order

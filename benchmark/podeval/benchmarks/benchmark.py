@@ -21,18 +21,26 @@ from pydantic import (
 from podeval.benchmarks.item import Item as Item
 from podeval.benchmarks.item import Language, Name, Version, read_scripts, read_voices
 from podeval.benchmarks.records import FactSheet, PinnedFile
-from podeval.errors import BadInput, PodevalError
-from podeval.models.card import Profile
+from podeval.errors import BadInput, PodevalError, require_known
+from podeval.models.profiles import require_profiles
 
 Sentence = Annotated[str, Field(min_length=10)]
 
 
 class MetricUse(FactSheet):
-    """One metric as a benchmark uses it: which of its keys become columns, and with which parameters."""
+    """One metric as a benchmark uses it: which of its keys become columns, and with which parameters.
+
+    `if_heard` are further parameters where the judge takes audio; `parameters` take precedence.
+    """
 
     name: Name
     keys: tuple[str, ...] = Field(min_length=1)
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    if_heard: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def choose_parameters(self, hears: bool) -> dict[str, JsonValue]:
+        """Return the parameters for a judge that takes audio, or for one that does not."""
+        return {**(self.if_heard if hears else {}), **self.parameters}
 
 
 class Dimension(FactSheet):
@@ -51,8 +59,9 @@ class Dimension(FactSheet):
     metrics: tuple[MetricUse, ...] = Field(min_length=1)
     main: str
     needs_accurate_speech: bool
+    guard: str = ""
     splits: tuple[Name, ...] = ()
-    profiles: tuple[Profile, ...] = ()
+    profiles: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,11 +70,16 @@ class Dimension(FactSheet):
 
 
 class Track(FactSheet):
-    """A task put to systems: what they receive and what they return."""
+    """A task put to systems: what they receive and what they return.
+
+    The values of a track with a `group` stand in a column group of that name on the board, because the same metric on
+    another track is measured under other conditions.
+    """
 
     name: Name
     title: str
     task: Sentence
+    group: Name | Literal[""] = ""
 
 
 class Split(FactSheet):
@@ -182,7 +196,7 @@ class Benchmark(FactSheet):
     """The complete record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`.
 
     `whole_battles`: its outputs are compared in the arena whole only, because an excerpt of answers is no dialogue.
-    `anchors`: items of planted quality by which its judges are tested (`podeval.validation.judge_check`).
+    `anchors`: items of planted quality by which its judges are tested (`podeval.validation.planted_cases`).
     """
 
     name: Name
@@ -211,8 +225,9 @@ class Benchmark(FactSheet):
         for part in parts_with_tracks:
             if unknown := set(part.tracks) - tracks:
                 raise ValueError(f"{part.name} names tracks that are not declared: {', '.join(sorted(unknown))}")
-        # What dimensions need: their main column, the ceiling, their splits.
+        # What dimensions need: profiles, their main column, the ceiling, their splits.
         for dimension in self.dimensions:
+            require_profiles(dimension.name, dimension.profiles)
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
         if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
@@ -223,8 +238,10 @@ class Benchmark(FactSheet):
         if unknown := references - splits:
             names = ", ".join(sorted(unknown))
             raise ValueError(f"a dimension or breakdown names splits that are not declared: {names}")
-        # Columns that composites are made of.
+        # Columns that guards are, and composites are made of.
         columns = {column for dimension in self.dimensions for column in dimension.columns}
+        if unknown := {dimension.guard for dimension in self.dimensions if dimension.guard} - columns:
+            raise ValueError(f"a dimension is guarded by a column that is not measured: {', '.join(sorted(unknown))}")
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
@@ -241,16 +258,18 @@ class Benchmark(FactSheet):
         Raises:
             BadInput: the benchmark has no such split.
         """
-        for split in self.splits:
-            if split.name == name:
-                return split
-        names = ", ".join(split.name for split in self.splits)
-        raise BadInput(f"{self.name} has no split {name!r}; choose one of {names}")
+        splits = {split.name: split for split in self.splits}
+        require_known(f"split of {self.name}", splits, name)
+        return splits[name]
 
     @property
     def first_split(self) -> Split:
         """Return the first split that needs nothing from elsewhere, for a newcomer to try."""
         return next((split for split in self.splits if split.file or split.sample), self.splits[0])
+
+    def group_of(self, track: str) -> str:
+        """Return the column group of a track on the board; "" where its metrics stand in the groups of their own."""
+        return next((one.group for one in self.tracks if one.name == track), "")
 
     def items(self, split: str) -> tuple[Item, ...]:
         """Return the items of a split in their published order.
@@ -337,13 +356,11 @@ def keep_metrics(benchmark: Benchmark, names: Collection[str], track: str) -> Be
             f"{benchmark.title} does not measure {', '.join(unknown)} on the track {track}; choose among "
             f"{', '.join(measured)}"
         )
-    dimensions = [_keep(dimension, names) for dimension in benchmark.dimensions]
+    dimensions = [
+        dimension.model_copy(update={"metrics": tuple(use for use in dimension.metrics if use.name in names)})
+        for dimension in benchmark.dimensions
+    ]
     columns = {column for dimension in dimensions for column in dimension.columns}
     composites = tuple(composite for composite in benchmark.composites if columns.issuperset(composite.columns))
     kept = tuple(dimension for dimension in dimensions if dimension.metrics)
     return benchmark.model_copy(update={"dimensions": kept, "composites": composites})
-
-
-def _keep(dimension: Dimension, names: Collection[str]) -> Dimension:
-    uses = tuple(use for use in dimension.metrics if use.name in names)
-    return dimension.model_copy(update={"metrics": uses})

@@ -10,13 +10,13 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from podeval.benchmarks.records import FactSheet, PinnedFile, locate_data
 from podeval.errors import PodevalError
-from podeval.text.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
+from podeval.text.comparison.accepted_readings import AcceptedReadings, ReadingStretch, ReadLine
 from podeval.text.script import Script, Turn
 
 Version = Literal["written", "spontaneous"]
@@ -164,7 +164,7 @@ class UserTurn(FactSheet):
 
 
 class HardLine(FactSheet):
-    """What is hard about one line of an item's script, and how it may be read; see `podeval.text.accepted_readings`."""
+    """What is hard about one line of an item's script, and how it may be read; see `AcceptedReadings`."""
 
     tags: tuple[Name, ...] = ()
     readings: tuple[ReadingStretch, ...] = ()
@@ -207,6 +207,17 @@ class Item(FactSheet):
             return None
         turns = zip(self.script.turns, self.lines, strict=True)
         return AcceptedReadings(tuple(ReadLine(turn.text, line.readings, line.tags) for turn, line in turns))
+
+    def as_podcast(self) -> "Item":
+        """Return the item as what a finished podcast is asked for: its topic, without words or voices to keep to."""
+        nothing: dict[str, Any] = {
+            "script": None,
+            "spontaneous": None,
+            "reference_voices": {},
+            "lines": (),
+            "voices": None,
+        }
+        return self.model_copy(update={**nothing, "instruction": self.instruction or self.topic})
 
     def group(self, breakdown: str) -> str:
         """Return the item's group in a breakdown; "" if the source does not say."""

@@ -3,8 +3,9 @@
 Items are the dialogues of the dataset `mtalk_bench`, each with its turns. Differs from the paper: the judge is the one
 that the user names; rubrics are averaged over dialogues, not over criteria (the rubric's variant `mtalk` pools
 criteria); what is judged is what the recogniser hears in an answer, not the transcript that the system supplies. A
-judge reads these words by default, so dialogues about tone of voice and surrounding sounds are unscored until a judge
-hears the answers (`rubric` with `modality=audio`).
+judge that takes audio hears the dialogues about tone of voice and surrounding sounds, and reads those about meaning
+(`modality=as_needed`). One that does not reads all (`modality=transcript`), and those about more than words are
+unscored. The protocol says which.
 """
 
 import re
@@ -106,6 +107,7 @@ BENCHMARK = Benchmark(
                     name="rubric",
                     keys=("rubric", "general", "dimension", "sample", "semantic", "paralinguistic", "ambient"),
                     parameters={"transcripts": "heard"},
+                    if_heard={"modality": "as_needed"},
                 ),
             ),
             main="rubric.rubric",

@@ -4,8 +4,9 @@ The topics, categories, titles and links are the paper's. The scripts are podeva
 track speaks them, in reference voices that are the same for every system, and a judge compares written scripts with
 them as the zero of its scale. In the split `spontaneous` they are worded as spontaneous speech, for listening tests.
 Further splits are podeval's own: `hard`, `long`, and in Chinese `demo_zh`, `zh`, `zh_spontaneous`, `long_zh`.
-Differs from the paper: the benchmark has two separate tasks (write, voice), whereas the paper compares whole systems;
-music metrics are left to systems that make music.
+Finished podcasts, which the paper compares, are the track `podcast`: one recording for each topic, with its own words.
+No script and no ceiling of errors applies to them; `podcast_checks` guards their ranks.
+Differs from the paper: writing and voicing are two further tasks of their own, each with equal conditions for all.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -18,6 +19,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.real_pod_podcast import PODCAST_DIMENSIONS
 from podeval.benchmarks.real_pod_splits import MINUTES_BREAKDOWN, SPLITS, TAG_BREAKDOWN
 from podeval.benchmarks.records import PinnedFile
 
@@ -85,6 +87,12 @@ BENCHMARK = Benchmark(
             task="Speak the given script, each speaker in one voice: the reference voice, where one is given.",
         ),
         Track(name="write", title="Write", task="Write a podcast for so many voices on the given topic."),
+        Track(
+            name="podcast",
+            title="Podcast",
+            task="Make a whole podcast on the given topic: one recording, with its own words, voices and music.",
+            group="podcast",
+        ),
     ),
     splits=(
         Split(
@@ -93,7 +101,7 @@ BENCHMARK = Benchmark(
             description="Six scripts of about 50 seconds from six categories; runs on a laptop in minutes.",
             file="real_pod_demo.json",
             revision="sha256:49415a6a62efded2ada8e8e0b8146efe7515efd2c352e37f16ee23f2c5e40034",
-            tracks=("voice", "write"),
+            tracks=("voice", "write", "podcast"),
             licence="CC-BY-4.0",
         ),
         Split(
@@ -106,7 +114,7 @@ BENCHMARK = Benchmark(
             revision="sha256:217848e9aca0d8c9519c951b60964078e38e85b42659846272de339617ae20ea",
             scripts=SCRIPTS,
             voices=VOICES,
-            tracks=("voice", "write"),
+            tracks=("voice", "write", "podcast"),
             licence="MIT and CC-BY-4.0",
         ),
         Split(
@@ -179,7 +187,11 @@ BENCHMARK = Benchmark(
             title="Voice fidelity",
             description="Whether speakers have the reference voices, which systems with voices of their own cannot.",
             tracks=("voice",),
-            metrics=(MetricUse(name="sim", keys=("sim", "low_windows")), MetricUse(name="wsim", keys=("wsim",))),
+            metrics=(
+                MetricUse(name="sim", keys=("sim", "low_windows")),
+                MetricUse(name="wsim", keys=("wsim",)),
+                MetricUse(name="timbre_similarity", keys=("timbre_similarity",)),
+            ),
             main="sim.sim",
             needs_accurate_speech=True,
             # The others have no reference voices.
@@ -245,13 +257,14 @@ BENCHMARK = Benchmark(
             metrics=(
                 MetricUse(name="speaker_attribution", keys=("attribution_accuracy", "cpwer", "swapped_turns")),
                 MetricUse(name="content_errors", keys=("errors_per_1000", "longest_run")),
-                MetricUse(name="integrity", keys=("faults_per_hour",)),
+                MetricUse(name="integrity", keys=("faults_per_hour",), parameters={"music": "unasked"}),
             ),
             main="content_errors.errors_per_1000",
             needs_accurate_speech=False,
             # Hard lines have readings of their own, which WER knows and these do not.
             splits=("demo", "topics", "long", "demo_zh", "zh", "long_zh"),
         ),
+        *PODCAST_DIMENSIONS,
     ),
     # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
     # own errors on hard voices; controls without the right words are near 1.

@@ -25,7 +25,7 @@ TAGS = (
     "laughter",
     "interruption",
 )
-"""What a line, or a stretch of it, is hard for; `plain` where it is for nothing."""
+"""Difficulties of a line, or of a stretch of it; `plain` for a line without any."""
 
 HARD = Split(
     name="hard",
@@ -88,7 +88,7 @@ DEMO_ZH = Split(
     description="Six scripts in Chinese of about 50 seconds from six categories; without reference voices.",
     file="real_pod_demo_zh.json",
     revision="sha256:68d1424e0a5c4b82bd8605045ee78cf7b8ae0585a29ce544e33fdd1c2f3915fd",
-    tracks=("voice", "write"),
+    tracks=("voice", "write", "podcast"),
     licence="CC-BY-4.0",
 )
 
@@ -108,7 +108,7 @@ ZH = Split(
     revision=_ZH_FILE.revision,
     scripts=_ZH_SCRIPTS,
     trial=True,
-    tracks=("voice", "write"),
+    tracks=("voice", "write", "podcast"),
     licence="CC-BY-4.0",
 )
 

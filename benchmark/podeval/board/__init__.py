@@ -1,22 +1,26 @@
 """The leaderboard as plain data: views, tables, plots, comparisons and reports. It imports no page and no command."""
 
 __all__ = [
+    "board_json",
     "build",
     "changes",
     "columns",
     "compare",
+    "downloads",
     "every_eval_ever",
     "item_results",
     "pictures",
     "playable",
-    "queries",
+    "protocol_offers",
+    "radar",
     "report",
     "report_figures",
     "report_page",
     "reported_elsewhere",
     "result_forms",
     "runs_folder",
+    "static_site",
     "system_info",
-    "table",
     "view",
+    "words",
 ]

@@ -3,12 +3,16 @@
 Ranks, and the reasons why a row has none, are from `standings`.
 """
 
+import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+
+import numpy as np
 
 from podeval import benchmarks
 from podeval.board import system_info
+from podeval.board.runs_folder import Sheet
 from podeval.board.standings import Run, find_standings
 from podeval.errors import BadInput
 from podeval.files import lock_folder
@@ -21,6 +25,7 @@ from podeval.runs.board_tables import (
     SYSTEMS,
     BoardRow,
     ItemRow,
+    place_on_board,
     write_table,
 )
 from podeval.runs.reliability import DIMENSION, read_reliability
@@ -28,6 +33,9 @@ from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
+
+PRINTED_ORDER = "printed_order.csv"
+"""File beside the documents that ship: the systems of each paper in the order in which its tables print them."""
 
 
 def build(runs: Path) -> None:
@@ -45,9 +53,13 @@ def write_tables(runs: Path, into: Path) -> None:
     write_table(system_info.build_system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
 
-def _runs(runs: Path) -> Iterable[Run]:
+def _runs(runs: Path, board: str = "", profile: str = "") -> Iterable[Run]:
+    """Read the runs of a folder: all, or those of one `benchmark/split` under one profile."""
     for folder in run_folders(runs):
         for summary in folder.summaries():
+            where = f"{summary.plan.benchmark}/{summary.plan.split}"
+            if board not in ("", where) or profile not in ("", summary.profile):
+                continue
             try:
                 benchmark = benchmarks.get(summary.plan.benchmark)
                 items = folder.items() or benchmark.items(summary.plan.split)
@@ -56,12 +68,43 @@ def _runs(runs: Path) -> Iterable[Run]:
             yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
 
 
+def correct_together(
+    runs: Path, sheet: Sheet, board: str, profile: str, together: Collection[tuple[str, str, str]]
+) -> Sheet | None:
+    """Return a sheet with ranks that are corrected for the number of pairs of some columns together (Holm).
+
+    Args:
+        runs: folder of the runs that the sheet is of.
+        sheet: the numbers with ranks corrected in each column by itself.
+        board: `benchmark/split` of the sheet.
+        profile: its profile.
+        together: protocol, slice and key of each of the columns.
+
+    Returns:
+        The sheet; None if the folder has not all runs that are ranked in it.
+    """
+    try:
+        standings = find_standings(list(_runs(runs, board, profile)), together)
+    except BadInput:
+        return None
+    ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
+    numbers = sheet.frame(lambda key: True)
+    ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
+    has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
+    corrected = [ranks.get(id) for id, ranked in zip(ids, has_rank, strict=True) if ranked]
+    if None in corrected:
+        return None
+    numbers.loc[has_rank, ["rank_best", "rank_worst"]] = np.array(corrected, dtype=float).reshape(-1, 2)
+    return Sheet(numbers)
+
+
 def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     standings = find_standings(runs)
     for run in runs:
         plan, checked = run.summary.plan, run.folder.spot_check()
         for row in run.summary.metrics:
             metric = run.metrics[row.metric]
+            name_on_board, dimension = place_on_board(metric, run.benchmark.group_of(plan.track))
             for name, value in row.keys.items():
                 standing = standings[run.comparison_key(row.protocol, row.slice), name, plan.system]
                 yield BoardRow(
@@ -72,8 +115,8 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     system_title=plan.system_title,
                     system_kind=plan.shown_kind,
                     provenance=plan.provenance,
-                    dimension=metric.dimension,
-                    metric=metric.name,
+                    dimension=dimension,
+                    metric=name_on_board,
                     key=name,
                     protocol=row.protocol,
                     slice=row.slice,
@@ -133,11 +176,14 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
             )
 
 
-def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
-    """Yield rows of figures as papers print them: no interval, no rank, profile `paper`."""
-    for submission in shipped:
-        if isinstance(submission.source, Reported):
-            yield from (_reported_row(submission, figure) for figure in submission.source.results)
+def _reported_rows(shipped: Iterable[Submission]) -> list[BoardRow]:
+    """List the figures as papers print them, systems in the papers' order: no interval, no rank, profile `paper`."""
+    order = locate_hub_source("submissions") / PRINTED_ORDER
+    printed = csv.DictReader(order.read_text(encoding="utf-8").splitlines()) if order.exists() else ()
+    places = {(row["paper"], row["system"]): number for number, row in enumerate(printed)}
+    reported = [(one, figure) for one in shipped if isinstance(one.source, Reported) for figure in one.source.results]
+    reported.sort(key=lambda pair: places.get((pair[1].paper, pair[0].system.id), len(places)))
+    return [_reported_row(*pair) for pair in reported]
 
 
 def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
@@ -192,7 +238,9 @@ def _paper_facts(figure: ReportedFigure) -> dict[str, str | int]:
 
 
 def _item_rows(run: Run) -> Iterable[ItemRow]:
+    group = run.benchmark.group_of(run.summary.plan.track)
     for protocol, content in run.summary.protocols.items():
+        name_on_board, _ = place_on_board(run.metrics[content["metric"]], group)
         for item in run.items:
             result = run.results.get((item.id, protocol))
             output = run.folder.output_path(item.id)
@@ -206,7 +254,7 @@ def _item_rows(run: Run) -> Iterable[ItemRow]:
                 item=item.id,
                 category=item.category,
                 topic=item.topic,
-                metric=content["metric"],
+                metric=name_on_board,
                 protocol=protocol,
                 result=json.dumps(result.to_json(), ensure_ascii=False),
                 output=str(output.relative_to(run.folder.runs)) if output.exists() else "",

@@ -17,7 +17,7 @@ from typing import Literal
 import pandas as pd
 from sqlalchemy import select
 
-from podeval.benchmarks import get as benchmark_named
+from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.runs.run_folder import SUPERSEDED, RunFolder, RunSummary
 from podeval.store.database import Database
@@ -126,11 +126,8 @@ def _superseded_runs(runs: Path) -> Iterable[RunSummary]:
 
 
 def _benchmark(name: str, split: str) -> str:
-    try:
-        title = benchmark_named(name).title
-    except BadInput:
-        title = name
-    return f"{title} · {split}" if split else title
+    benchmark = benchmarks.find_all().get(name)
+    return " · ".join(filter(None, (benchmark.title if benchmark else name, split)))
 
 
 def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:

@@ -1,41 +1,43 @@
-"""The columns of a board: one key of one metric under one protocol; numbers of two protocols are never in one column.
+"""The columns of a board and their cells; numbers of two protocols are never in one column.
 
-A column takes its name and direction from the metric's declaration. A key that no declaration has (a figure some paper
-reports, a metric of a later version) is still a column: a spread over groups is better when it is lower, everything
-else is shown without a direction. Where a metric's numbers have several protocols, one is chosen.
+A column is one key of one metric under one protocol. It takes its name and direction from the metric's declaration. A
+key that no declaration has (a figure some paper reports, a metric of a later version) is still a column: a spread over
+groups is better when it is lower, everything else is shown without a direction. Where a metric's numbers have several
+protocols, one is chosen (`protocol_offers`).
 
-On a radar are the columns between fixed ends, so that outward is better and what is equal is drawn as equal: those of
-the metric's own scale, its bounds, and never those of the systems that happen to be shown. An error rate ends at 1,
-where everything is wrong; what is best in a range ends where it is far from it.
+A cell is a number as a reader sees it: value, 95 % interval, and rank as a range, or `incomplete` where too little was
+scored for a rank. It holds the raw number too, so that sorting is by number.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.measuring.standing import format_number, format_span
 from podeval.metrics import catalogue
+from podeval.metrics.aggregate import COMPLETE
 from podeval.metrics.declaration import DIMENSION_GROUPS, Better, Key, Metric
-from podeval.metrics.description import format_range
-from podeval.plots.charts import Span
+from podeval.metrics.translation import translate
 from podeval.runs import composite_scores, reliability
-from podeval.text.message_catalogue import translate
+from podeval.runs.board_tables import EVIDENT, NOT_RANKED
+from podeval.texts import CAUSES, find_kinds, translate_reason
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """Mark in a header for the direction that is better."""
 
-FEWEST_AXES, MOST_AXES = 3, 12
-"""Fewest and most axes of a radar."""
-ERROR_RATES = ("wer", "cer", "wer_raw", "cer_raw", "cpwer", "cpcer")
-FARTHEST = {"LUFS": 12.0, "dBTP": 4.0, "LU": 14.0}
-"""By unit: how far from its ideal range a value is at the centre."""
+MISSING = "–"
+PERCENT = -1
+"""Mark in place of a number of decimals: in percent, with one."""
+ALIKE = "{0} of {0}"
+"""Text in place of an interval where every item is at the same bound."""
+Row = Mapping[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Column:
     order: tuple[int, int]
     """Place of the metric among all metrics, and of the key within its metric."""
     bounds: tuple[float | None, float | None] = (None, None)
+    percent: bool = False
 
     @property
     def id(self) -> str:
@@ -77,6 +80,10 @@ class Column:
         unit = f" ({translate(self.unit, language)})" if self.unit and not in_title else ""
         return f"{title}{ARROWS[self.better]}{unit}"
 
+    def choose_decimals(self, values: Iterable[float | None]) -> int:
+        """Return the number of decimals that suits the values of the column, or `PERCENT`."""
+        return PERCENT if self.percent else choose_decimals(values)
+
     def badness(self, value: float) -> float:
         """Return a number that is smaller the better the value is."""
         if self.better == "in range" and self.ideal is not None:
@@ -89,34 +96,28 @@ Choice = tuple[str, str]
 """A label and the value it stands for."""
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A protocol to choose from among those of a metric's numbers."""
-
-    metric: str
-    protocol: str
-    label: str
-    judge: str
-    """Id of the judge that it asks; empty where none is asked."""
-
-
-Offers = Mapping[str, tuple[Offer, ...]]
-"""The protocols of each metric, the default first."""
-
-
 def get_column(metric: str, key: str, dimension: str) -> Column:
     """Return the column of a key, by its metric's declaration where there is one."""
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
-    declared = _declaration(metric)
+    declared = find_declaration(metric)
     keys = {key.name: key for key in declared.keys} if declared else {}
-    position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
+    known = declared is not None and declared.name in catalogue.NAMES
+    position = catalogue.NAMES.index(declared.name) if declared and known else len(catalogue.NAMES)
     if declared and key in keys:
         facts = keys[key]
-        title = declared.title_of(facts)
         order = (position, list(keys).index(key))
-        return Column(metric, key, dimension, title, facts.better, facts.unit, facts.ideal, order, facts.bounds)
-    title = key if key.startswith(metric) else f"{declared.title if declared else metric} {key}"
+        values = (facts.unit, facts.ideal, order, facts.bounds, facts.percent)
+        return Column(metric, key, dimension, declared.title_of(facts), facts.better, *values)
+    title = (
+        key
+        if key.startswith(declared.name if declared else metric)
+        else f"{declared.title if declared else metric} {key}"
+    )
+    base, _, part = key.rpartition("_")
+    if declared and base in keys and part in ("q", "j"):
+        # PodEval prints two figures for each question, Q and J.
+        title = f"{declared.title_of(keys[base])} ({part.upper()})"
     better: Better = "lower" if key.startswith(composite_scores.SPREAD) else "informative"
     return Column(metric, key, dimension, title.replace("_", " "), better, "", None, (position, len(keys)))
 
@@ -125,7 +126,7 @@ def _reliability_column(name: str, dimension: str) -> Column:
     """The column of a figure over seeds; the share of catastrophic outputs comes first."""
     key = reliability.declare(name) or Key(name, "informative", title=name.replace("_", " "))
     order = (len(catalogue.NAMES) + 1, 0 if name == reliability.CATASTROPHIC else 1)
-    facts = (key.better, key.unit, key.ideal, order, key.bounds)
+    facts = (key.better, key.unit, key.ideal, order, key.bounds, key.percent)
     return Column(reliability.NAME, name, dimension, key.title, *facts)
 
 
@@ -161,60 +162,6 @@ def write_dimension_title(dimension: str, language: str = "en") -> str:
     return translated
 
 
-def rank_offers(protocols: Iterable[tuple[str, str, str, int, str]]) -> Offers:
-    """Return the available protocols by metric, the default first.
-
-    The order: those with the metric's default parameters, then those most systems have, then the newest.
-
-    Args:
-        protocols: for each, the metric, the id, the content as JSON, the number of systems, and when it was last used.
-    """
-    ranked: dict[str, list[tuple[tuple[bool, int, str], Offer]]] = {}
-    for metric, protocol, text, systems, newest in protocols:
-        content = read_object(text)
-        declared = _declaration(metric)
-        default = declared is not None and _parameters(content) == declared.read_parameters({})
-        offer = Offer(metric, protocol, label_protocol(protocol, text), judge_of(content))
-        ranked.setdefault(metric, []).append(((default, systems, newest), offer))
-    return {
-        metric: tuple(offer for _, offer in sorted(entries, key=lambda entry: entry[0], reverse=True))
-        for metric, entries in sorted(ranked.items())
-    }
-
-
-def choose(offers: Offers, wishes: Sequence[str], judge: str = "") -> dict[str, str]:
-    """Choose one protocol for each metric: the last one wished for, else the first there is.
-
-    Args:
-        offers: as `rank_offers` gives.
-        wishes: protocol ids.
-        judge: id of a judge; where given, judged metrics are shown by this judge or not at all.
-    """
-    chosen: dict[str, str] = {}
-    for metric, entries in offers.items():
-        ids = [entry.protocol for entry in entries if not judge or entry.judge in ("", judge)]
-        if ids:
-            chosen[metric] = next((wish for wish in reversed(wishes) if wish in ids), ids[0])
-    return chosen
-
-
-def judge_of(content: Mapping[str, object]) -> str:
-    """Return the id of the judge in a protocol's content; empty where none is asked."""
-    models = content.get("models")
-    judge = models.get("judge") if isinstance(models, dict) else None
-    return str(judge.get("id", "")) if isinstance(judge, dict) else ""
-
-
-def label_protocol(protocol: str, text: str) -> str:
-    """Return a short label of a protocol: its metric, its parameters, its judge, its id."""
-    content = read_object(text)
-    parts = [f"{name}={value}" for name, value in _parameters(content).items()]
-    if judge := judge_of(content):
-        parts.append(f"judge {judge}")
-    metric = protocol.partition("@")[0]
-    return f"{metric}: {', '.join(parts)} — {protocol}" if parts else protocol
-
-
 def read_object(text: object) -> dict[str, Any]:
     """Read the JSON object in a column of the tables; empty where there is none."""
     try:
@@ -224,102 +171,151 @@ def read_object(text: object) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _parameters(content: Mapping[str, object]) -> dict[str, object]:
-    parameters = content.get("parameters")
-    return parameters if isinstance(parameters, dict) else {}
-
-
 @cache
-def _declaration(metric: str) -> Metric | None:
+def find_declaration(metric: str) -> Metric | None:
+    """Return the declaration of a metric or of a benchmark's composite; None where there is none."""
     for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
         for composite in benchmark.composites:
             if composite.name == metric:
                 return composite_scores.declare(benchmark, composite)
+    groups = [track.group for one in map(benchmarks.get, benchmarks.list_benchmarks()) for track in one.tracks]
+    inner = [metric.removeprefix(f"{group}_") for group in groups if group and metric not in catalogue.NAMES]
     try:
-        return catalogue.get(metric)
+        return catalogue.get(next((name for name in inner if name in catalogue.NAMES), metric))
     except (BadInput, ImportError):
         return None
 
 
+@cache
 @dataclass(frozen=True)
-class RadarAxis:
-    """One axis between fixed ends: the badness, as `Column.badness`, of its centre and of its rim."""
+class Cell:
+    """One number as a reader sees it, in parts.
 
-    column: Column
-    worst: float
-    best: float
-
-    def at(self, value: float) -> float:
-        """Return the position of a value from 0, the centre, to 1, the rim; a value beyond an end lies on it."""
-        share = (self.worst - self.column.badness(value)) / (self.worst - self.best)
-        return min(max(share, 0.0), 1.0)
-
-    def span(self, low: float | None, high: float | None) -> Span | None:
-        """Return the positions of an interval's ends; None without one."""
-        return None if low is None or high is None else (self.at(low), self.at(high))
-
-
-def find_axis(column: Column) -> RadarAxis | None:
-    """Return the axis of a column; None of a figure without a direction or without fixed ends."""
-    low, high = column.bounds
-    if column.better == "informative":
-        return None
-    if column.better == "in range":
-        far = FARTHEST.get(column.unit)
-        return RadarAxis(column, far, 0.0) if far and column.ideal is not None else None
-    if column.key in ERROR_RATES:
-        high = 1.0
-    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return None
-    ends = sorted((column.badness(low), column.badness(high)))
-    return RadarAxis(column, ends[1], ends[0])
-
-
-def choose_radar_axes(columns: Sequence[Column]) -> list[RadarAxis]:
-    """Return the axes of those columns that have one, at most twelve."""
-    return [axis for axis in map(find_axis, columns) if axis is not None][:MOST_AXES]
-
-
-def explain(of: Column, language: str = "en") -> dict[str, str]:
-    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
-
-    They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
-    `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
-    (where these are from), and `unreached` (why nothing comparable is known).
+    Attributes:
+        number: the value, or `–`, or `unscored (6)`.
+        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` where all items are at this bound, or empty.
+        standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
+        value: the raw number; None where there is none.
     """
-    key, metric = find_declared_key(of, language), catalogue.get(of.metric) if of.metric in catalogue.NAMES else None
-    reach = key.reach if key else None
-    return {
-        "metric": metric.name if metric else "",
-        "about": _as_sentence(translate(key.about, language) if key else "", language),
-        "of_metric": _as_sentence(translate(metric.purpose, language), language) if metric else "",
-        "range": format_range(key, language) if key else "",
-        "ideal": _ideal_text(key) if key and key.ideal else "",
-        "people": format_span(reach.people) if reach else "",
-        "systems": format_span(reach.systems) if reach else "",
-        "source": translate(reach.source, language) if reach else "",
-        "unreached": translate(key.unreached, language) if key else "",
-    }
+
+    number: str
+    interval: str = ""
+    standing: str = ""
+    value: float | None = None
+
+    def __str__(self) -> str:
+        figure = " ".join(filter(None, (self.number, self.interval)))
+        return "  ".join(filter(None, (figure, self.standing)))
 
 
-def find_declared_key(of: Column, language: str = "en") -> Key | None:
-    """Return the declaration of a column's key; None of a figure that only some paper has."""
-    if of.metric == reliability.NAME:
-        return reliability.declare(of.key, language)
-    declared = _declaration(of.metric)
-    return next((key for key in declared.keys if key.name == of.key), None) if declared else None
+def to_number(value: Any) -> float | None:
+    """Return a number, or None for the missing values of Parquet and pandas."""
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
 
 
-def _ideal_text(key: Key) -> str:
-    low, high = key.ideal or (0.0, 0.0)
-    if low == float("-inf"):
-        return f"≤ {format_number(high)}"
-    return f"{format_number(low)} – {format_number(high)}"
+def choose_decimals(values: Iterable[float | None]) -> int:
+    """Return the number of decimals that suits a column: three up to 2, two up to 100, one beyond."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    return 3 if largest < 2 else 2 if largest < 100 else 1
 
 
-def _as_sentence(text: str, language: str) -> str:
-    text = text.strip()
-    if not text:
+def format_value(value: float | None, low: float | None, high: float | None, places: int) -> str:
+    """Format `3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
+    if value is None:
+        return MISSING
+    return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
+
+
+def format_standing(row: Row) -> str:
+    """Return the standing of a number: its rank, `incomplete`, or nothing (a paper's row, a control)."""
+    if row["rankable"]:
+        best, worst = to_number(row["rank_best"]), to_number(row["rank_worst"])
+        if best is None or worst is None:
+            return ""
+        # A range where the data does not tell the places apart.
+        return f"#{best:.0f}" if best == worst else f"#{best:.0f}–{worst:.0f}"
+    if row["provenance"] == "reported":
         return ""
-    stop = "。" if language == "zh" else "."
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "。", "？", "）。")) else stop)
+    scored, unscored = _count(row, "scored"), count_unscored(row)
+    if _count(row, "unscored_ours") or scored < COMPLETE * (scored + unscored):
+        return "incomplete" if scored else "unscored"
+    return "" if row["system_kind"] == "control" else "not ranked"
+
+
+def build_cell(row: Row, places: int) -> Cell:
+    """Return one number as the board writes it; a paper's figure as the paper prints it."""
+    value = to_number(row["value"])
+    if row["provenance"] == "reported" and (text := _printed_text(row)):
+        digits = text.partition(".")[2]
+        if value is not None and places == PERCENT and digits.isdigit() and float(text) == value:
+            text = f"{100 * value:.{max(0, len(digits) - 2)}f} %"
+        return Cell(text, value=value)
+    if value is None:
+        return Cell(f"unscored ({count_unscored(row)})" if count_unscored(row) else MISSING)
+    low, high = to_number(row["low"]), to_number(row["high"])
+    # A mean is one end of its interval only where all items have one value, and this is a bound of the key.
+    alike = low is not None and value in (low, high)
+    count = to_number(row.get("values")) or _count(row, "scored")
+    interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
+    return Cell(_fixed(value, places), interval, format_standing(row), value)
+
+
+def count_unscored(row: Row) -> int:
+    """Return the number of items without a score, whatever the cause."""
+    return _count(row, "unscored_system") + _count(row, "unscored_ours")
+
+
+def describe_reasons(rows: Iterable[Row], words: Mapping[str, Any] = CAUSES) -> str:
+    """Describe why a system has no rank and why items are unscored: `6 × the recording is silent (by the system: wer)`.
+
+    Rows of one metric repeat the same counts for each key, and have those of their own key besides; each counts once.
+    """
+    every_row = list(rows)
+    unranked = dict.fromkeys(
+        reason
+        for row in every_row
+        for reason in read_object(row["reasons"])
+        if reason.startswith(NOT_RANKED) and reason not in EVIDENT.values()
+    )
+    kinds = find_kinds(reason for row in every_row for reason in read_object(row["reasons"]))
+    metrics: dict[tuple[str, str], list[str]] = {}
+    for row in filter(count_unscored, every_row):
+        system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
+        alone = words["by us" if not system else "by the system"]
+        cause = words["both"].format(system, ours) if system and ours else alone
+        reasons: Counter[str] = Counter()
+        for reason, n in read_object(row["reasons"]).items():
+            reasons[kinds[reason]] += n
+        whys = [f"{n} × {translate_reason(why, words)}" for why, n in reasons.items() if not why.startswith(NOT_RANKED)]
+        for why in whys or [f"{system + ours} × {words['unknown']}"]:
+            if not any(row["metric"] in of for (same, _), of in metrics.items() if same == why):
+                metrics.setdefault((why, cause), []).append(str(row["metric"]))
+    unscored = [words["one"].format(why, cause, ", ".join(dict.fromkeys(of))) for (why, cause), of in metrics.items()]
+    return str(words["between"]).join([*(translate_reason(reason, words) for reason in unranked), *unscored])
+
+
+def _interval(value: float, low: float | None, high: float | None, places: int) -> str:
+    if low is None or high is None:
+        return ""
+    if places == PERCENT:
+        value, low, high, places = 100 * value, 100 * low, 100 * high, 1
+    below, above = _fixed(value - low, places), _fixed(high - value, places)
+    return f"±{above}" if below == above else f"[{_fixed(low, places)}, {_fixed(high, places)}]"
+
+
+def _printed_text(row: Row) -> str:
+    """Format a paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
+    content = read_object(row.get("protocol_json"))
+    text = str(content.get("value", "")).replace("-", "−")
+    return f"{text} (SD {content['spread']})" if text and "spread" in content else text
+
+
+def _count(row: Row, name: str) -> int:
+    return int(to_number(row[name]) or 0)
+
+
+def _fixed(value: float, places: int) -> str:
+    if places == PERCENT:
+        return f"{_fixed(100 * value, 1)} %"
+    text = f"{value:.{places}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"

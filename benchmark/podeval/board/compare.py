@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from podeval.board.columns import Choice, Column, choose_headlines, get_column, order_columns
+from podeval.board.columns import PERCENT, Choice, Column, Row, choose_headlines, get_column, order_columns, to_number
 from podeval.board.item_results import BoardScores, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     Paired,
@@ -19,9 +19,9 @@ from podeval.board.report_figures import (
     pair_systems,
     set_against,
 )
-from podeval.board.runs_folder import RunsFolder, choose_protocols
-from podeval.board.table import Row, choose_names, to_number
+from podeval.board.runs_folder import RunsFolder, choose_names, choose_protocols
 from podeval.errors import BadInput
+from podeval.stats.intervals import Interval
 from podeval.texts import write_sentence
 
 
@@ -47,7 +47,6 @@ class Pair:
         protocol: the protocol both were measured by.
         a, b: the board's rows; None where one of them has none.
         beside: both over common items, with the paired difference; None where they share no scored item.
-        to_b: how a compares with b.
     """
 
     column: Column
@@ -55,13 +54,17 @@ class Pair:
     a: Row | None
     b: Row | None
     beside: Paired | None
-    to_b: ReferenceFigure
 
     @property
     def values(self) -> tuple[float | None, float | None]:
         """The means of both systems, each over its own scored items."""
         a, b = (to_number(row["value"]) if row else None for row in (self.a, self.b))
         return a, b
+
+    @property
+    def to_b(self) -> ReferenceFigure:
+        """How a compares with b."""
+        return self.beside.to_b if self.beside else set_against(*self.values, self.column, None, None)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class SystemComparison:
         a, b: the two systems.
         where: `benchmark/split/profile`.
         places: places where both have numbers, as choices.
-        pairs: in the order of the board.
+        pairs: pairs in the order of the board.
         items: every item that one of them was measured on, by title.
     """
 
@@ -198,14 +201,16 @@ def _pairs(
     for row in rows.to_dict("records"):
         of = get_column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
         by_column.setdefault(of, {})[str(row["system"])] = row
-    pairs = []
-    for of in order_columns(by_column):
-        ours, theirs = by_column[of].get(a), by_column[of].get(b)
-        beside = pair_systems(of_a, of_b, of, protocols[of.metric])
-        values = [to_number(row["value"]) if row else None for row in (ours, theirs)]
-        to_b = beside.to_b if beside else set_against(values[0], values[1], of, None, None)
-        pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
-    return pairs
+    return [
+        Pair(
+            column=of,
+            protocol=protocols[of.metric],
+            a=by_column[of].get(a),
+            b=by_column[of].get(b),
+            beside=pair_systems(of_a, of_b, of, protocols[of.metric]),
+        )
+        for of in order_columns(by_column)
+    ]
 
 
 def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -> list[Shared]:
@@ -220,3 +225,19 @@ def _items(of_a: BoardScores, of_b: BoardScores, protocols: Mapping[str, str]) -
         outputs = tuple(scores.items[id].output if id in scores.items else "" for scores in (of_a, of_b))
         shared.append(Shared(id, item.title, item.category, (outputs[0], outputs[1]), readings))
     return sorted(shared, key=lambda item: (item.title.casefold(), item.id))
+
+
+def format_signed(value: float, places: int) -> str:
+    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`, and of percent `+1.9 pp`."""
+    if places == PERCENT:
+        return f"{format_signed(100 * value, 1)} pp"
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
+
+
+def format_difference(interval: Interval, places: int) -> str:
+    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
+    text = format_signed(interval.mean, places)
+    if interval.low is None or interval.high is None:
+        return text
+    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"

@@ -18,7 +18,6 @@ from typing import Any
 from podeval import __version__, benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board import system_info
-from podeval.board.result_forms import list_summaries
 from podeval.errors import BadInput
 from podeval.files import write_whole
 from podeval.hub_sources import locate_hub_source
@@ -27,8 +26,9 @@ from podeval.metrics.prompts import list_all_prompts
 from podeval.metrics.score import Score
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import SystemRow
+from podeval.runs.hub_figures import list_summaries
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
-from podeval.systems.submission_reading import FILE_NAME, load
+from podeval.systems.submission_reading import load_all
 
 SCHEMA = "0.3.0"
 BOARD = "https://huggingface.co/podeval"
@@ -226,7 +226,7 @@ def _describe_output(run: RunFolder, item: str) -> str:
     output = run.output(item)
     if output is None:
         return "this output was deleted"
-    if output.audio:
+    if output.audio and not output.answers:
         return f"{Path(output.audio).name}" + (f", {output.duration:.2f} s" if output.duration else "")
     if output.script:
         return "\n".join(f"{turn.get('speaker', '')}: {turn.get('text', '')}" for turn in output.script)
@@ -272,8 +272,7 @@ def _describe_model(summary: RunSummary, about: SystemRow | None, model: str) ->
 
 
 def _read_system(run: RunFolder) -> SystemRow | None:
-    shipped = [load(path) for path in sorted(locate_hub_source("submissions").glob(f"*/{FILE_NAME}"))]
-    rows = system_info.build_system_rows(shipped, [run])
+    rows = system_info.build_system_rows(load_all(locate_hub_source("submissions")).values(), [run])
     return next((row for row in rows if row.system == run.plan().system), None)
 
 

@@ -14,12 +14,9 @@ import numpy as np
 import pandas as pd
 
 from podeval import benchmarks
-from podeval.board.columns import Column, get_column
+from podeval.board.columns import MISSING, choose_decimals, format_value, get_column, to_number
 from podeval.board.playable import list_parts
 from podeval.board.runs_folder import RunsFolder
-from podeval.board.table import MISSING, choose_decimals, format_value, to_number
-from podeval.board.view import ResolvedView
-from podeval.errors import BadInput
 from podeval.metrics.defects import collect_defects
 from podeval.metrics.score import BESIDE_VALUES, Result, Score, Timeline, Unscored, parse_result
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
@@ -83,7 +80,7 @@ class Reading:
         weights: weight of each value in the mean, by key.
         reason: why there is no score; empty where there is one.
         cause: the cause of that, `system` or `ours`.
-        notes: what the metric noted beside its values.
+        notes: notes of the metric about its values.
         slopes: the drift of each windowed key.
         course: the mean of each windowed key in each tenth of the recording.
     """
@@ -95,6 +92,13 @@ class Reading:
     notes: Mapping[str, Any] = field(default_factory=dict)
     slopes: Mapping[str, Slope] = field(default_factory=dict)
     course: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+def format_reading(reading: Reading | None, key: str, places: int, unscored: str) -> str:
+    """Format the value of a key on one item; `unscored` is the text where there is no score."""
+    if reading is None:
+        return MISSING
+    return unscored if reading.reason else format_value(reading.values.get(key), None, None, places)
 
 
 @dataclass(frozen=True)
@@ -121,10 +125,8 @@ class BoardScores:
     @cached_property
     def clusters(self) -> dict[str, str]:
         """Cluster by item, with which the item is resampled, as its benchmark says."""
-        try:
-            by = benchmarks.get(self.where.partition("/")[0]).aggregation.cluster
-        except BadInput:
-            by = "id"
+        benchmark = benchmarks.find_all().get(self.where.partition("/")[0])
+        by = benchmark.aggregation.cluster if benchmark else "id"
         return {item: str(getattr(entry, by)) or item for item, entry in self.items.items()}
 
 
@@ -210,14 +212,14 @@ class ShownValue:
         metric: its name, with the protocol where there are results of several.
         name: name of the key, with direction and unit, as in a header.
         value: the value as the board formats it; empty where there is none.
-        notes: what the metric noted, beside its first key.
+        notes: name and text of each note of the metric, shown with its first key.
         reason, cause: why there is no score, and the cause of that.
     """
 
     metric: str
     name: str
     value: str = ""
-    notes: str = ""
+    notes: Sequence[tuple[str, str]] = ()
     reason: str = ""
     cause: str = ""
 
@@ -251,17 +253,16 @@ def list_scores(
                 )
             )
             continue
-        notes = "; ".join(
-            f"{note.replace('_', ' ')}: {_plain(value)}"
+        notes = [
+            (note.replace("_", " "), text)
             for note, value in result.notes.items()
-            if note not in (HEARD, DEFECTS)
-        )
+            if note not in (HEARD, DEFECTS) and (text := _plain(value))
+        ]
         for position, (key, value) in enumerate(result.values.items()):
             number = to_number(value)
-            text = MISSING if number is None else format_value(number, None, None, choose_decimals([number]))
-            values.append(
-                ShownValue(name, get_column(metric, key, metric).header_in(language), text, "" if position else notes)
-            )
+            column = get_column(metric, key, metric)
+            text = format_value(number, None, None, column.choose_decimals([number]))
+            values.append(ShownValue(name, column.header_in(language), text, () if position else notes))
     return values
 
 
@@ -327,30 +328,27 @@ def _plain(value: Any) -> str:
 
 
 def read_item_values(
-    folder: RunsFolder, settled: ResolvedView, column: Column, systems: Sequence[str]
+    folder: RunsFolder, filters: Mapping[str, str], key: str, systems: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Return the values of single items under a view's protocol, by system, in ascending order.
+    """Return the values of single items by system, in ascending order; only the necessary rows of the table are read.
 
-    Only the necessary rows of the table are read; a slice by category is applied, any other is not known there.
+    Args:
+        folder: the folder of runs.
+        filters: the values of columns of `ItemRow` that the items must have.
+        key: the key of the metric.
+        systems: ids of the systems.
     """
-    view = settled.view
-    benchmark, _, split = view.board.partition("/")
-    filters = {"benchmark": benchmark, "split": split, "profile": view.profile, "metric": column.metric}
-    filters["protocol"] = settled.protocols[column.metric]
-    if view.slice.startswith("category="):
-        filters["category"] = view.slice.removeprefix("category=")
 
     def read() -> dict[str, list[float]]:
         values: dict[str, list[float]] = {system: [] for system in systems}
         table = folder.read_items(["system", "result"], filters, ("system", "in", tuple(systems)))
         for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
-            value = json.loads(result).get(column.key)
+            value = json.loads(result).get(key)
             if isinstance(value, int | float) and math.isfinite(value):
                 values[system].append(float(value))
         return {system: sorted(of_system) for system, of_system in values.items() if of_system}
 
-    key = (*filters.items(), column.key, *systems)
-    return folder.remember("values of items", [ITEMS], key, read, most=64)
+    return folder.remember("values of items", [ITEMS], (*filters.items(), key, *systems), read, most=64)
 
 
 def choose_samples(folder: RunsFolder, board: str, profile: str) -> dict[str, str]:

@@ -7,126 +7,48 @@ a reader pinned are always shown and marked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from podeval.board.columns import FEWEST_AXES, Column, RadarAxis, choose_radar_axes
-from podeval.board.item_results import read_item_values
-from podeval.board.runs_folder import KIND_MARKS, Key, RunsFolder
-from podeval.board.table import (
-    MISSING,
-    Cell,
+from podeval.board.columns import (
+    Column,
     Row,
     build_cell,
-    choose_decimals,
     format_standing,
-    format_value,
     to_number,
 )
+from podeval.board.radar import (
+    FEWEST_AXES,
+    choose_radar_axes,
+    choose_radar_keys,
+    format_share,
+    has_radar,
+    locate,
+)
+from podeval.board.runs_folder import Key, RunsFolder
+from podeval.board.scene import NARROW as NARROW
+from podeval.board.scene import PAGE as PAGE
+from podeval.board.scene import Drawn as Drawn
+from podeval.board.scene import Picture, Point, Scene
+from podeval.board.scene import PictureSize as PictureSize
+from podeval.board.spreads import draw_density, draw_distribution
 from podeval.board.view import PLOTS, ResolvedView
 from podeval.plots.charts import (
     LEFT,
-    ON_PAGE,
-    ON_PHONE,
     RIGHT,
-    BoxRow,
     IntervalRow,
-    RadarLayout,
     ScatterPoint,
     Series,
-    Span,
-    compute_five_numbers,
-    draw_boxes,
     draw_intervals,
     draw_radar,
     draw_scatter,
 )
-from podeval.plots.svg import WIDE, WIDTH, Axis, Frame, shorten
+from podeval.plots.svg import Axis, shorten
 
-MOST_WHISKERS, MOST_SPREADS, FEW, MOST_SERIES = 24, 8, 40, 6
+MOST_WHISKERS, FEW = 24, 40
 TABLE = 60
 """Most rows of a picture's table; the board's own table has all."""
-
-Point = tuple[Key, Row, float]
-
-
-@dataclass(frozen=True)
-class PictureSize:
-    """How large pictures are: units across, how tall the field of one with two axes is, the letters, the radar."""
-
-    width: int
-    field: int
-    font_size: int
-    names: int
-    radar: RadarLayout
-
-
-NARROW = PictureSize(WIDTH, 236, 12, 32, ON_PHONE)
-PAGE = PictureSize(WIDE, 420, 14, 80, ON_PAGE)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A picture as SVG, with its caption, notes and table."""
-
-    svg: str
-    caption: str
-    notes: tuple[str, ...]
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A picture, or why there is none, and which plot it is: another than asked for, where that would be empty."""
-
-    picture: Picture | None = None
-    why_not: str = ""
-    plot: str = ""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A view to be drawn: its rows in the table's order, with the texts of a language."""
-
-    settled: ResolvedView
-    order: Sequence[Key]
-    folder: RunsFolder
-    words: Mapping[str, Any]
-    title: Callable[[Column], str]
-    of: Column
-    size: PictureSize
-
-    def points(self) -> list[Point]:
-        """Return the rows that have the figure, in the table's order."""
-        rows = self.settled.sheet.rows(self.of.id)
-        existing = [(key, rows[key]) for key in self.order if key in rows]
-        return [(key, row, value) for key, row in existing if (value := to_number(row["value"])) is not None]
-
-    def name(self, key: Key) -> str:
-        """Return what a row's system is called."""
-        name = self.settled.board.names[key[0]]
-        kinds = self.words.get("kinds", {})
-        kind = next((kind for kind, mark in KIND_MARKS.items() if kind in kinds and name.endswith(mark)), "")
-        return f"{name.removesuffix(KIND_MARKS[kind])} ({kinds[kind]})" if kind else name
-
-    def say_standing(self, of: Cell) -> str:
-        """Return what a cell says of the row's place, in the reader's language."""
-        return str(self.words.get("standings", {}).get(of.standing, of.standing))
-
-    def pinned(self, key: Key) -> bool:
-        """Tell whether the reader pinned a row's system."""
-        return key[0] in self.settled.view.pins
-
-    def head(self) -> str:
-        """Return name, direction and unit of the figure."""
-        arrow = {"higher": " ↑", "lower": " ↓", "in range": " ↔"}.get(self.of.better, "")
-        return f"{self.title(self.of)}{arrow}" + (f" ({self.of.unit})" if self.of.unit else "")
-
-    def frame(self, caption: str) -> Frame:
-        """Return the frame of a picture of the scene's size."""
-        return Frame(caption, self.size.width, self.size.font_size)
 
 
 def get_kind(row: Row) -> str:
@@ -145,6 +67,7 @@ def draw(
     words: Mapping[str, Any],
     title: Callable[[Column], str],
     size: PictureSize = NARROW,
+    link: Callable[[str], str] = lambda system: "",
 ) -> Drawn:
     """Draw the picture that a view asks for.
 
@@ -155,14 +78,19 @@ def draw(
         words: section `plot` of the board's texts, with its `breakdowns`.
         title: returns the title of a column.
         size: the size of the picture.
+        link: returns the address of a system's page; empty where there is none.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
     if of is None:
         return Drawn(None, words["none_value"])
-    scene = Scene(settled, order, folder, words, title, of, size)
+    scene = Scene(settled, order, folder, words, title, of, size, link)
     available = list_offered_plots(settled)
     plot = settled.view.plot if settled.view.plot in available else next(iter(available), settled.view.plot)
-    return replace(_WAYS[plot](scene), plot=plot)
+    drawn, beyond = replace(_WAYS[plot](scene), plot=plot), len(scene.every_point) - len(scene.points())
+    if drawn.picture is None or not beyond or plot in ("radar", "distribution", "density"):
+        return drawn
+    notes = (*drawn.picture.notes, words["beyond"].format(beyond))
+    return replace(drawn, picture=replace(drawn.picture, notes=notes))
 
 
 def list_offered_plots(settled: ResolvedView) -> tuple[str, ...]:
@@ -174,10 +102,11 @@ def list_offered_plots(settled: ResolvedView) -> tuple[str, ...]:
     rtf = sheet.rows("rtf.rtf") if "rtf" in settled.protocols else {}
     has = {
         "intervals": bool(visible),
-        "radar": _has_radar(settled),
-        "size": any((fact := settled.facts.get(key[0])) and fact.size for key in visible),
-        "rtf": any((to_number(rtf[key]["value"]) or 0) > 0 for key in visible if key in rtf),
+        "radar": has_radar(settled),
+        "size": sum(bool((fact := settled.facts.get(key[0])) and fact.size) for key in visible) > 1,
+        "rtf": sum((to_number(rtf[key]["value"]) or 0) > 0 for key in visible if key in rtf) > 1,
         "distribution": len(competing) > 1,
+        "density": len(competing) > 1 and sheet.rows(settled.view.of)[competing[0]]["provenance"] != "reported",
         "time": len({str(rows[key]["created"])[:10] for key in visible} - {""}) > 1,
     }
     return tuple(name for name in PLOTS if has[name])
@@ -190,10 +119,11 @@ def _intervals(scene: Scene) -> Drawn:
     kept = [point for number, point in enumerate(points) if number < MOST_WHISKERS or scene.pinned(point[0])]
     rows = []
     for key, row, value in kept:
-        of = build_cell(row, choose_decimals([value]))
+        of = build_cell(row, scene.of.choose_decimals([value]))
         name = ("★ " if scene.pinned(key) else "") + shorten(scene.name(key), scene.size.names - 4)
         note = str(replace(of, standing=scene.say_standing(of)))
-        rows.append(IntervalRow(name, value, to_number(row["low"]), to_number(row["high"]), note, get_kind(row)))
+        low, high = to_number(row["low"]), to_number(row["high"])
+        rows.append(IntervalRow(name, value, low, high, note, get_kind(row), scene.link(key[0])))
     has_intervals = any(row.low is not None for row in rows)
     caption = scene.words["intervals" if has_intervals else "no_intervals"].format(scene.title(scene.of))
     svg = draw_intervals(rows, scene.frame(caption), scene.head(), scene.words["shapes"])
@@ -207,12 +137,9 @@ def _size(scene: Scene) -> Drawn:
 
 
 def _rtf(scene: Scene) -> Drawn:
-    values = {key: to_number(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
-    if "rtf" not in scene.settled.protocols:
-        values = {}
-    return _against(
-        scene, {key: value for key, value in values.items() if value is not None and value > 0}, "rtf", "{:.3g}"
-    )
+    rows = scene.settled.sheet.rows("rtf.rtf") if "rtf" in scene.settled.protocols else {}
+    values = {key: to_number(row["value"]) or 0.0 for key, row in rows.items()}
+    return _against(scene, {key: value for key, value in values.items() if value > 0}, "rtf", "{:.3g}")
 
 
 def _against(scene: Scene, others: Mapping[Key, float], what: str, form: str) -> Drawn:
@@ -265,16 +192,18 @@ def _scatter(
     caption: str,
     steps: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Draw the figure against other values; pinned systems have names, and the first three of few."""
-    labelled = {key for key, _, _ in (points[:3] if len(points) <= FEW else ())}
+    """Draw the figure against other values; pinned systems have names, and those of few where there is room."""
+    labelled = {key for key, _, _ in (points if len(points) <= FEW else ())}
     drawn = [
         ScatterPoint(
             others[key],
             value,
             get_kind(row),
-            f"{scene.name(key)}: {build_cell(row, choose_decimals([value]))}",
+            f"{scene.name(key)}: {build_cell(row, scene.of.choose_decimals([value]))}",
             scene.name(key) if key in labelled or scene.pinned(key) else "",
             scene.pinned(key),
+            (to_number(row["low"]), to_number(row["high"])),
+            scene.link(key[0]),
         )
         for key, row, value in points
     ]
@@ -282,35 +211,12 @@ def _scatter(
     return draw_scatter(drawn, across, scene.frame(caption), titles, scene.size.field, shapes, steps)
 
 
-def _distribution(scene: Scene) -> Drawn:
-    points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
-    if not points:
-        return Drawn(None, scene.words["none_value"])
-    chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
-    items = read_item_values(scene.folder, scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
-    values = sorted(value for _, _, value in points)
-    words = scene.words
-    systems = [BoxRow(scene.settled.board.names[system], of_items) for system, of_items in items.items()]
-    caption = words["distribution" if systems else "distribution_systems"].format(scene.title(scene.of), len(points))
-    everybody = BoxRow(words["systems"], values, words["of_systems"].format(len(values)))
-    svg = draw_boxes(systems, scene.frame(caption), scene.head(), histogram=everybody)
-    slice_ = scene.settled.view.slice
-    notes = (words["items_all"],) if systems and slice_ and not slice_.startswith("category=") else ()
-    places = choose_decimals(values)
-    table = []
-    for row in (everybody, *systems):
-        numbers = (format_value(number, None, None, places) for number in compute_five_numbers(row.values))
-        table.append((row.name, str(len(row.values)), *numbers))
-    heads = ("system", "items", "least", "quartile1", "median", "quartile3", "most")
-    return Drawn(Picture(svg, caption, notes, tuple(words[head] for head in heads), tuple(table)))
-
-
 def _table_of(
     scene: Scene, points: Sequence[Point], more: Mapping[str, Mapping[Key, str]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headers and rows of the table beside a picture."""
     words = scene.words
-    places = choose_decimals(value for _, _, value in points)
+    places = scene.of.choose_decimals(value for _, _, value in points)
     rows = []
     for key, row, _ in points[:TABLE]:
         cell = build_cell(row, places)
@@ -322,20 +228,20 @@ def _table_of(
 def _radar(scene: Scene) -> Drawn:
     """Draw the radar of the pinned systems, or of the first three; says why not where too few figures can be drawn."""
     words, settled = scene.words, scene.settled
-    keys = _choose_radar_keys(settled, scene.order, 3)
+    keys = choose_radar_keys(settled, scene.order, 3)
     axes = [
         axis
         for axis in choose_radar_axes(settled.columns)
-        if any(_locate(scene, axis, key)[0] is not None for key in keys)
+        if any(locate(scene.settled, axis, key)[0] is not None for key in keys)
     ]
     if len(axes) < FEWEST_AXES:
         return Drawn(None, words["none_radar"])
     titles = [scene.title(axis.column) for axis in axes]
     systems, rows = [], []
     for key in keys:
-        places = [_locate(scene, axis, key) for axis in axes]
+        places = [locate(scene.settled, axis, key) for axis in axes]
         systems.append((scene.name(key), tuple(at for at, _ in places), tuple(span for _, span in places)))
-        rows.append((scene.name(key), *(_format_share(*place) for place in places)))
+        rows.append((scene.name(key), *(format_share(*place) for place in places)))
     shown = {axis.column.id for axis in axes}
     without = [
         scene.title(column) for column in settled.columns if column.better != "informative" and column.id not in shown
@@ -345,46 +251,12 @@ def _radar(scene: Scene) -> Drawn:
     return Drawn(Picture(svg, words["radar"], (*notes, words["radar_pinned"]), (words["system"], *titles), tuple(rows)))
 
 
-def _choose_radar_keys(settled: ResolvedView, order: Sequence[Key], most: int | None) -> list[Key]:
-    """Return the rows on the radar: pinned ones, else the first that are not controls."""
-    systems = settled.board.systems
-    pinned = [key for key in order if key[0] in settled.view.pins]
-    return (pinned or [key for key in order if systems[key[0]]["system_kind"] != "control"][:most])[
-        : most and MOST_SERIES
-    ]
-
-
-def _locate(scene: Scene, axis: RadarAxis, key: Key) -> tuple[float | None, Span | None]:
-    """Return the position of a row on an axis, from 0 to 1, and its interval; None where it has no value."""
-    row = scene.settled.sheet.rows(axis.column.id).get(key)
-    value = to_number(row["value"]) if row else None
-    if row is None or value is None:
-        return None, None
-    return axis.at(value), axis.span(to_number(row["low"]), to_number(row["high"]))
-
-
-def _format_share(value: float | None, span: Span | None) -> str:
-    """Format `62 %` of an axis, with its interval."""
-    if value is None:
-        return MISSING
-    return f"{value:.0%}" if span is None else f"{value:.0%} [{min(span):.0%}, {max(span):.0%}]"
-
-
-def _has_radar(settled: ResolvedView) -> bool:
-    """Tell whether there are enough figures for a radar."""
-    keys = _choose_radar_keys(settled, settled.keys, None)
-    valued = sum(
-        any(to_number(rows[key]["value"]) is not None for key in keys if key in rows)
-        for rows in (settled.sheet.rows(axis.column.id) for axis in choose_radar_axes(settled.columns))
-    )
-    return valued >= FEWEST_AXES
-
-
 _WAYS: dict[str, Callable[[Scene], Drawn]] = {
     "intervals": _intervals,
     "radar": _radar,
     "size": _size,
     "rtf": _rtf,
-    "distribution": _distribution,
+    "distribution": draw_distribution,
+    "density": draw_density,
     "time": _time,
 }

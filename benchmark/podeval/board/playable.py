@@ -6,16 +6,16 @@ format, so that two of them can be kept in step; on request, they are also broug
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.recording.playback import Playback, Stretch, match_gains
+from podeval.runs.run_folder import Output
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
 """Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
@@ -123,27 +123,25 @@ def _read_parts(runs: Path, output: str) -> Iterator[PlayablePart]:
     """
     document = _inside(runs, runs / output, output)
     try:
-        data = json.loads(document.read_text("utf-8"))
+        contents = Output.model_validate_json(document.read_bytes())
     except (OSError, ValueError) as error:
-        raise BadInput(f"the output {output!r} cannot be read ({error}); run the system on this item again") from None
-    if not isinstance(data, dict):
-        raise BadInput(f"the output {output!r} is not a JSON object; run the system on this item again")
-    entries = data.get("answers")
-    answers = [answer for answer in entries if isinstance(answer, dict)] if isinstance(entries, list) else []
-    for answer in answers:
-        words = str(answer.get("words", ""))
-        turns = (PlayableTurn("", None, None, words),) if words else ()
-        yield _part(data, _locate_audio(runs, document, answer.get("audio")), turns)
-    if not answers:
-        yield _part(data, _locate_audio(runs, document, data.get("audio")), _turns(data))
+        problem = str(error).splitlines()[0]
+        raise BadInput(f"the output {output!r} cannot be read ({problem}); run the system on this item again") from None
+    for answer in contents.answers:
+        turns = (PlayableTurn("", None, None, answer.words),) if answer.words else ()
+        yield _part(contents, _locate_audio(runs, document, answer.audio), turns)
+    if not contents.answers:
+        spoken = tuple(PlayableTurn(turn.speaker, turn.start, turn.end, turn.text) for turn in contents.turns)
+        script = (PlayableTurn(turn.get("speaker", ""), None, None, turn.get("text", "")) for turn in contents.script)
+        yield _part(contents, _locate_audio(runs, document, contents.audio), spoken or tuple(script))
 
 
-def _locate_audio(runs: Path, document: Path, name: Any) -> Path | None:
+def _locate_audio(runs: Path, document: Path, name: str | None) -> Path | None:
     if not name:
         return None
-    audio = _inside(runs, document.parent / str(name), str(name))
+    audio = _inside(runs, document.parent / name, name)
     if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
-        raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
+        raise BadInput(f"the output names {name!r} as its audio, which is not an audio file")
     return audio if audio.is_file() else None
 
 
@@ -154,28 +152,9 @@ def _inside(runs: Path, path: Path, name: str) -> Path:
     return resolved
 
 
-def _part(data: dict[str, Any], audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:
+def _part(made: Output, audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:
     if audio:
         return PlayablePart(audio, turns)
-    if data.get("failed"):
-        return PlayablePart(None, turns, "failed", str(data["failed"]))
-    removed = data.get("audio_removed")
-    return PlayablePart(None, turns, "removed", str(removed)) if removed else PlayablePart(None, turns, "silent")
-
-
-def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
-    entries = data.get("turns") or data.get("script") or []
-    return tuple(
-        PlayableTurn(
-            speaker=str(turn.get("speaker", "")),
-            start=_number(turn.get("start")),
-            end=_number(turn.get("end")),
-            text=str(turn.get("text", "")),
-        )
-        for turn in entries
-        if isinstance(turn, dict)
-    )
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if made.failed:
+        return PlayablePart(None, turns, "failed", made.failed)
+    return PlayablePart(None, turns, "removed" if made.audio_removed else "silent", made.audio_removed or "")

@@ -18,7 +18,7 @@ import pandas as pd
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.board.build import write_tables
-from podeval.board.columns import Column, order_columns, read_object, write_dimension_title
+from podeval.board.columns import Column, find_declaration, order_columns, read_object
 from podeval.board.item_results import BoardScores, Listed, Reading, read_scores, select_rows
 from podeval.board.report_figures import (
     DriftFigure,
@@ -28,11 +28,11 @@ from podeval.board.report_figures import (
     compute_drifts,
     count_rows_by_place,
 )
-from podeval.board.runs_folder import RunsFolder
-from podeval.board.table import choose_names
+from podeval.board.runs_folder import RunsFolder, choose_names
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.runs.board_tables import BOARD, ITEMS
+from podeval.runs.latency import Latency, list_latencies
 from podeval.runs.run_folder import RunFolder, open_run
 
 KEPT = 24
@@ -48,10 +48,10 @@ class About:
     """The facts of a system: those on the board, and those its document states.
 
     Attributes:
-        system, title, kind: as on the board.
+        system, title, kind: name, title and kind of the system, as on the board.
         provenances: run by us, outputs supplied, reported.
         sources: the folders of its runs, or the papers' tables.
-        updated: when it was last measured, ISO 8601.
+        updated: time of the last measurement, ISO 8601.
         stated: facts of its document: description, organisation, licence, open, size_parameters, languages, revision;
             and the verdict of a spot check. Facts that are not stated are left out.
         links: links of its document, name and address.
@@ -95,10 +95,11 @@ class Chapter:
         standing: the figures against the median of the others and against people.
         reference: the display name of the recordings of people; "" without any.
         scores: its scores by item, and `people_scores` those of people, None without any.
-        drifts: of every windowed key.
+        drifts: drift of every windowed key.
         people_drifts: those of people, by column id.
         items: every item.
-        missing: what was not scored, most items first.
+        missing: unscored metrics with their reasons, most items first.
+        latencies: speed of its server under each load, the smallest first; empty for other systems.
         protocols: the content of every protocol, by metric.
         papers: the papers of the metrics.
     """
@@ -113,6 +114,7 @@ class Chapter:
     people_drifts: Mapping[str, DriftFigure]
     items: tuple[ReportItem, ...]
     missing: tuple[Missing, ...]
+    latencies: tuple[Latency, ...]
     protocols: Mapping[str, Mapping[str, Any]]
     papers: tuple[str, ...]
 
@@ -128,12 +130,10 @@ class Chapter:
         return max((len(figure.others) for figure in self.standing.figures), default=0)
 
     @property
-    def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
-        """The figures by dimension, in the order of the board."""
-        by_title: dict[str, list[ReportFigure]] = {}
-        for figure in self.standing.figures:
-            by_title.setdefault(write_dimension_title(figure.column.dimension), []).append(figure)
-        return list(by_title.items())
+    def by_dimension(self) -> list[ReportFigure]:
+        """The figures in the order of the board, those of one dimension together."""
+        dimensions = list(dict.fromkeys(figure.column.dimension for figure in self.standing.figures))
+        return sorted(self.standing.figures, key=lambda figure: dimensions.index(figure.column.dimension))
 
 
 @dataclass(frozen=True)
@@ -188,25 +188,30 @@ def list_places(board: pd.DataFrame, system: str) -> list[str]:
     return ["/".join(where) for where in sorted(counts, key=lambda where: (where[2] == "paper", -counts[where], where))]
 
 
-def report_system(folder: RunsFolder, system: str, places: Iterable[str] = ()) -> SystemReport:
-    """Return the report of a system at some places, by default at all.
+def report_system(
+    folder: RunsFolder, system: str, places: Iterable[str] = (), wishes: tuple[str, ...] = ()
+) -> SystemReport:
+    """Return the report of a system at some places, by default at all, under the protocols wished for (`choose`).
 
     Raises:
         UnknownReport: the board has no such system.
     """
     board = folder.board()
     about = describe_system(board, folder.systems(), system)
-    return SystemReport(about, tuple(read_chapter(folder, system, at) for at in places or list_places(board, system)))
+    everywhere = places or list_places(board, system)
+    return SystemReport(about, tuple(read_chapter(folder, system, at, wishes=wishes) for at in everywhere))
 
 
-def read_chapter(folder: RunsFolder, system: str, where: str, slice_: str = "") -> Chapter:
+def read_chapter(
+    folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: tuple[str, ...] = ()
+) -> Chapter:
     """Return the chapter on a system at `benchmark/split/profile`, with the figures of one slice of the items."""
-    key, tables = (system, where, slice_), (BOARD, ITEMS)
-    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, system, where, slice_), most=KEPT)
+    key, tables = (system, where, slice_, wishes), (BOARD, ITEMS)
+    return folder.remember("chapters", tables, key, lambda: _make_chapter(folder, *key), most=KEPT)
 
 
-def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> Chapter:
-    figures = build_figures(folder, system, where, slice_)
+def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str, wishes: tuple[str, ...]) -> Chapter:
+    figures = build_figures(folder, system, where, slice_, wishes)
     here = select_rows(folder.board(), where)
     here = here[here["protocol"] == here["metric"].map(dict(figures.protocols))]
     scores = read_scores(folder, system, where)
@@ -214,9 +219,10 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> C
     columns = [figure.column for figure in figures.figures]
     rows = here[here["system"] == system].drop_duplicates("metric")
     called = choose_names(here)
+    benchmark, split, _ = where.split("/")
     return Chapter(
         where=where,
-        benchmark=_benchmark(where),
+        benchmark=benchmarks.find_all().get(benchmark),
         standing=figures,
         reference=called.get(figures.reference, "").removesuffix(" (human)"),
         scores=scores,
@@ -227,6 +233,7 @@ def _make_chapter(folder: RunsFolder, system: str, where: str, slice_: str) -> C
         else {},
         items=tuple(_lines(scores, figures.protocols)),
         missing=_missing(scores, figures.protocols),
+        latencies=tuple(list_latencies(RunFolder(folder.runs, benchmark, split, system))),
         protocols={str(m): read_object(text) for m, text in zip(rows["metric"], rows["protocol_json"], strict=True)},
         papers=_papers(columns),
     )
@@ -257,16 +264,9 @@ def _missing(scores: BoardScores, protocols: Mapping[str, str]) -> tuple[Missing
 def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
     papers: dict[str, None] = {}
     for of in order_columns(columns):
-        if of.metric in catalogue.NAMES:
-            papers[catalogue.get(of.metric).paper] = None
+        if (declared := find_declaration(of.metric)) and declared.name in catalogue.NAMES:
+            papers[declared.paper] = None
     return tuple(papers)
-
-
-def _benchmark(where: str) -> Benchmark | None:
-    try:
-        return benchmarks.get(where.partition("/")[0])
-    except BadInput:
-        return None
 
 
 def _links(text: Any) -> dict[str, str]:
@@ -274,12 +274,15 @@ def _links(text: Any) -> dict[str, str]:
     return {name: link for name, link in read_object(text).items() if str(link).startswith("https://")}
 
 
-def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
+def report_runs(
+    folders: Sequence[Path], profile: str | None = None, wishes: tuple[str, ...] = ()
+) -> list[SystemReport]:
     """Return a report for each system of some runs, compared with the other runs, a chapter for each run and profile.
 
     Args:
         folders: folders of runs, `<runs>/<benchmark>/<split>/<system>`.
         profile: only what was measured under it.
+        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
 
     Raises:
         BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
@@ -288,13 +291,13 @@ def report_runs(folders: Sequence[Path], profile: str | None = None) -> list[Sys
     for path in folders:
         run = open_run(path)
         by_folder.setdefault(run.runs, []).append(run)
-    return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile)]
+    return [one for runs, some in by_folder.items() for one in _reports(runs, some, profile, wishes)]
 
 
-def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
+def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None, wishes: tuple[str, ...]) -> list[SystemReport]:
     with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
         write_tables(runs, Path(aside))
-        folder = RunsFolder(Path(aside))
+        folder = RunsFolder(Path(aside), runs)
         chapters: dict[str, list[str]] = {}
         for run in some:
             plan = run.plan()
@@ -304,4 +307,4 @@ def _reports(runs: Path, some: Sequence[RunFolder], profile: str | None) -> list
                 under = f" under the profile {profile}" if profile else ""
                 raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
             chapters.setdefault(plan.system, []).extend(places)
-        return [report_system(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
+        return [report_system(folder, system, dict.fromkeys(places), wishes) for system, places in chapters.items()]

@@ -6,19 +6,18 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
-from podeval.board.columns import Column, choose_headlines, get_column, order_columns
+from podeval.board.columns import Column, Row, choose_headlines, count_unscored, get_column, order_columns, to_number
 from podeval.board.item_results import PARTS, BoardScores, Reading, read_scores, select_rows
 from podeval.board.runs_folder import RunsFolder, choose_protocols
-from podeval.board.table import Row, count_unscored, to_number
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
 Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
-"""How one value stands to another: `higher` and `lower` where no direction is better, `in range` where both lie in the
-range that is best, `unclear` where the interval holds both, nothing where one of them is missing."""
+"""Position of one value relative to another: `higher` and `lower` if no direction is better, `in range` if both are in
+the best range, `unclear` if the interval contains both, empty if one of them is missing."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,13 @@ class ReferenceFigure:
     word: Word = ""
     sure: bool = False
 
+    def describe(self, texts: Mapping[str, Any]) -> str:
+        """Describe it in the words of the page `compare`; empty where nothing can be said."""
+        if not self.word:
+            return ""
+        phrase = str(texts["stands"][self.word])
+        return phrase if self.sure else str(texts["unsure"]).format(phrase)
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -36,7 +42,7 @@ class Paired:
     Attributes:
         a, b: their means.
         difference: a minus b, with its interval.
-        to_b: how a compares with b. A key that is best in a range is judged by its distance from that range.
+        to_b: comparison of a with b. A key that is best in a range is judged by its distance from that range.
     """
 
     a: float
@@ -56,8 +62,8 @@ class ReportFigure:
         others: the values of those systems.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None where they share none.
-        to_median: how the system compares with the median; with a single other system, over common items.
-        to_person: how it compares with people.
+        to_median: comparison of the system with the median; with a single other system, over common items.
+        to_person: comparison of the system with people.
     """
 
     column: Column
@@ -126,7 +132,7 @@ class SystemFigures:
         reference: the id of the recordings of people it is compared with; "" where there are none.
         protocols: protocol id by metric.
         figures: over all items (or the slice asked for), in the order of the board.
-        groups: by breakdown.
+        groups: figures by breakdown.
         slices: every slice that has figures, as the board names it.
     """
 
@@ -151,7 +157,9 @@ def count_rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
     return Counter(zip(benchmark, split, profile, strict=True))
 
 
-def build_figures(folder: RunsFolder, system: str, where: str, slice_: str = "") -> SystemFigures:
+def build_figures(
+    folder: RunsFolder, system: str, where: str, slice_: str = "", wishes: Sequence[str] = ()
+) -> SystemFigures:
     """Compute a system's figures at one place, against the median of the others and against people.
 
     Args:
@@ -159,10 +167,11 @@ def build_figures(folder: RunsFolder, system: str, where: str, slice_: str = "")
         system: its id.
         where: `benchmark/split/profile`.
         slice_: "" for all items, or one slice as the board names it, which does not apply to `groups`.
+        wishes: protocols to show where a metric has several, by their ids or by the name of a preset.
     """
     here = select_rows(folder.board(), where)
     own_rows = here[here["system"] == system]
-    protocols = choose_protocols(own_rows)
+    protocols = choose_protocols(own_rows, wishes)
     here = here[here["protocol"] == here["metric"].map(protocols)]
     reference = _reference(here, system)
     slices = tuple(sorted(set(own_rows["slice"].astype(str)), key=lambda name: (name != "", name)))
@@ -223,20 +232,6 @@ def compute_drifts(scores: BoardScores, protocols: Mapping[str, str], columns: I
                     ),
                 )
     return [by_column[of] for of in order_columns(by_column)]
-
-
-def format_signed(value: float, places: int) -> str:
-    """Format a difference with its sign: `+0.19`, `−0.19`, `0.00`."""
-    text = f"{value:+.{places}f}"
-    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
-
-
-def format_difference(interval: Interval, places: int) -> str:
-    """Format a difference with its interval: `+0.19 [+0.02, +0.36]`."""
-    text = format_signed(interval.mean, places)
-    if interval.low is None or interval.high is None:
-        return text
-    return f"{text} [{format_signed(interval.low, places)}, {format_signed(interval.high, places)}]"
 
 
 def set_against(

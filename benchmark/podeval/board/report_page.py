@@ -6,12 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from podeval.board.columns import Column, write_dimension_title
-from podeval.board.item_results import Reading
+from podeval.board.columns import (
+    MISSING,
+    Column,
+    build_cell,
+    describe_reasons,
+    format_value,
+    to_number,
+    write_dimension_title,
+)
+from podeval.board.compare import format_difference
+from podeval.board.item_results import format_reading
 from podeval.board.report import Chapter, SystemReport
-from podeval.board.report_figures import ReferenceFigure, ReportFigure, format_difference
-from podeval.board.report_pictures import describe_drift, draw_chapter_radar, draw_distributions
-from podeval.board.table import MISSING, build_cell, choose_decimals, describe_reasons, format_value, to_number
+from podeval.board.report_figures import ReportFigure
+from podeval.board.report_pictures import describe_drift, draw_distributions, draw_system_radar
+from podeval.metrics.card_facts import name_source
+from podeval.metrics.catalogue import get_title
 from podeval.reports.page import (
     Entry,
     FactList,
@@ -20,7 +30,6 @@ from podeval.reports.page import (
     Protocols,
     Report,
     RowOfCells,
-    Sample,
     Section,
     Table,
     TableCell,
@@ -29,7 +38,6 @@ from podeval.reports.page import (
     make_heads,
     read_report_texts,
     render_document,
-    write_metric_title,
 )
 from podeval.texts import translate_reason
 
@@ -51,46 +59,45 @@ def render_reports(reports: Sequence[SystemReport], language: str = "en") -> str
     return render_document([build_report(report, texts) for report in reports], language)
 
 
-def build_report(report: SystemReport, texts: Texts, samples: Mapping[str, Sample] | None = None) -> Report:
+def build_report(report: SystemReport, texts: Texts) -> Report:
     """Build the report of one system.
 
     Args:
         report: the data of the report.
         texts: texts of the pages `compare`, `report` and `board`, in one language.
-        samples: a recording to hear for each place, on a site that has them.
     """
     about, words = report.about, texts["report"]
     chapters = [build_chapter(about.title, chapter, texts) for chapter in report.chapters]
-    places = [[one] if (one := (samples or {}).get(chapter.where)) else [] for chapter in report.chapters]
     head: list[Part] = [Text(about.stated["description"], "words")] if about.stated.get("description") else []
     for first in chapters[:1]:
         head += [first["key_figures"]] if first["key_figures"].rows else []
-        head += [*first["radar"], *places[0], *first["counts"]]
+        head += [*first["radar"], *first["counts"]]
     head += [build_facts(report, words)] if chapters else [build_facts(report, words), Text(words["no_figures"])]
     kind = words["kinds"].get(about.kind, about.kind)
     sections = []
     for number, (chapter, parts) in enumerate(zip(report.chapters, chapters, strict=True)):
-        opening = [*parts["counts"], *places[number], *parts["radar"]] if number else []
+        opening = list(parts["counts"]) if number else []
         record = chapter.benchmark
         if record:
             opening.append(Text(texts["board"]["benchmarks"].get(record.name, {}).get("about", record.description)))
-        protocols = [describe_protocol(metric, content) for metric, content in chapter.protocols.items()]
         sections += [
             Section(parts["title"], opening, 2),
-            Section(words["summary"], parts["summary"]),
-            Section(parts["spread"], parts["distributions"]),
-            Section(words["drift"], parts["drift"]),
-            Section(words["figures"], parts["figures"]),
-            *(Section(f"{words['by']} {title}", tables) for title, tables in parts["breakdowns"]),
-            Section(words["by_item"], parts["items"]),
-            Section(words["missing"], parts["missing"]),
-            Section(words["protocols"], [Text(words["protocols_about"]), Protocols(protocols)]),
+            Section(words["summary"], [*(parts["radar"] if number else ()), *parts["summary"]], folded=number > 1),
+            Section(words["verdicts"], parts["verdicts"], folded=number > 1),
+            Section(parts["spread"], parts["distributions"], folded=True),
+            Section(words["drift"], parts["drift"], folded=True),
+            Section(words["latency"], parts["latency"], folded=True),
+            Section(words["figures"], parts["figures"], folded=True),
+            *(Section(f"{words['by']} {title}", tables, folded=True) for title, tables in parts["breakdowns"]),
+            Section(words["by_item"], parts["items"], folded=True),
+            Section(words["missing"], parts["missing"], folded=True),
+            Section(words["protocols"], parts["protocols"], folded=True),
         ]
     return Report(
         id=about.system,
         title=about.title,
         about=f"{kind} · {about.system} · {words['made']} {datetime.now(UTC):%Y-%m-%d}",
-        sections=[*sections, Section(words["method"], _explain_method(report, words), 2)],
+        sections=[*sections, Section(words["method"], explain_method(report, words), 2)],
         head=head,
         kicker=words["title"],
     )
@@ -109,7 +116,7 @@ def build_facts(report: SystemReport, texts: Texts) -> FactList:
             stated[name] = texts[group].get(stated[name], stated[name])
     lines = [(names[name], str(stated[name])) for name in names if name in stated]
     lines.append((texts["provenance"], ", ".join(texts["provenances"].get(name, name) for name in about.provenances)))
-    lines += [(texts["from"], ", ".join(about.sources))] if about.sources else []
+    lines += [(texts["from"], ", ".join(map(name_source, about.sources)))] if about.sources else []
     lines += [(texts["updated"], about.updated[:10])] if about.updated else []
     links = [(texts["links"].get(name, name), link, True) for name, link in about.links.items()]
     return FactList([*((name, value, False) for name, value in lines), *links])
@@ -130,12 +137,12 @@ def build_chapter(
     benchmark, split, profile = chapter.parts
     record = chapter.benchmark
     headlines = chapter.standing.headlines
-    by_dimension = [figure for _, figures in chapter.dimensions for figure in figures]
     language = words["language"]
     key_figures = [
         (
             write_dimension_title(figure.column.dimension, language),
-            f"{figure.column.header_in(language)} {build_cell(figure.row, choose_decimals([figure.value]))}",
+            f"{figure.column.header_in(language)} "
+            f"{build_cell(figure.row, figure.column.choose_decimals([figure.value]))}",
             False,
         )
         for figure in headlines
@@ -144,29 +151,35 @@ def build_chapter(
     return {
         "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
         "counts": _count(chapter, words),
+        "verdicts": _name_verdicts(chapter, words),
         "key_figures": FactList(key_figures[:KEY_FIGURES], "key-figures screen"),
         "summary": [_tabulate_figures(chapter, headlines, texts)] if headlines else [Text(words["no_figures"])],
-        "radar": draw_chapter_radar(title, chapter, words),
+        "radar": draw_system_radar(title, chapter, words),
         "spread": words["distributions" if chapter.reference else "distributions_alone"],
         "distributions": draw_distributions(title, chapter, words),
         "drift": describe_drift(title, chapter, words),
-        "figures": [_tabulate_figures(chapter, by_dimension, texts, grouped=True)],
+        "latency": _tabulate_latencies(chapter, words),
+        "figures": [_tabulate_figures(chapter, chapter.by_dimension, texts, grouped=True)],
         "breakdowns": _tabulate_groups(chapter, texts),
         "items": _tabulate_items(chapter, texts, link),
         "missing": _tabulate_missing(chapter, texts),
+        "protocols": _describe_protocols(chapter, words),
     }
 
 
-def describe_comparison(against: ReferenceFigure, texts: Texts) -> str:
-    """Describe in words how a value compares with another; empty where nothing can be said."""
-    if not against.word:
-        return ""
-    phrase = str(texts["stands"][against.word])
-    return phrase if against.sure else str(texts["unsure"]).format(phrase)
+def _describe_protocols(chapter: Chapter, words: Texts) -> list[Part]:
+    """Say how the values of a chapter came about."""
+    protocols = [describe_protocol(get_title(metric), content) for metric, content in chapter.protocols.items()]
+    return [Text(words["protocols_about"]), Protocols(protocols)]
 
 
-def _explain_method(report: SystemReport, words: Texts) -> list[Part]:
-    """Say by what rules values are compared, what the metrics are of, and how to cite."""
+def explain_method(report: SystemReport, words: Texts) -> list[Part]:
+    """Say by what rules values are compared, what the metrics are of, and how to cite.
+
+    Args:
+        report: the data of the report.
+        words: texts of the page `report`, in one language.
+    """
     papers = dict.fromkeys(paper for chapter in report.chapters for paper in chapter.papers)
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
     citations = dict.fromkeys((record.paper, record.citation) for record in records)
@@ -195,6 +208,23 @@ def _count(chapter: Chapter, texts: Texts) -> list[Part]:
     return sentences
 
 
+def _name_verdicts(chapter: Chapter, texts: Texts) -> list[Part]:
+    """Name the dimensions in which the system is surely better or worse than the others and than people."""
+    lines = []
+    others = "other" if chapter.others == 1 else "median"
+    for reference, name in (("to_median", others), ("to_person", "people")):
+        for word in ("better", "worse"):
+            figures = [
+                figure
+                for figure in chapter.standing.headlines
+                if getattr(figure, reference).sure and getattr(figure, reference).word == word
+            ]
+            dimensions = [write_dimension_title(figure.column.dimension, texts["language"]) for figure in figures]
+            if dimensions:
+                lines.append((texts["than"][f"{name}_{word}"], ", ".join(dimensions), False))
+    return [FactList(lines, "keys")] if lines else []
+
+
 def _tabulate_figures(
     chapter: Chapter, figures: Sequence[ReportFigure], texts: Texts, *, grouped: bool = False
 ) -> Table:
@@ -214,18 +244,18 @@ def _tabulate_figures(
             rows.append(RowOfCells([title], "group"))
             dimension = title
         metric = figure.column.header_in(language)
-        places = choose_decimals([figure.value, figure.median, figure.person])
+        places = figure.column.choose_decimals([figure.value, figure.median, figure.person])
         cells: list[str | TableCell] = [
             metric if grouped else TableCell(title, metric),
             str(build_cell(figure.row, places)),
         ]
         if chapter.others:
             cells.append(format_value(figure.median, None, None, places))
-            cells.append(describe_comparison(figure.to_median, compare))
+            cells.append(figure.to_median.describe(compare))
         if chapter.reference:
             cells.append(format_value(figure.person, None, None, places))
             cells.append(format_difference(figure.beside.difference, places) if figure.beside else "")
-            cells.append(describe_comparison(figure.to_person, compare))
+            cells.append(figure.to_person.describe(compare))
         cells.append("/".join(map(str, figure.scored)) if figure.scored else MISSING)
         rows.append(RowOfCells(cells))
         reasons = describe_reasons([figure.row], causes)
@@ -276,9 +306,9 @@ def _split(
 def _describe_group(figure: ReportFigure | None, words: Texts) -> str:
     if figure is None:
         return MISSING
-    places = choose_decimals([figure.value, figure.median])
+    places = figure.column.choose_decimals([figure.value, figure.median])
     low, high = to_number(figure.row["low"]), to_number(figure.row["high"])
-    phrase = describe_comparison(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
+    phrase = figure.to_median.describe(words) if figure.to_median.word in ("better", "worse") else ""
     return format_value(figure.value, low, high, places) + (f" ({phrase})" if phrase else "")
 
 
@@ -289,37 +319,42 @@ def _tabulate_items(chapter: Chapter, texts: Texts, link: Callable[[str], str] |
         values = [line.readings[of.metric].values.get(of.key) for line in chapter.items if of.metric in line.readings]
         if any(value is not None for value in values):
             columns.append(of)
-            places[of.id] = choose_decimals(values)
+            places[of.id] = of.choose_decimals(values)
     rows: list[tuple[str | TableCell, list[str]]] = []
+    unscored = texts["report"]["unscored"]
     for line in chapter.items:
         category = name_group(line.item.category, texts["board"]) if line.item.category else ""
-        cells = [_value(line.readings.get(of.metric), of, places[of.id], texts["report"]) for of in columns]
+        cells = [format_reading(line.readings.get(of.metric), of.key, places[of.id], unscored) for of in columns]
         rows.append((TableCell(line.item.title, category, link(line.item.id) if link else ""), cells))
     return _split(texts["report"]["item"], columns, rows, texts, WIDE)
 
 
-def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> str:
-    if reading is None:
-        return MISSING
-    if reading.reason:
-        return str(texts["unscored"])
-    return format_value(reading.values.get(of.key), None, None, places)
+def _tabulate_latencies(chapter: Chapter, words: Texts) -> list[Part]:
+    """Make a table of how fast the system's server answered, a row for each number of requests in flight."""
+    names = ("at_once", "answers", "errors", "first_audio", "late_first_audio", "rtf", "undisturbed", "continuous")
+    rows = []
+    for one in chapter.latencies:
+        seconds = [
+            MISSING if each is None else f"{each:.2f}" for each in (one.first_audio, one.late_first_audio, one.rtf)
+        ]
+        counts = [str(each) for each in (one.at_once, one.answers, one.errors)]
+        rows.append(RowOfCells([*counts, *seconds, f"{one.undisturbed:.1%}", f"{one.continuous:.1%}"]))
+    heads = make_heads(words["latencies"], names, names)
+    return [Text(words["latency_about"]), Table(words["latency"], heads, rows)] if rows else []
 
 
 def _tabulate_missing(chapter: Chapter, texts: Texts) -> list[Part]:
     """Say what was not scored and why, and in how many items."""
     words = texts["report"]
     if not chapter.missing:
-        return [Text(words["nothing_missing"])]
+        # Figures of papers do not say what was left out.
+        return [] if chapter.where.endswith("/paper") else [Text(words["nothing_missing"])]
     heads = make_heads(words, ("metric", "count", "cause", "reason"), ("count",))
     rows = []
     for missing in chapter.missing:
         items = ", ".join(item.title for item in missing.items[:6])
         items += words["more"].format(len(missing.items) - 6) if len(missing.items) > 6 else ""
         reason = TableCell(translate_reason(missing.reason, texts["board"]["causes"]), items)
-        rows.append(
-            RowOfCells(
-                [write_metric_title(missing.metric), str(len(missing.items)), words["causes"][missing.cause], reason]
-            )
-        )
+        title, count = get_title(missing.metric), str(len(missing.items))
+        rows.append(RowOfCells([title, count, words["causes"][missing.cause], reason]))
     return [Text(words["missing_about"]), Table(words["missing"], heads, rows)]

@@ -1,4 +1,4 @@
-"""The pictures of a system's report: radar, distributions, and courses over the length of the recordings."""
+"""The pictures of a system's report: its radar, its distributions over items, its drift over the recordings."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from podeval.board.columns import FEWEST_AXES, find_axis, write_dimension_title
+from podeval.board.columns import to_number, write_dimension_title
+from podeval.board.compare import format_difference
+from podeval.board.radar import FEWEST_AXES, find_axis
 from podeval.board.report import Chapter
-from podeval.board.report_figures import format_difference
-from podeval.board.table import choose_decimals, to_number
 from podeval.plots.charts import ON_PAPER, ON_PHONE, BoxRow, Series, draw_boxes, draw_radar
 from podeval.plots.lines import LEFT, RIGHT, Line, draw_lines
 from podeval.plots.svg import SHAPES, Axis, Frame
@@ -20,31 +20,26 @@ from podeval.stats.intervals import Interval
 Texts = Mapping[str, Any]
 
 
-def draw_chapter_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw the radar of a system, with people and the median of the others; nothing where too few axes make no area."""
+def draw_system_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
+    """Draw the radar of a system, with people and the median of the others; nothing where too few axes make no area.
+
+    Args:
+        title: the title of the system.
+        chapter: the data of the chapter.
+        texts: texts of the page `report`, in one language.
+    """
     axes = [(figure, axis) for figure in chapter.standing.headlines if (axis := find_axis(figure.column))]
     axes = [(figure, axis) for figure, axis in axes if figure.value is not None]
     if len(axes) < FEWEST_AXES:
         return []
     names = [write_dimension_title(figure.column.dimension, texts["language"]) for figure, _ in axes]
-    values = {
-        "median": [(figure.median, axis) for figure, axis in axes],
-        "people": [(figure.person, axis) for figure, axis in axes],
-        "own": [(figure.value, axis) for figure, axis in axes],
-    }
     spans = tuple(axis.span(to_number(figure.row["low"]), to_number(figure.row["high"])) for figure, axis in axes)
-    series = [
-        Series(
-            "",
-            tuple(None if value is None else axis.at(value) for value, axis in of),
-            SHAPES[kind],
-            kind,
-            line=f"line {kind}",
-            mark=f"mark {kind}",
-            spans=spans if kind == "own" else (),
-        )
-        for kind, of in values.items()
-    ]
+    series = []
+    for kind, of_figure in (("median", "median"), ("people", "person"), ("own", "value")):
+        values = [(getattr(figure, of_figure), axis) for figure, axis in axes]
+        points = tuple(None if value is None else axis.at(value) for value, axis in values)
+        looks = (SHAPES[kind], kind, f"line {kind}", f"mark {kind}")
+        series.append(Series("", points, *looks, spans if kind == "own" else ()))
     caption = texts["radar_title"].format(system=title)
     # The second is for a phone, whose page shows this one and not the other.
     sizes = ((ON_PAPER, "drawn radar"), (ON_PHONE, "drawn small-radar"))
@@ -56,7 +51,13 @@ def draw_chapter_radar(title: str, chapter: Chapter, texts: Texts) -> list[Part]
 
 
 def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Draw values over items: of the system, of people where there are any, and the means of the other systems."""
+    """Draw values over items: of the system, of people where there are any, and the means of the other systems.
+
+    Args:
+        title: the title of the system.
+        chapter: the data of the chapter.
+        texts: texts of the page `report`, in one language.
+    """
     language, pictures = texts["language"], []
     for figure in chapter.standing.headlines:
         of = figure.column
@@ -72,13 +73,19 @@ def draw_distributions(title: str, chapter: Chapter, texts: Texts) -> list[Part]
             if values
         ]
         caption = texts["distribution_title"].format(metric=of.title_in(language), items=len(of_system))
-        picture = Markup(draw_boxes(rows, Frame(caption, 480, 13, "drawn spread")))
+        picture = Markup(draw_boxes(rows, Frame(caption, 480, 13, "drawn spread", percent=of.percent)))
         pictures.append((f"{write_dimension_title(of.dimension, language)}: {of.header_in(language)}", picture))
     return [Text(texts["distributions_about"]), Pictures(pictures)] if pictures else []
 
 
 def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
-    """Describe trends over the length of the recordings that an interval supports, with the courses of the values."""
+    """Describe trends over the length of the recordings that an interval supports, with the courses of the values.
+
+    Args:
+        title: the title of the system.
+        chapter: the data of the chapter.
+        texts: texts of the page `report`, in one language.
+    """
     clear = [drift for drift in chapter.drifts if drift.is_clear]
     if not clear:
         return [Text(texts["steady"])] if chapter.drifts else []
@@ -89,18 +96,18 @@ def describe_drift(title: str, chapter: Chapter, texts: Texts) -> list[Part]:
     for drift in clear:
         slope, header = drift.slope, drift.column.header_in(texts["language"])
         counts = (str(slope.n), str(drift.rising), str(drift.falling))
-        text = format_difference(slope, choose_decimals([slope.mean]))
+        text = format_difference(slope, drift.column.choose_decimals([slope.mean]))
         rows.append(RowOfCells([header, text, texts["per"].get(drift.per, drift.per), *counts]))
         if sum(part is not None for part in drift.course) >= 3:
             people = chapter.people_drifts.get(drift.column.id)
             caption = texts["course_title"].format(metric=drift.column.title_in(texts["language"]), system=title)
-            lines = [_line("people", people.course if people else ()), _line("own", drift.course)]
-            frame = Frame(caption, 480, 13, "drawn course")
+            lines = [_build_line("people", people.course if people else ()), _build_line("own", drift.course)]
+            frame = Frame(caption, 480, 13, "drawn course", percent=drift.column.percent)
             pictures.append((header, Markup(draw_lines(lines, along, frame, 216, title=drift.column.unit))))
     return [Text(texts["drift_about"]), Table(texts["drift"], heads, rows), Pictures(pictures)]
 
 
-def _line(kind: str, course: Sequence[Interval | None]) -> Line:
+def _build_line(kind: str, course: Sequence[Interval | None]) -> Line:
     """The line of a course, each point in the middle of its part."""
     points = [((number + 0.5) / len(course), part.mean if part else None) for number, part in enumerate(course)]
     spans = [

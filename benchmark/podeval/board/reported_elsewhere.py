@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from podeval.board.columns import ARROWS, get_column
+from podeval.board.words import Words
 from podeval.metrics import catalogue
 from podeval.text.yaml_text import read_yaml_file
 
@@ -32,7 +33,7 @@ class FigureSource(_Record):
     name: str
     by: str
     date: str
-    """Of the version that was read, or, of a paper, of its submission."""
+    """Date of the version that was read; for a paper, of its submission."""
     table: str
     address: str
     read_at: str = ""
@@ -40,7 +41,7 @@ class FigureSource(_Record):
     beside: tuple[str, ...]
     """Our benchmarks of the same kind of speech."""
     protocol: Mapping[str, str]
-    """What the source says of its material, models and units, by language of the site."""
+    """Statements of the source about its material, models and units, by language of the site."""
 
 
 class ElsewhereFigure(_Record):
@@ -146,3 +147,22 @@ def _table(source: FigureSource) -> PrintedTable:
         ),
         notes=tuple(dict.fromkeys(f"{figure.printed}: {figure.note}" for figure in figures if figure.note)),
     )
+
+
+def describe_tables(benchmark: str, words: Words) -> list[dict[str, Any]]:
+    """The figures of other benchmarks that stand below a board of printed figures."""
+    texts = words["elsewhere"]
+    return [
+        {
+            "title": f"{texts['title']}: {table.source.name}",
+            "by": f"{table.source.by}, {table.source.date}, {table.source.table}",
+            "address": table.source.address,
+            "about": [f"{texts['protocol']} {table.source.protocol[words.language]}", texts["about"], *table.notes],
+            "heads": [words["system"], *(column.header for column in table.columns)],
+            "rows": [
+                [texts["ours"], *(column.title_of_ours(words.language) or texts["none"] for column in table.columns)],
+                *([system, *(cell or "–" for cell in cells)] for system, cells in table.rows),
+            ],
+        }
+        for table in list_tables_beside(benchmark)
+    ]

@@ -9,7 +9,9 @@ is nothing that it does not: audio and texts of items stay where they are.
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +21,17 @@ import pyarrow.parquet as pq
 import yaml
 
 from podeval import __version__, benchmarks
+from podeval.board import every_eval_ever
 from podeval.board.build import write_tables
+from podeval.board.static_site import write_site
+from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
 from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
 from podeval.hub.eval_results import HubFigure
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
-from podeval.runs.hub_figures import list_hub_figures
+from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
 
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
@@ -45,19 +50,6 @@ SPLIT = "test"
 FILE = f"{SPLIT}-00000-of-00001.parquet"
 
 _TABLES = {"results": BOARD, "items": ITEMS, "systems": SYSTEMS}
-
-
-def list_summaries(run: RunFolder, profile: str | None = None) -> Sequence[RunSummary]:
-    """List the aggregates of a run, of one profile or of all.
-
-    Raises:
-        BadInput: it was not measured so.
-    """
-    summaries = [summary for summary in run.summaries() if profile in (None, summary.profile)]
-    if not summaries:
-        under = f" under the profile {profile}" if profile else ""
-        raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
-    return summaries
 
 
 def render_eval_results(run: RunFolder, profile: str | None = None) -> str:
@@ -89,13 +81,6 @@ def render_bibtex(run: RunFolder, profile: str | None = None) -> str:
     return "\n\n".join([*entries, *(_cite_run(summary) for summary in list_summaries(run, profile))]) + "\n"
 
 
-FORMS: Mapping[str, Callable[[RunFolder, str | None], str]] = {
-    "eval-results": render_eval_results,
-    "model-index": render_model_index,
-    "bibtex": render_bibtex,
-}
-"""Forms of one run that are one text."""
-
 _SOFTWARE = """@software{{podeval,
   title = {{podeval: the benchmark for long-form spoken audio made by machines}},
   author = {{{{The podeval founders}}}},
@@ -103,6 +88,26 @@ _SOFTWARE = """@software{{podeval,
   version = {{{version}}},
   url = {{https://huggingface.co/podeval}}
 }}"""
+
+
+def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = None) -> str:
+    """Render evaluation tables as Papers with Code has them: a table for each split, a row for each run and profile.
+
+    Raises:
+        BadInput: a run was not measured.
+    """
+    tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for summary in (summary for run in runs for summary in list_summaries(run, profile)):
+        plan = summary.plan
+        rows = tables.setdefault((benchmarks.get(plan.benchmark).title, plan.split), [])
+        figures = {figure.metric: f"{figure.value:g}" for figure in list_hub_figures(summary)}
+        name = f"{plan.system_title} ({summary.profile} profile)"
+        rows.append({"model_name": name, "metrics": figures, "paper_url": BOARD_ADDRESS, "paper_date": summary.created})
+    tasks = []
+    for (title, split), rows in tables.items():
+        names = sorted({name for row in rows for name in row["metrics"]})
+        tasks.append({"task": title, "datasets": [{"dataset": split, "sota": {"metrics": names, "rows": rows}}]})
+    return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
 
 
 def _cite_run(summary: RunSummary) -> str:
@@ -139,19 +144,13 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
     Raises:
         BadInput: there are no runs, or something else lies in the folder.
     """
-    if not run_folders(runs):
-        raise BadInput(
-            f"there are no runs in {runs}; create some with `podeval run` or `podeval demo`, "
-            "or choose another folder with --runs"
-        )
+    require_runs(runs)
     files = {out / "README.md", *(out / config / FILE for config in CONFIGS)}
     if out.exists() and (strange := [path for path in out.rglob("*") if path.is_file() and path not in files]):
         raise BadInput(
             f"{out} holds {strange[0].relative_to(out)}, which is not an export; choose another folder with --out"
         )
-    with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
-        write_tables(runs, Path(aside))
-        tables = {config: read_table(Path(aside) / name) for config, name in _TABLES.items()}
+    tables = _read_tables(runs)
     tables["protocols"] = pd.DataFrame(
         _protocol_rows(tables["results"]), columns=["id", "metric", "version", "content"]
     )
@@ -160,8 +159,44 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
         pq.write_table(pa.Table.from_pandas(table, preserve_index=False), sink, **HUB_PARQUET)
         write_whole(out / config / FILE, sink.getvalue().to_pybytes())
     rows = {config: len(table) for config, table in tables.items()}
-    write_whole(out / "README.md", _render_card(rows).encode())
+    ranked = tables["results"].dropna(subset="rank_best")
+    columns = ranked[["benchmark", "split", "profile", "slice", "protocol", "key"]].drop_duplicates()
+    write_whole(out / "README.md", _render_card(rows, len(columns)).encode())
     return rows
+
+
+def write_results(runs: Path, file: Path) -> int:
+    """Write every number of the board as one table, CSV or Parquet by the file's name; returns its rows.
+
+    Raises:
+        BadInput: there are no runs.
+    """
+    table = _read_tables(runs)["results"]
+    write_whole(
+        file, table.to_parquet(index=False) if file.suffix == ".parquet" else table.to_csv(index=False).encode()
+    )
+    return len(table)
+
+
+def require_runs(runs: Path) -> None:
+    """Refuse a folder without runs.
+
+    Raises:
+        BadInput: there are none.
+    """
+    if not run_folders(runs):
+        raise BadInput(
+            f"there are no runs in {runs}; create some with `podeval run` or `podeval demo`, "
+            "or choose another folder with --runs"
+        )
+
+
+def _read_tables(runs: Path) -> dict[str, pd.DataFrame]:
+    """Read the tables of the board by their configs; the folder of runs stays as it is."""
+    require_runs(runs)
+    with tempfile.TemporaryDirectory(prefix="podeval-results-") as aside:
+        write_tables(runs, Path(aside))
+        return {config: read_table(Path(aside) / name) for config, name in _TABLES.items()}
 
 
 def _protocol_rows(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -176,7 +211,7 @@ def _protocol_rows(results: pd.DataFrame) -> Iterator[dict[str, Any]]:
         }
 
 
-def _render_card(rows: dict[str, int]) -> str:
+def _render_card(rows: dict[str, int], ranked_columns: int) -> str:
     head = {
         "pretty_name": "Results of podeval",
         "license": "apache-2.0",
@@ -193,5 +228,78 @@ def _render_card(rows: dict[str, int]) -> str:
         f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# Results of podeval\n\n"
         "Every number of a board of podeval, with the protocol by which it came about. Numbers may be compared where "
         "benchmark, split, profile, slice and protocol are the same; a rank is a range, and a difference within it is "
-        f"none.\n\n{about}\n\nWritten by podeval {__version__}: `podeval report export --form dataset`.\n"
+        f"none. Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+        f"expected in at most {FALSE_COLUMNS * ranked_columns:.2g} of the {ranked_columns} ranked columns (5 % of "
+        f"them).\n\n{about}\n\nWritten by podeval {__version__}: `podeval report export --form dataset`.\n"
     )
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is exported: some runs, or all of a folder of runs, and where to.
+
+    Attributes:
+        runs: the folder of all runs.
+        chosen: the runs that were named.
+        out: folder to write to.
+        profile: the only profile that is exported; None for all.
+    """
+
+    runs: Path
+    chosen: tuple[RunFolder, ...]
+    out: Path
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class ResultForm:
+    """A form in which results travel.
+
+    Attributes:
+        write: writes it and yields a sentence on each file; of a form that is text, yields the text.
+        of_all: whether it has all results of a folder of runs, instead of those of the runs that are named.
+        is_text: whether it is text for standard output.
+    """
+
+    write: Callable[[Export], Iterable[str]]
+    of_all: bool = False
+    is_text: bool = False
+
+
+def _write_every_eval_ever(export: Export) -> Iterator[str]:
+    for run in export.chosen:
+        for record in every_eval_ever.write_records(run, export.out, profile=export.profile):
+            yield f"{record.path}: {record.results} results, {record.rows} lines of single items"
+            if record.left_out:
+                columns = ", ".join(record.left_out)
+                yield f"left out, because the format requires a direction and they have none: {columns}"
+
+
+def _write_table(export: Export, ending: str) -> Iterator[str]:
+    file = export.out / f"results.{ending}"
+    yield f"{file}: {write_results(export.runs, file)} rows"
+
+
+def _write_dataset(export: Export) -> Iterator[str]:
+    for config, rows in write_dataset(export.runs, export.out).items():
+        yield f"{export.out / config}: {rows} rows"
+
+
+def _render_each(render: Callable[[RunFolder, str | None], str]) -> Callable[[Export], Iterable[str]]:
+    return lambda export: (render(run, export.profile) for run in export.chosen)
+
+
+FORMS: Mapping[str, ResultForm] = {
+    "csv": ResultForm(partial(_write_table, ending="csv"), of_all=True),
+    "parquet": ResultForm(partial(_write_table, ending="parquet"), of_all=True),
+    "dataset": ResultForm(_write_dataset, of_all=True),
+    "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
+    "every-eval-ever": ResultForm(_write_every_eval_ever),
+    "papers-with-code": ResultForm(
+        lambda export: [render_evaluation_tables(export.chosen, export.profile)], is_text=True
+    ),
+    "eval-results": ResultForm(_render_each(render_eval_results), is_text=True),
+    "model-index": ResultForm(_render_each(render_model_index), is_text=True),
+    "bibtex": ResultForm(_render_each(render_bibtex), is_text=True),
+}
+"""The forms by name. A new form is one entry here and one line in the help of `podeval report export`."""

@@ -10,23 +10,49 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from cachetools import LRUCache
 from pydantic import BaseModel
 
-from podeval import benchmarks
-from podeval.board.columns import Column, Offers, choose, get_column, order_columns, rank_offers
+from podeval.benchmarks import order_slices
+from podeval.board.columns import (
+    Cell,
+    Column,
+    build_cell,
+    get_column,
+    order_columns,
+    read_object,
+    to_number,
+)
+from podeval.board.protocol_offers import Offers, choose, list_offers
 from podeval.board.system_info import Facts, collect_by_system
 from podeval.errors import BadInput
-from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, BoardRow, ItemRow, SystemRow, read_table
+from podeval.models.profiles import MEASURING, PAPER
+from podeval.models.profiles import PROFILES as NAMED_PROFILES
+from podeval.runs.board_tables import (
+    BOARD,
+    ITEMS,
+    KIND_MARKS,
+    PROVENANCES,
+    STRATEGIES,
+    SYSTEMS,
+    BoardRow,
+    ItemRow,
+    Stamp,
+    SystemRow,
+    group_rows,
+    list_rows,
+    read_table,
+    stamp,
+)
 
-Stamp = tuple[int, int]
 Row = dict[str, Any]
 Made = TypeVar("Made")
 Key = tuple[str, str]
@@ -41,56 +67,26 @@ TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "
 CELL = (
     *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
     *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
-    *("values", "clusters"),
+    *("values", "clusters", "source"),
 )
 """Columns that a table needs."""
-
-PROFILES = ("reference", "embedded", "paper")
-PROVENANCES = ("run by us", "outputs supplied", "reported")
-KIND_MARKS = {"control": " (control)", "human": " (human)"}
-BOARD_VALUES, SHEETS, RECENT = 400, 24, 24
-"""Cache sizes: values derived from a board, sheets of a board, and listings of a sheet."""
+PROFILES = (*reversed(MEASURING), *(name for name in NAMED_PROFILES if name not in MEASURING))
+"""Profiles in the order of the board: the papers' models, ours, and the figures that papers print."""
+BOARD_VALUES, SHEETS, RECENT, CORRECTED = 400, 24, 24, 4
+"""Cache sizes: values derived from a board, sheets of a board, listings of a sheet, and corrected sheets of one."""
 
 
 def arrange_numbers(board: pd.DataFrame) -> pd.DataFrame:
-    """Return a board's table with all columns of `BoardRow`, of which one of an earlier version may lack some; texts
-    are categories.
-    """
+    """Return a board's table, perhaps of an earlier version, with all columns of `BoardRow`; texts are categories."""
     columns = {name: board.get(name, "") for name in TEXTS}
     texts = {name: pd.Series(column, board.index).astype("category") for name, column in columns.items()}
     numbers = {name: board[name].astype("float64") if name in board else np.nan for name in NUMBERS}
     return board.assign(**texts, **numbers)[list(BoardRow.model_fields)].reset_index(drop=True)
 
 
-def list_offers(numbers: pd.DataFrame) -> Offers:
-    """Return the protocols of some rows, by metric, the default first."""
-    return rank_offers(
-        (
-            metric,
-            protocol,
-            str(group["protocol_json"].iloc[0]),
-            group["system"].nunique(),
-            max(group["created"].unique()),
-        )
-        for (metric, protocol), group in group_rows(numbers, "metric", "protocol")
-    )
-
-
-def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
-    """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
-    for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
-        yield tuple(map(str, texts)), rows
-
-
-def choose_protocols(board: pd.DataFrame) -> dict[str, str]:
-    """Choose one protocol for each metric among those of some rows of the board, as `columns.choose` does."""
-    return choose(list_offers(arrange_numbers(board)), ())
-
-
-def list_rows(numbers: pd.DataFrame, names: Sequence[str]) -> list[Row]:
-    """Return some fields of some rows as the mappings that `podeval.board.table` reads."""
-    columns = [numbers[name].tolist() for name in names]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+def choose_protocols(board: pd.DataFrame, wishes: Sequence[str] = ()) -> dict[str, str]:
+    """Choose one protocol for each metric among those of some rows of the board, as `protocol_offers.choose` does."""
+    return choose(list_offers(arrange_numbers(board)), wishes)
 
 
 class MadeOnce:
@@ -101,18 +97,15 @@ class MadeOnce:
     """
 
     def __init__(self, most: int = sys.maxsize) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._values: LRUCache[Hashable, Any] = LRUCache(most)
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return the value of a key, made if it is not cached."""
         with self._lock:
-            value: Made = self._values[key] if key in self._values else make()
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
+            if key not in self._values:
+                self._values[key] = make()
+            value: Made = self._values[key]
             return value
 
 
@@ -122,17 +115,24 @@ class Sheet:
     Attributes:
         kept: cache of derived values that stay as long as the numbers do.
         recent: the same for values of which there may be very many.
+        corrected: sheets with ranks corrected over some columns together; each takes a while to make.
     """
 
     def __init__(self, numbers: pd.DataFrame) -> None:
         self._numbers = numbers
         self._by_column = {f"{metric}.{key}": group for (metric, key), group in group_rows(numbers, "metric", "key")}
-        self.kept, self.recent = MadeOnce(), MadeOnce(RECENT)
+        self.kept, self.recent, self.corrected = MadeOnce(), MadeOnce(RECENT), MadeOnce(CORRECTED)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Ids of the columns that have rows."""
         return tuple(self._by_column)
+
+    @property
+    def keys(self) -> list[Key]:
+        """The rows in the order of the table that was read, for reported ones that of the paper."""
+        pairs = self._numbers[["system", "provenance"]].drop_duplicates().itertuples(index=False, name=None)
+        return [(str(system), str(provenance)) for system, provenance in pairs]
 
     def rows(self, column_id: str) -> Mapping[Key, Row]:
         """Return the rows of one column, by system and provenance."""
@@ -142,6 +142,17 @@ class Sheet:
             return {(row["system"], row["provenance"]): row for row in rows}
 
         return self.kept.get(("rows", column_id), read)
+
+    def cells(self, column_id: str) -> Mapping[Key, tuple[Row, Cell]]:
+        """Return the rows of one column with their cells, by system and provenance."""
+
+        def write() -> Mapping[Key, tuple[Row, Cell]]:
+            rows = self.rows(column_id)
+            metric, _, key = column_id.partition(".")
+            places = get_column(metric, key, "").choose_decimals(to_number(row["value"]) for row in rows.values())
+            return {key: (row, build_cell(row, places)) for key, row in rows.items()}
+
+        return self.kept.get(("cells", column_id), write)
 
     def frame(self, keep: Callable[[Key], bool]) -> pd.DataFrame:
         """Return all rows of the systems to keep, columns as in `BoardRow`."""
@@ -161,7 +172,7 @@ class ProfileBoard:
     @cached_property
     def slices(self) -> tuple[str, ...]:
         """Names of the slices, all items ("") first, then by the benchmark's breakdowns in their order."""
-        return tuple(sorted(self._numbers["slice"].unique(), key=_slice_order(self._benchmark)))
+        return tuple(sorted(self._numbers["slice"].unique(), key=order_slices(self._benchmark)))
 
     @cached_property
     def provenances(self) -> tuple[str, ...]:
@@ -177,7 +188,15 @@ class ProfileBoard:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Display name of each system."""
-        return name_systems(self.systems.values())
+        return choose_names(self._numbers)
+
+    @cached_property
+    def spoken(self) -> Mapping[Key, str]:
+        """How the outputs of each row came about, as its protocols say (`whole`, `turns`, `chunks`), where they do."""
+        pairs = self._numbers[["system", "provenance", "protocol_json"]].drop_duplicates().itertuples(index=False)
+        stated = {(str(system), str(provenance)): read_object(text) for system, provenance, text in pairs}
+        ways = {key: content.get("generation", {}).get("strategy", "") for key, content in stated.items()}
+        return {key: way for key, way in ways.items() if way in STRATEGIES}
 
     def columns(self, protocols: Mapping[str, str]) -> list[Column]:
         """Return every column under these protocols, in the order of the board."""
@@ -213,10 +232,13 @@ class Index:
     Args:
         numbers: the board's table, as `arrange_numbers` gives it.
         facts: the facts by system.
+        runs: the folder of the runs that were measured; None if only the numbers are there.
     """
 
-    def __init__(self, numbers: pd.DataFrame, facts: Mapping[str, Facts] | None = None) -> None:
-        self._numbers = numbers
+    def __init__(
+        self, numbers: pd.DataFrame, facts: Mapping[str, Facts] | None = None, runs: Path | None = None
+    ) -> None:
+        self._numbers, self.runs = numbers, runs
         self.facts: Mapping[str, Facts] = facts or {}
         self._boards = MadeOnce()
         self._rows: dict[str, dict[str, pd.DataFrame]] = {}
@@ -224,9 +246,9 @@ class Index:
             self._rows.setdefault(f"{benchmark}/{split}", {})[profile] = rows
 
     @classmethod
-    def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None) -> Index:
+    def of(cls, board: pd.DataFrame, systems: pd.DataFrame | None = None, runs: Path | None = None) -> Index:
         """Make the index of a table of `BoardRow`, and of one of `SystemRow` if given."""
-        return cls(arrange_numbers(board), collect_by_system(systems) if systems is not None else None)
+        return cls(arrange_numbers(board), collect_by_system(systems) if systems is not None else None, runs)
 
     @property
     def empty(self) -> bool:
@@ -242,11 +264,26 @@ class Index:
     @cached_property
     def measured(self) -> Mapping[str, int]:
         """How many systems were measured on each board: those of papers and controls are none."""
-        ours = self._numbers[self._numbers["profile"] != "paper"]
+        ours = self._numbers[self._numbers["profile"] != PAPER]
         ours = ours[ours["system_kind"].isin(["system", "human"])]
         places = group_rows(ours, "benchmark", "split")
         counts = {f"{benchmark}/{split}": rows["system"].nunique() for (benchmark, split), rows in places}
         return dict.fromkeys(self._rows, 0) | counts
+
+    @cached_property
+    def known(self) -> Mapping[str, int]:
+        """How many systems of each board can be heard and are somebody's, measured or reported.
+
+        Controls, people, our own baselines and writers of scripts are none.
+        """
+        has_sound = ~self._numbers["dimension"].str.startswith(("script.", "write."))
+        rows = self._numbers[self._numbers["system_kind"].isin(["system", "reported"]) & has_sound]
+        ours = {system for system, facts in self.facts.items() if facts.is_ours}
+        systems = {
+            "/".join(names): set(part["system"]) - ours for names, part in group_rows(rows, "benchmark", "split")
+        }
+        nobody = set[str]()
+        return {board: len(nobody.union(*(systems.get(name, ()) for name in _names(board)))) for board in self.boards}
 
     def profiles(self, board: str) -> tuple[str, ...]:
         """Return the profiles under which a board has numbers."""
@@ -268,14 +305,13 @@ class Index:
         return self._boards.get((name, profile), make)
 
 
-def name_systems(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def choose_names(rows: pd.DataFrame) -> dict[str, str]:
     """Return the display names of systems: the title, with the id where two share one, and the mark of the kind."""
-    systems = {str(row["system"]): row for row in rows}
-    shared = Counter(row["system_title"] for row in systems.values())
+    latest = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]].astype(str)
+    shared = Counter(latest["system_title"])
     return {
-        system: (f"{row['system_title']} [{system}]" if shared[row["system_title"]] > 1 else str(row["system_title"]))
-        + KIND_MARKS.get(row["system_kind"], "")
-        for system, row in systems.items()
+        system: (f"{title} [{system}]" if shared[title] > 1 else title) + KIND_MARKS.get(kind, "")
+        for system, title, kind in latest.itertuples(index=False, name=None)
     }
 
 
@@ -285,27 +321,11 @@ def _names(board: str) -> tuple[str, ...]:
     return (board,) if board == whole else (board, whole)
 
 
-def _slice_order(benchmark: str) -> Callable[[str], tuple[Any, ...]]:
-    """Return the sort key of slices: the benchmark's breakdowns and groups in its declared order, others by name."""
-    try:
-        breakdowns = benchmarks.get(benchmark).breakdowns
-    except BadInput:
-        breakdowns = ()
-    declared = {part.name: (number, list(part.groups)) for number, part in enumerate(breakdowns)}
-
-    def order(name: str) -> tuple[Any, ...]:
-        breakdown, _, group = name.partition("=")
-        number, groups = declared.get(breakdown, (len(declared), []))
-        return (bool(name), number, breakdown, groups.index(group) if group in groups else len(groups), group)
-
-    return order
-
-
 class RunsFolder:
-    """The results of a folder of runs, and what was made of them, cached until a table changes. Safe for threads."""
+    """Tables of a folder of runs (`runs` if it is another), and what is made of them until one changes. Threadsafe."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
+    def __init__(self, path: Path, runs: Path | None = None) -> None:
+        self.path, self.runs = path.resolve(), runs or path
         self._lock = threading.Lock()
         self._made: dict[str, tuple[tuple[Stamp | None, ...], MadeOnce]] = {}
 
@@ -321,7 +341,7 @@ class RunsFolder:
             make: the function that makes it if it is not cached.
             most: the number that is kept of the kind.
         """
-        stamps = tuple(_stamp(self.path / name) for name in tables)
+        stamps = tuple(stamp(self.path / name) for name in tables)
         with self._lock:
             if kind not in self._made or self._made[kind][0] != stamps:
                 self._made[kind] = (stamps, MadeOnce(most))
@@ -353,9 +373,9 @@ class RunsFolder:
         try:
             # Texts stay in their stored form, each value once.
             board = pd.read_parquet(path, read_dictionary=list(TEXTS)) if path.exists() else self.board()
-            return Index.of(board, self.systems())
+            return Index.of(board, self.systems(), self.path)
         except (OSError, ValueError, KeyError) as error:
-            sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
+            sentence = f"the tables of the board cannot be read ({error}); `podeval report show` makes them again"
             raise BadInput(sentence) from error
 
     def read_items(self, columns: list[str], filters: Mapping[str, str], more: tuple[str, str, Any]) -> Any:
@@ -375,12 +395,3 @@ class RunsFolder:
             return read_table(path) if path.exists() else pd.DataFrame(columns=list(row.model_fields))
 
         return self.remember(name, [name], "", read)
-
-
-def _stamp(path: Path) -> Stamp | None:
-    """Return a value that changes when a file does; None where there is no file."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return (status.st_mtime_ns, status.st_size)

@@ -4,7 +4,8 @@ A column is one key over all items or one slice of them, within one benchmark, s
 systems are compared on their common items, corrected for the number of pairs of the column. A system is ranked only if
 it is complete there (a key that an item could have and that has no value counts as unscored), is no control, has
 another system to be compared with and, on the error rates themselves and where the dimension needs accurate speech,
-keeps its WER and CER under the benchmark's ceiling in each of its languages. Values that a metric itself calls unranked
+keeps its WER and CER under the benchmark's ceiling in each of its languages; where the dimension has a guard, nearly
+all of its items pass that. Values that a metric itself calls unranked
 (`Score.unranked`), such as the richness of three words, are not ranked.
 """
 
@@ -23,7 +24,7 @@ from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.board_tables import ALONE, EVIDENT, NOT_RANKED
 from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary
-from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_pairs
+from podeval.stats.pair_comparisons import ENOUGH_SHARED, compare_columns
 
 Place = tuple[str, str, str, str, str]
 
@@ -53,14 +54,22 @@ class Run:
         """Mean, key and slice of its error rates over all items and in each language.
 
         English has both rates and Chinese only the CER, so that in the CER of all items the English hides the Chinese.
+        Of several settings, the rates are those of the benchmark as it is.
         """
+        protocol = self.summary.choose_protocols().get("wer")
         return [
             (rate.mean, name, row.slice)
             for row in self.summary.metrics
-            if row.metric == "wer" and (not row.slice or row.slice.startswith("language="))
+            if row.protocol == protocol and (not row.slice or row.slice.startswith("language="))
             for name in ("wer", "cer")
             if (rate := row.keys.get(name)) is not None
         ]
+
+    def find_mean(self, column: str) -> float | None:
+        """Return the mean of a column, as `metric.key`, over all items; None if it has none."""
+        metric, _, key = column.partition(".")
+        values = [row.keys.get(key) for row in self.summary.metrics if row.metric == metric and not row.slice]
+        return values[0].mean if values and values[0] is not None else None
 
     def comparison_key(self, protocol: str, slice_: str) -> Place:
         """Return the place within which its numbers may be compared with others'."""
@@ -117,27 +126,60 @@ class Standing:
     rank: tuple[int, int] | None = None
 
 
-def find_standings(runs: Sequence[Run]) -> dict[tuple[Place, str, str], Standing]:
-    """Return the standing of each system in each column, by place, key and system."""
+def find_standings(
+    runs: Sequence[Run], together: Collection[tuple[str, str, str]] = ()
+) -> dict[tuple[Place, str, str], Standing]:
+    """Return the standing of each system in each column, by place, key and system.
+
+    Args:
+        runs: all runs that are compared.
+        together: protocol, slice and key of the only columns to rank, which are then corrected for the number of their
+            pairs together; empty for all columns, each corrected by itself.
+    """
     places: dict[Place, list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
         for row in run.summary.metrics:
             places[run.comparison_key(row.protocol, row.slice)].append((run, row))
     standings: dict[tuple[Place, str, str], Standing] = {}
+    family: list[_Column] = []
     for place, entries in places.items():
-        scores = [run.select_scores(row.protocol, row.slice) for run, row in entries]
+        keys = dict.fromkeys(key for _, row in entries for key in row.keys)
+        wanted_keys = [key for key in keys if not together or (*place[3:], key) in together]
+        scores = [run.select_scores(row.protocol, row.slice) for run, row in entries] if wanted_keys else []
         clusters = {item: cluster for run, _ in entries for item, cluster in run.clusters.items()}
-        for key in dict.fromkeys(key for _, row in entries for key in row.keys):
-            standings |= {(place, key, of): one for of, one in _rank_column(key, entries, scores, clusters).items()}
+        for key in wanted_keys:
+            family.append(_fill_column(key, entries, scores, clusters))
+            standings |= {(place, key, of): one for of, one in family[-1][0].items()}
+            if not together:
+                _rank_columns([family.pop()])
+    _rank_columns(family)
     return standings
 
 
-def _rank_column(
+_Column = tuple[dict[str, Standing], dict[str, dict[str, float]], bool, Mapping[str, str]]
+"""The standings in a column before any rank, the values of those that may have one, whether higher ones are better, and
+the cluster of each item."""
+
+
+def _rank_columns(columns: Sequence[_Column]) -> None:
+    """Write the ranks into the standings, or why there is none, corrected over these columns together."""
+    ranked = [column for column in columns if column[1]]
+    for (standings, field, *_), verdicts in zip(ranked, compare_columns([c[1:] for c in ranked]), strict=True):
+        for index, system in enumerate(sorted(field)):
+            standing, alone = standings[system], len(field) == 1
+            standing.rank = verdicts.ranges.get(system)
+            standing.clusters = verdicts.clusters.get(system, standing.clusters)
+            if standing.rank is None:
+                standing.reasons[ALONE if alone else _explain_lonely(index, verdicts.shared)] = standing.values
+                standing.rankable = alone
+
+
+def _fill_column(
     name: str,
     entries: Sequence[tuple[Run, MetricSummary]],
     scores: Sequence[Mapping[str, Score]],
     clusters: Mapping[str, str],
-) -> dict[str, Standing]:
+) -> _Column:
     key = next(
         (key for key in entries[0][0].metrics[entries[0][1].metric].keys if key.name == name),
         Key(name, "informative", only_for="what nothing declares"),
@@ -157,17 +199,7 @@ def _rank_column(
             standing.reasons[why] = row.scored
         else:
             field[system] = values
-    if not field:
-        return standings
-    verdicts = compare_pairs(field, key.better == "higher", clusters)
-    for index, system in enumerate(sorted(field)):
-        standing, alone = standings[system], len(field) == 1
-        standing.rank = verdicts.ranges.get(system)
-        standing.clusters = verdicts.clusters.get(system, standing.clusters)
-        if standing.rank is None:
-            standing.reasons[ALONE if alone else _explain_lonely(index, verdicts.shared)] = standing.values
-            standing.rankable = alone
-    return standings
+    return standings, field, key.better == "higher", clusters
 
 
 def _count_items(
@@ -213,7 +245,13 @@ def _explain_bar(run: Run, metric: str) -> str:
     """Return why a run is not ranked on a metric although it was scored: its errors are too many or unknown, or it is a
     control; empty if nothing bars it.
     """
-    needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
+    of_track = run.benchmark.dimensions_of(run.summary.plan.track)
+    needing = [d for d in of_track if any(use.name == metric for use in d.metrics)]
+    for guard in dict.fromkeys(dimension.guard for dimension in needing if dimension.guard):
+        if (passed := run.find_mean(guard)) is None:
+            return f"{NOT_RANKED}: nobody knows which of its items pass {guard}"
+        if passed < COMPLETE:
+            return f"{NOT_RANKED}: {passed:.0%} of its items pass {guard}, and {COMPLETE:.0%} are needed"
     if metric == "wer" or any(dimension.needs_accurate_speech for dimension in needing):
         if not run.error_rates:
             return f"{NOT_RANKED}: its WER is not known"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -30,6 +31,9 @@ SIZES: tuple[tuple[str, float], ...] = (
 )
 """Buckets of the number of parameters, each with the number it ends below."""
 
+FACTS = ("openness", "size", "licence", "language")
+"""Facts of submission documents by which systems can be filtered."""
+
 _UNSAID = {"unknown", ""}
 
 
@@ -42,6 +46,12 @@ class Facts:
     open: bool | None = None
     size: float | None = None
     languages: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it comes with podeval, as baselines and controls do."""
+        return self.source == "builtin"
 
     @property
     def openness(self) -> str:
@@ -71,9 +81,33 @@ def collect_by_system(systems: pd.DataFrame) -> dict[str, Facts]:
             open=None if pd.isna(row["open"]) else bool(row["open"]),
             size=None if pd.isna(row["size_parameters"]) else float(row["size_parameters"]),
             languages=tuple(str(row["languages"]).split()),
+            source=str(row["source"]),
         )
         for row in systems.to_dict("records")
     }
+
+
+def read_links(systems: pd.DataFrame) -> dict[str, str]:
+    """Return the first web address that is stated of each system in a table of `SystemRow`, where there is one."""
+    links = {str(row["system"]): json.loads(str(row["links"]) or "{}").values() for row in systems.to_dict("records")}
+    first = {name: next(iter(each), "") for name, each in links.items()}
+    return {name: str(link) for name, link in first.items() if str(link).startswith(("https://", "http://"))}
+
+
+def count_facts(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Return every value of every fact that some systems have, with counts: buckets in order, `not_stated` last."""
+    nothing = Facts()
+    declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
+
+    def order(fact: str, value: str) -> tuple[bool, int, str]:
+        values = declared.get(fact, [])
+        return (value == NOT_STATED, values.index(value) if value in values else len(values), value.casefold())
+
+    choices: dict[str, tuple[tuple[str, int], ...]] = {}
+    for name in FACTS:
+        counts = Counter(value for system in systems for value in facts.get(system, nothing).values(name))
+        choices[name] = tuple(sorted(counts.items(), key=lambda entry: order(name, entry[0])))
+    return choices
 
 
 def build_system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:

@@ -1,26 +1,38 @@
-"""A reader's view of the board: one benchmark, one profile, one protocol for each metric, and its address."""
+"""A reader's view of the board, with its address, its rows in order and its numbers for downloads."""
 
 from __future__ import annotations
 
-from collections import Counter
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from urllib.parse import urlencode
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
-from podeval.board.columns import Choice, Column, choose, choose_headlines, write_dimension_title
+from podeval.board.build import correct_together
+from podeval.board.columns import (
+    MISSING,
+    Cell,
+    Choice,
+    Column,
+    Row,
+    choose_headlines,
+    count_unscored,
+    format_standing,
+    to_number,
+)
+from podeval.board.protocol_offers import choose, list_wished
 from podeval.board.runs_folder import Index, Key, ProfileBoard, Sheet
-from podeval.board.system_info import NOT_STATED, OPENNESS, SIZES, Facts
+from podeval.board.system_info import FACTS, NOT_STATED, Facts, count_facts
+from podeval.runs.board_tables import PROVENANCES
 
 OVERVIEW, EVERYTHING = "overview", "all"
-PLOTS = ("intervals", "radar", "size", "rtf", "distribution", "time")
-FACTS = ("openness", "size", "licence", "language")
-"""Facts of submission documents by which systems can be filtered."""
+PLOTS = ("rtf", "size", "intervals", "radar", "distribution", "time", "density")
 MOST_PINNED = 6
-COLUMNS_ON_A_PAGE = 9
-"""Columns of numbers that a table shows at a time, so that it fits into a page."""
+BY_VIEW = "view"
+FALSE_COLUMNS = 0.05
+"""Largest share of the columns of equal systems that have any false place."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +45,21 @@ class BoardView:
         dimension: `overview`, `all` columns, or the dimension, or the group of dimensions, whose keys are shown.
         slice: "" for all items, else e.g. `category=Arts`.
         judge: id of the judge whose figures are shown where something is judged.
-        provenance: which rows by their provenance; empty for all.
+        provenance: provenance of the rows; empty for all.
         controls: whether control systems are shown.
-        openness: which systems by the weights: `open`, `closed`, `not_stated`; empty for all.
-        size: which by the buckets of their parameters; empty for all.
-        licence: which by licence; empty for all.
-        language: which by a language they speak; empty for all.
+        openness: openness of the systems' weights: `open`, `closed`, `not_stated`; empty for all.
+        size: bucket of the systems' parameters; empty for all.
+        licence: licence of the systems; empty for all.
+        language: a language that the systems speak; empty for all.
+        spoken: ways in which outputs came about, by their protocols: `whole`, `turns`, `chunks`; empty for all.
         q: words that name, id or organisation hold.
         pins: systems that stand on top whatever the filters say, at most six.
         columns: column ids shown; empty for all.
-        protocols: protocol ids chosen, for metrics that have several.
+        protocols: protocol ids chosen, for metrics that have several; a wish may also name a preset.
         sort: column id by which rows stand, best first; with a leading `-` worst first; `system` by name.
         plot: one of `PLOTS`.
         of: column id of the plot.
-        rows: `all`, or "" for the first of them.
-        column_page: number of the page of columns that the table shows, from 2 on; "" for the first.
+        correction: `view` for ranks corrected over all columns of the view together; "" for each column by itself.
     """
 
     board: str = ""
@@ -61,6 +73,7 @@ class BoardView:
     size: tuple[str, ...] = ()
     licence: tuple[str, ...] = ()
     language: tuple[str, ...] = ()
+    spoken: tuple[str, ...] = ()
     q: str = ""
     pins: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -68,12 +81,11 @@ class BoardView:
     sort: str = ""
     plot: str = ""
     of: str = ""
-    rows: str = ""
-    column_page: str = ""
+    correction: str = ""
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardView:
-        """Parse the query that `to_query` wrote; missing or unknown values become the default later."""
+        """Parse the query of an address; missing or unknown values become the default later."""
         values: dict[str, str | bool | tuple[str, ...]] = {}
         for field in fields(cls):
             text = query.get(field.name, "")[:4000]
@@ -85,27 +97,19 @@ class BoardView:
                 values[field.name] = text
         return cls(**values)  # type: ignore[arg-type]
 
-    def to_query(self) -> str:
-        """Return the query string of an address that restores this view."""
-        query = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value != field.default:
-                query[field.name] = ",".join(value) if isinstance(value, tuple) else "0" if value is False else value
-        return urlencode(query, safe=",/@=")
-
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a reader in a view. `facts` has every value with the number of systems it is true of."""
+    """The choices of a reader in a view, in addition to the slices and provenances of the board.
+
+    `facts` has every value with the number of systems it is true of.
+    """
 
     boards: tuple[Choice, ...]
-    profiles: tuple[Choice, ...]
-    dimensions: tuple[Choice, ...]
+    profiles: tuple[str, ...]
+    dimensions: tuple[str, ...]
     groups: tuple[str, ...]
-    slices: tuple[Choice, ...]
-    judges: tuple[Choice, ...]
-    provenances: tuple[Choice, ...]
+    judges: tuple[str, ...]
     columns: tuple[Column, ...]
     protocols: tuple[Choice, ...]
     facts: Mapping[str, tuple[tuple[str, int], ...]]
@@ -131,7 +135,7 @@ class ResolvedView:
 
     def missed_wishes(self, wish: BoardView) -> dict[str, str]:
         """Return the wishes that cannot be met: the fields of the view that show something else, with the wish."""
-        wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
+        wishes = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice", "correction")}
         missed = {name: value for name, value in wishes.items() if value and value != getattr(self.view, name)}
         if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
             # A benchmark was named without a split.
@@ -139,35 +143,20 @@ class ResolvedView:
         return missed
 
     @property
+    def ranked_columns(self) -> int:
+        """Number of columns in which a rank is shown."""
+        rows = (self.sheet.rows(column.id) for column in self.columns)
+        return sum(any(to_number(of[key]["rank_best"]) is not None for key in self.keys if key in of) for of in rows)
+
+    @property
+    def expected_false(self) -> float:
+        """Number of columns with any false place that is expected at most if all systems are equally good."""
+        return FALSE_COLUMNS * (1 if self.view.correction else self.ranked_columns)
+
+    @property
     def title(self) -> str:
         """Title of the board: `benchmark · split`, or `benchmark` where the numbers are of no split."""
         return next(label for label, name in self.choices.boards if name == self.view.board)
-
-    @cached_property
-    def rows(self) -> pd.DataFrame:
-        """All numbers of the shown systems as `BoardRow`s, also those of columns that are not shown."""
-        return self.sheet.frame(set(self._fitting).__contains__)
-
-    @cached_property
-    def _fitting(self) -> list[Key]:
-        every = dict.fromkeys(key for column in self.sheet.columns for key in self.sheet.rows(column))
-        return _fitting(self.view, every, self.board, self.facts)
-
-    @property
-    def pages(self) -> tuple[tuple[Column, ...], ...]:
-        """The columns by the pages on which the table shows them."""
-        starts = range(0, len(self.columns), COLUMNS_ON_A_PAGE)
-        return tuple(self.columns[start : start + COLUMNS_ON_A_PAGE] for start in starts)
-
-    @property
-    def page(self) -> int:
-        """The place among `pages` of the one that is shown."""
-        return int(self.view.column_page or 1) - 1
-
-    def link(self) -> str:
-        """Return the query string of an address that shows the same numbers under later default protocols too."""
-        protocols = dict.fromkeys(self.protocols[column.metric] for column in self.columns)
-        return replace(self.view, protocols=tuple(protocols)).to_query()
 
 
 def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
@@ -184,9 +173,9 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     profile = _pick(wish.profile, profiles)
     here = index.board(name, profile)
     # Which columns: one protocol a metric, of one dimension.
-    judges = sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""})
+    judges = tuple(sorted({offer.judge for offers in here.offers.values() for offer in offers} - {""}))
     judge = wish.judge if wish.judge in judges else ""
-    protocols = choose(here.offers, wish.protocols, judge)
+    protocols = choose(here.offers, wished := list_wished(here.offers, wish.protocols), judge)
     every_column = here.columns(protocols)
     dimensions = tuple(dict.fromkeys(column.dimension for column in every_column))
     groups = tuple(dict.fromkeys(name.partition(".")[0] for name in dimensions))
@@ -199,7 +188,7 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     sheet = here.sheet(protocols, slice_)
     every_key = sheet.recent.get(("keys", *ids), lambda: dict.fromkeys(key for id in ids for key in sheet.rows(id)))
     systems = {system for system, _ in every_key}
-    facts = sheet.recent.get(("facts", *ids), lambda: _fact_choices(systems, index.facts))
+    facts = sheet.recent.get(("facts", *ids), lambda: count_facts(systems, index.facts))
     several = {metric: offers for metric, offers in here.offers.items() if len(offers) > 1 and metric in protocols}
     view = replace(
         _keep_order_and_plot(_keep_filters(wish, here.provenances, facts, systems), ids),
@@ -208,33 +197,33 @@ def resolve_view(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
         dimension=dimension,
         slice=slice_,
         judge=judge,
+        correction="",
         columns=tuple(ids) if len(ids) < len(available) else (),
-        protocols=tuple(dict.fromkeys(protocols[m] for m in several if protocols[m] in wish.protocols)),
+        protocols=tuple(dict.fromkeys(protocols[m] for m in several if protocols[m] in wished)),
     )
     choices = Choices(
         boards=_board_choices(index, name, profile),
-        profiles=_by_name(profiles),
-        dimensions=(
-            ("Overview", OVERVIEW),
-            *((write_dimension_title(name), name) for name in dimensions),
-            ("All columns", EVERYTHING),
-        ),
+        profiles=profiles,
+        dimensions=dimensions,
         groups=groups,
-        slices=tuple((slice_.replace("=", ": ") or "all items", slice_) for slice_ in here.slices),
-        judges=_by_name(judges),
-        provenances=_by_name(here.provenances),
+        judges=judges,
         columns=available,
         # A paper's setting, shared by many metrics, is one choice.
         protocols=tuple(dict.fromkeys((one.label, one.protocol) for offers in several.values() for one in offers)),
         facts=facts,
     )
     keys = tuple(_fitting(view, every_key, here, index.facts))
+    if wish.correction == BY_VIEW and index.runs:
+        of = {(protocols[column.metric], slice_, column.key) for column in columns}
+        make = partial(correct_together, index.runs, sheet, name, profile, of)
+        if (corrected := sheet.corrected.get(tuple(ids), make)) is not None:
+            sheet, view = corrected, replace(view, correction=BY_VIEW)
     return ResolvedView(view, choices, columns, protocols, here, sheet, index.facts, keys, len(every_key))
 
 
 def _pick_board(wish: BoardView, index: Index) -> str:
-    """Return the board wished for, else one of its benchmark, else one that has the profile: with most systems."""
-    by_size = sorted(index.boards, key=lambda name: -index.measured[name])
+    """Return the board wished for, one of its benchmark, or one that has the profile: that with most known systems."""
+    by_size = sorted(index.boards, key=lambda name: (-index.known[name], -index.measured[name]))
     benchmark = wish.board.partition("/")[0]
     near = [name for name in by_size if name.partition("/")[0] == benchmark]
     having = [name for name in by_size if wish.profile in index.profiles(name)]
@@ -255,14 +244,13 @@ def _keep_filters(
 ) -> BoardView:
     """Return the wish with only those filters and pins that are true of some systems."""
     provenance = tuple(name for name in provenances if name in wish.provenance)
-    existing = {name: dict(facts[name]) for name in FACTS}
+    stated: dict[str, Any] = {
+        name: tuple(value for value in getattr(wish, name) if value in dict(facts[name])) for name in FACTS
+    }
     return replace(
         wish,
+        **stated,
         provenance=provenance if len(provenance) < len(provenances) else (),
-        openness=tuple(value for value in wish.openness if value in existing["openness"]),
-        size=tuple(value for value in wish.size if value in existing["size"]),
-        licence=tuple(value for value in wish.licence if value in existing["licence"]),
-        language=tuple(value for value in wish.language if value in existing["language"]),
         q=" ".join(wish.q.split())[:100],
         pins=tuple(pin for pin in wish.pins if pin in systems)[:MOST_PINNED],
     )
@@ -272,14 +260,11 @@ def _keep_order_and_plot(wish: BoardView, columns: Sequence[str]) -> BoardView:
     """Return the wish with the sort order and the plot that these columns allow."""
     sort = wish.sort if wish.sort.lstrip("-") in (*columns, "system") else _pick("", columns)
     by = sort.lstrip("-")
-    pages = [str(number) for number in range(2, 2 + (len(columns) - 1) // COLUMNS_ON_A_PAGE)]
     return replace(
         wish,
         sort=sort,
         plot=_pick(wish.plot, PLOTS),
         of=_pick(wish.of, [by, *columns] if by in columns else columns),
-        rows="all" if wish.rows == "all" else "",
-        column_page=wish.column_page if wish.column_page in pages else "",
     )
 
 
@@ -293,8 +278,9 @@ def _board_choices(index: Index, chosen: str, profile: str) -> tuple[Choice, ...
     return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in names.items())
 
 
-def _by_name(values: Iterable[str]) -> tuple[Choice, ...]:
-    return tuple((value, value) for value in values)
+def _pick(wish: str, choices: Sequence[str]) -> str:
+    """Return the wish if it is available, else the first choice, else an empty text."""
+    return wish if wish in choices else next(iter(choices), "")
 
 
 def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: Mapping[str, Facts]) -> list[Key]:
@@ -307,6 +293,7 @@ def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: M
         text = f"{board.names[system]} {system} {stated.organisation}".casefold() if words else ""
         return (
             (not view.provenance or provenance in view.provenance)
+            and (not view.spoken or board.spoken.get((system, provenance), NOT_STATED) in view.spoken)
             and (view.controls or board.systems[system]["system_kind"] != "control")
             and not any(values.isdisjoint(stated.values(name)) for name, values in filters.items())
             and all(word in text for word in words)
@@ -315,23 +302,70 @@ def _fitting(view: BoardView, keys: Iterable[Key], board: ProfileBoard, facts: M
     return [key for key in keys if key[0] in view.pins or passes(*key)]
 
 
-def _fact_choices(systems: set[str], facts: Mapping[str, Facts]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return every value of every fact that some systems have, with counts: buckets in order, `not_stated` last."""
-    nothing = Facts()
-    declared = {"openness": list(OPENNESS), "size": [name for name, _ in SIZES]}
+@dataclass(frozen=True)
+class TableRow:
+    """One row of the table: a system's numbers of one provenance."""
 
-    def order(fact: str, value: str) -> tuple[bool, int, str]:
-        values = declared.get(fact, [])
-        return (value == NOT_STATED, values.index(value) if value in values else len(values), value.casefold())
+    system: str
+    name: str
+    kind: str
+    provenance: str
+    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
 
-    choices: dict[str, tuple[tuple[str, int], ...]] = {}
-    for name in FACTS:
-        counts = Counter(value for system in systems for value in facts.get(system, nothing).values(name))
-        choices[name] = tuple(sorted(counts.items(), key=lambda entry: order(name, entry[0])))
-    return choices
+    @property
+    def counted(self) -> str:
+        """Number of scored and of all measurements."""
+        return format_scored(self.rows)
 
 
-def _pick(wish: str, choices: Iterable[str]) -> str:
-    """Return the wish if it is available, else the first choice, else an empty text."""
-    every = list(choices)
-    return wish if wish in every else next(iter(every), "")
+def format_scored(rows: Iterable[Row]) -> str:
+    """Return the number of scored and of all measurements of some rows, `306/306`; `–` where a paper does not say.
+
+    Each metric counts once, by its key with most gaps.
+    """
+    stated = [row for row in rows if to_number(row["scored"]) is not None]
+    by_metric = {row["metric"]: row for row in sorted(stated, key=count_unscored)}
+    scored = sum(int(row["scored"]) for row in by_metric.values())
+    total = scored + sum(map(count_unscored, by_metric.values()))
+    return f"{scored}/{total}" if total else MISSING
+
+
+def order(settled: ResolvedView) -> list[Key]:
+    """Return the rows of a view in order: pinned ones on top, then best first by the view's sort column."""
+    wish = settled.view.sort
+    by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
+    names, systems = settled.board.names, settled.board.systems
+    cells: Mapping[Key, Row] = settled.sheet.rows(by.id) if by else {}
+    sign = -1.0 if wish.startswith("-") else 1.0
+    pins = {system: number for number, system in enumerate(settled.view.pins)}
+
+    def rank_key(key: Key) -> tuple[Any, ...]:
+        """Return the sort key: pinned, then run by us, controls last, incomplete after complete, then best first."""
+        row = cells.get(key)
+        value = to_number(row["value"]) if row else None
+        behind = by is not None and (row is None or format_standing(row) in ("incomplete", "unscored"))
+        badness = sign * by.badness(value) if by and value is not None else math.inf
+        control = systems[key[0]]["system_kind"] == "control"
+        return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
+
+    by_name = sorted(settled.keys, key=lambda key: names[key[0]].casefold(), reverse=wish == "-system")
+    return sorted(by_name, key=rank_key)
+
+
+def build_lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
+    """Return some rows of a view, formatted, each once for the columns that the view has."""
+    ids = [column.id for column in settled.columns]
+    written: dict[Key, TableRow] = settled.sheet.recent.get(("lines", *ids), dict)
+    missing = [key for key in keys if key not in written]
+    columns = [settled.sheet.cells(id) for id in ids] if missing else []
+    for key in missing:
+        written[key] = TableRow(
+            system=key[0],
+            name=settled.board.names[key[0]],
+            kind=str(settled.board.systems[key[0]]["system_kind"]),
+            provenance=key[1],
+            cells=tuple(column[key][1] if key in column else Cell(MISSING) for column in columns),
+            rows=tuple(column[key][0] for column in columns if key in column),
+        )
+    return [written[key] for key in keys]

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -15,7 +16,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command_from_info, get_group_from_info
 from typer.models import CommandInfo, TyperInfo
 
@@ -40,27 +41,23 @@ def _judge() -> typer.Typer:
 
 @cache
 def _report() -> typer.Typer:
-    from podeval.cli import board, report, validation
+    from podeval.cli import report, validation
 
-    board.report.command()(validation.agreement)
-    board.report.command()(validation.papers)
-    board.report.command()(validation.certificate)
-    board.report.command("judge")(report.audit)
-    board.report.command("system")(report.system)
-    board.report.command()(report.export)
-    return board.report
+    report.report.command()(validation.agreement)
+    report.report.command()(validation.papers)
+    report.report.command()(validation.certificate)
+    return report.report
 
 
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
-    "defects": "defects:defects",
     "demo": "demo:demo",
     "run": "run:run",
-    "init": "run:init",
     "compare": "compare:compare",
     "serve": "board:serve",
     "doctor": "doctor:doctor",
+    "prepare-submission": "run:prepare_submission",
     "submit": "submissions:submit",
     "worker": "worker:worker",
     "backup": "backup:backup",
@@ -76,15 +73,30 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "admin": "admin:admin",
     "submissions": "submissions:submissions",
 }
-"""Where each command is: a module of this package and a name in it, or what puts it together."""
+"""Place of each command: a module of this package and a name in it, or the function that puts the command together."""
 
 _GROUPS = {
-    "Score": ("score", "measure", "defects", "metrics", "models"),
-    "Benchmark": ("demo", "init", "run", "compare", "report", "data", "judge"),
-    "Serve": ("serve", "submit", "submissions", "worker", "arena", "listening"),
+    "Score": ("score", "measure", "metrics", "models"),
+    "Benchmark": ("demo", "run", "compare", "report", "data", "judge"),
+    "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),
 }
-"""How `--help` groups them; one that stands nowhere is among the last."""
+"""Groups of commands in `--help`; a command that is in none of them is among the last."""
+
+_SECTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "run": {
+        "System": ("outputs", "python"),
+        "Server": (
+            *("server", "server_kind", "api", "model", "voice", "clone", "dialogue", "field", "stream"),
+            *("pace", "interrupt_after", "requests_per_minute", "at_once", "timeout"),
+        ),
+        "Benchmark": ("benchmark", "split", "track", "data", "seed", "seeds", "limit", "pilot"),
+        "Measuring": ("metrics", "preset", "settings", "profile", "allow_upsampling", "retry"),
+        "Judge": ("judge", "records", "refresh", "prompts", "max_cost", "max_calls", "judge_workers"),
+        "Where": ("out", "name", "workers", "executor", "address", "cpus_per_worker", "gpus_per_worker"),
+    }
+}
+"""Headings of a command's options in its help; an option that is under none of them is among the last."""
 
 _LONGEST = 300
 """Characters of a summary, which is the first sentence of a command's help."""
@@ -108,6 +120,37 @@ class LazyCommands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(_PLACES)
+
+
+_WORDS = {"str": "text", "int": "number", "float": "number", "directory": "folder"}
+"""Types of values, as help calls them."""
+_TYPE = re.compile(r"<(list\[)?([\w|-]+)(?: range)?\]?>$")
+
+
+def _name_value(option: str) -> str:
+    """Name the value of an option or argument in words: `--voice <text>...` for `--voice <list[str]>`."""
+    return _TYPE.sub(lambda type: f"<{_WORDS.get(type[2], type[2])}>{'...' if type[1] else ''}", option)
+
+
+def _describe_range(help: str) -> str:
+    """Describe the range of a number in words: `0 or more` for `x>=0`, `1 to 64` for `1<=x<=64`."""
+    return re.sub(r"\bx>=([\d.]+)", r"\1 or more", re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", help))
+
+
+class FullHelpCommand(TyperCommand):
+    """A command whose help says in words what each option takes, its options under headings where they have some."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options, heading by heading."""
+        headings = {name: title for title, names in _SECTIONS.get(str(self.name), {}).items() for name in names}
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{title: [] for title in headings.values()}}
+        for param in self.get_params(ctx):
+            heading = headings.get(str(param.name), f"{param.param_type_name.capitalize()}s")
+            if record := param.get_help_record(ctx):
+                sections.setdefault(heading, []).append((_name_value(record[0]), _describe_range(record[1])))
+        for heading, records in filter(lambda section: section[1], sections.items()):
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
 
 class FullHelpGroup(TyperGroup):
@@ -143,10 +186,14 @@ class LazyGroup(FullHelpGroup):
 
 def _build(name: str, command: Callable[..., Any] | typer.Typer) -> Any:
     if isinstance(command, typer.Typer):
+        for each in command.registered_commands:
+            each.cls = FullHelpCommand
         info = TyperInfo(command, name=name, cls=FullHelpGroup)
         return get_group_from_info(info, pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None)
     return get_command_from_info(
-        CommandInfo(name=name, callback=command), pretty_exceptions_short=True, rich_markup_mode=None
+        CommandInfo(name=name, callback=command, cls=FullHelpCommand),
+        pretty_exceptions_short=True,
+        rich_markup_mode=None,
     )
 
 

@@ -143,8 +143,8 @@ def ratings(
 
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
-    from podeval.arena.excerpt_choice import PROTOCOLS
     from podeval.arena.ratings import compute_standings_by_dimension, make_battles
+    from podeval.arena.settings import PROTOCOLS
 
     with _open(database, runs) as opened:
         table = opened.battles(dimension=dimension)
@@ -362,28 +362,34 @@ def _plain(part: "Standings") -> dict[str, Any]:
         "systems": [asdict(row) for row in part.ratings.systems],
         "effects": [asdict(effect) for effect in part.ratings.effects],
         "undecided": [asdict(pair) for pair in part.undecided],
+        "lowered": [asdict(cohort) for cohort in part.ratings.lowered],
     }
 
 
 def _show(name: str, part: "Standings") -> None:
+    from podeval.stats.bradley_terry import describe_missing
+
     print(f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of the pairs met")
     width = max(len(row.system) for row in part.ratings.systems)
     for row in part.ratings.systems:
-        rank = str(row.best) if row.best == row.worst else f"{row.best}-{row.worst}"
-        reach = (
-            f"{row.low:6.0f} to {row.high:.0f}" if row.low is not None and row.high is not None else "   no interval"
-        )
+        if row.provisional is not None:
+            rank, reach = "-", f"provisional, {describe_missing(row.provisional)}"
+        else:
+            rank = str(row.best) if row.best == row.worst else f"{row.best}-{row.worst}"
+            reach = f"{row.low:6.0f} to {row.high:.0f}"
         print(f"  {rank:>5}  {row.system:{width}}  {row.rating:6.0f}  {reach}  ({row.battles} battles)")
+    for cohort in part.ratings.lowered:
+        print(f"  {cohort.describe()}")
     for effect in part.ratings.effects:
         bounded = effect.low is not None and effect.high is not None
         print(
             f"  {effect.name}: {effect.points:+.0f}"
             + (f" ({effect.low:+.0f} to {effect.high:+.0f})" if bounded else "")
         )
-    if len(part.islands) > 1:
+    if len(part.ratings.islands) > 1:
         print(
             "  these groups have no battles with one another, so their ratings cannot be compared: "
-            + "; ".join(map(", ".join, part.islands))
+            + "; ".join(map(", ".join, part.ratings.islands))
         )
 
 

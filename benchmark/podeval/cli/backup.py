@@ -1,6 +1,8 @@
 """`podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full."""
 
+import contextlib
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +11,7 @@ import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit, say
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
     from podeval.operations.backup import Backup
@@ -38,6 +40,8 @@ def backup(
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.operations import backup as backups
+    from podeval.store import operator_settings
+    from podeval.store.database import Database
 
     if verify:
         _print(target, backups.verify(target), as_json, "is whole")
@@ -46,6 +50,9 @@ def backup(
     made_backup = backups.make_backup(
         target, resolve_database(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
+    # Where it cannot be written down, as on a full disk, there is a backup all the same.
+    with contextlib.suppress(PodevalError), Database(resolve_database(database, runs), migrate=False) as source:
+        source.write(lambda s: operator_settings.note_done(s, operator_settings.BACKED_UP, datetime.now(UTC)))
     _print(target, made_backup, as_json, "is made")
     for path in made_backup.absent:
         say(f"a recording of the arena is not there any more and so not in the backup: {path}")
@@ -69,7 +76,7 @@ def restore(
     """Restore a backup after checking it; an older one is upgraded to this version.
 
     Stop the site and the workers first. A backup of SQLite can be restored to PostgreSQL, for a board that outgrows its
-    machine; there is no way back.
+    machine, and a backup of PostgreSQL to a file of SQLite.
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
@@ -77,7 +84,7 @@ def restore(
     from podeval.operations.restore import restore as put_back
     from podeval.store.database import Database as Opened
     from podeval.store.secret import explain_loss, read_secret
-    from podeval.submissions.takedown import list_takedowns, repeat_takedowns
+    from podeval.submissions.moderation import list_takedowns, repeat_takedowns
 
     target = resolve_database(database, runs)
     repeat = partial(repeat_takedowns, backup=source)

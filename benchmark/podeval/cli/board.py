@@ -1,18 +1,37 @@
-"""`podeval serve` and `podeval report`: results for people."""
+"""`podeval serve`, and the tables of a board in the terminal."""
 
 import importlib.util
+import os
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from podeval.cli.bucket_runs import ReadRuns, fetch_runs
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs
-from podeval.cli.output import AsJson, say
+from podeval.cli.output import say
 from podeval.errors import BadInput
+from podeval.files import DiskFull
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from podeval.board.columns import Row
+
+_LONGEST_NAME = 24
+"""Characters of a system's name on one line."""
+_BETWEEN = 3
+"""Characters that a column takes besides its text."""
+
+_CORRECTED = {
+    "": "Ranks are corrected in each column by itself: if all systems were equally good, a false place would be "
+    "expected in at most {expected} of the {columns} ranked columns (5 % of them).",
+    "view": "Ranks are corrected over all {columns} ranked columns together: if all systems were equally good, at "
+    "most one such table in twenty would show any false place.",
+}
+"""Sentences below a table about its ranks, by `correction` of its view."""
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
 
 
@@ -33,45 +52,86 @@ def serve(
     open_board(runs, host, port, database)
 
 
-report = typer.Typer(
-    help="Print results with intervals, rank ranges and unscored items; or check how far metrics and judges agree "
-    "with people.\n\nExample: podeval report --runs .demo/runs"
-)
-
-
-@report.callback(invoke_without_command=True)
-def print_report(
-    context: typer.Context,
-    runs: ReadRuns = RUNS,
-    profile: Annotated[
-        str, typer.Option(help="models of the results: embedded or reference, or `paper` for reported figures")
-    ] = "embedded",
-    as_json: AsJson = False,
+def print_board(
+    runs: Path, profile: str = "embedded", correction: str = "column", protocols: tuple[str, ...] = ()
 ) -> None:
-    """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range, and scored of all.
 
-    Example: podeval report --runs .demo/runs
+    Where a metric has several protocols, the one among `protocols` is shown, given by its id or a preset's name.
+
+    A table that is wider than the terminal continues in a second one with the same systems. Why systems are not ranked,
+    and items not scored, is told once for each system, behind the tables of its board.
     """
-    if context.invoked_subcommand:
-        return
-    from podeval.board.build import build
-    from podeval.board.table import print_board, print_rows
-    from podeval.models.card import PROFILES
-    from podeval.runs.run_folder import run_folders
+    from podeval.board.columns import describe_reasons, write_dimension_title
+    from podeval.board.runs_folder import Index
+    from podeval.board.view import BoardView, build_lines, order, resolve_view
+    from podeval.runs.board_tables import BOARD, read_table
+    from podeval.text.terminal_safe import make_console, make_printable
 
-    runs = fetch_runs(runs)
-    if profile not in (*PROFILES, "paper"):
-        raise BadInput(f"there is no profile {profile!r}; choose {', '.join(PROFILES)} or paper")
-    if not run_folders(runs):
-        raise BadInput(
-            f"there are no runs in {runs}; create some with `podeval run` or `podeval demo`, "
-            "or choose another folder with --runs"
-        )
-    build(runs)
-    if as_json:
-        print_rows(runs, profile)
-    else:
-        print_board(runs, profile)
+    board = read_table(runs / BOARD)
+    board = board[board.profile == profile]
+    # Where there is no terminal, nobody knows its width, unless COLUMNS says it.
+    out = make_console(sys.stdout, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200)
+    if board.empty:
+        out.print(make_printable(f"no results under profile {profile} in {runs}"))
+    index = Index.of(board, runs=runs)
+    for name in dict.fromkeys(board.benchmark + "/" + board.split):
+        overview = resolve_view(BoardView(board=name, protocols=protocols), index)
+        rows: dict[str, list[Row]] = {}
+        for dimension in overview.choices.dimensions:
+            wish = BoardView(board=name, dimension=dimension, correction=correction, protocols=protocols)
+            view = resolve_view(wish, index)
+            lines = build_lines(view, order(view))
+            headers = ["System", *(column.header for column in view.columns), "Scored", "Provenance"]
+            cells = [[line.name, *map(str, line.cells), line.counted, line.provenance] for line in lines]
+            title = f"{name} · {write_dimension_title(dimension)} · profile {profile}"
+            if len(origins := {line.provenance for line in lines}) == 1:
+                headers, cells = headers[:-1], [line[:-1] for line in cells]
+                title += f" · {origins.pop()}"
+            out.print(make_printable(title), style="italic", soft_wrap=True)
+            for table in _build_tables(headers, cells, out.width):
+                out.print(table)
+                out.print()
+            sentence = _CORRECTED[view.view.correction] if view.ranked_columns else "No column is ranked."
+            out.print(sentence.format(columns=view.ranked_columns, expected=f"{view.expected_false:.2g}"))
+            out.print()
+            for line in lines:
+                rows.setdefault(line.name, []).extend(line.rows)
+        for system, of_system in rows.items():
+            if reasons := describe_reasons(of_system):
+                out.print(make_printable(f"{system}: {reasons}"), soft_wrap=True)
+
+
+def _build_tables(headers: list[str], lines: list[list[str]], width: int) -> "Iterator[Table]":
+    """Build the tables that show all columns, each as many as fit into the width; the first column is in each."""
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    from podeval.text.terminal_safe import make_printable
+
+    columns = [[make_printable(cell) for cell in column] for column in zip(headers, *lines, strict=True)]
+    # A header wraps between its words, a value never.
+    widths = [max(*map(cell_len, cells), *map(cell_len, header.split())) for header, *cells in columns]
+    widths[0] = min(widths[0], _LONGEST_NAME)
+    pages: list[list[int]] = []
+    left = 0
+    for number, needed in list(enumerate(widths))[1:]:
+        if needed + _BETWEEN > left:
+            pages.append([0])
+            left = width - widths[0]
+        pages[-1].append(number)
+        left -= needed + _BETWEEN
+    for page in pages:
+        # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for number in page:
+            justify: Literal["left", "right"] = "right" if number else "left"
+            table.add_column(Text(columns[number][0]), justify=justify, width=widths[number], overflow="fold")
+        for row in list(zip(*columns, strict=True))[1:]:
+            table.add_row(*(Text(row[number]) for number in page))
+        yield table
 
 
 def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
@@ -90,8 +150,13 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     # A new board begins with nothing; so does one whose folder is misspelt.
     if not run_folders(runs):
         what = f"There are no runs in {runs}" if runs.is_dir() else f"{runs} is a new folder"
-        say(f"{what}, so the board is empty; choose another folder with --runs")
-    build(runs)
+        say(f"{what}, so the board shows only what papers report; choose another folder with --runs")
+    say(f"Reading the runs in {runs}")
+    try:
+        build(runs)
+    except DiskFull as error:
+        say(f"{error}; the board is shown as it was built last")
+    say("Starting the site and making its first pages; its address follows")
     space = locate_hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")

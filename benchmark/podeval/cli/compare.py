@@ -11,9 +11,10 @@ import typer
 
 from podeval.cli.completion import complete_metric_or_key, complete_profile
 from podeval.errors import BadInput
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.runs.compare import ColumnComparison, RunComparison, Watched
+    from podeval.runs.compare import ColumnComparison, RunComparison
 
 FAILED = 3
 """Exit code of a comparison that failed."""
@@ -31,7 +32,7 @@ def compare(
         ),
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="measurements to compare: embedded or reference", autocompletion=complete_profile)
+        str, typer.Option(help=f"measurements to compare: {CHOICES}", autocompletion=complete_profile)
     ] = "embedded",
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file for CI")] = None,
     annotations: Annotated[
@@ -48,7 +49,7 @@ def compare(
     """
     from podeval.runs.compare import compare_runs
 
-    comparison = compare_runs(first, second, [_parse(text) for text in fail_if_worse or ()], profile)
+    comparison = compare_runs(first, second, dict(map(_parse, fail_if_worse or ())), profile)
     if junit:
         _write_junit(comparison, junit)
     if as_json:
@@ -92,9 +93,8 @@ def _describe_more(column: "ColumnComparison") -> str:
     return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of the same would hardly decide"
 
 
-def _parse(text: str) -> "Watched":
-    from podeval.runs.compare import Watched
-
+def _parse(text: str) -> tuple[str, float]:
+    """Read a metric that must not get worse, and by how much it may."""
     column, equals, margin = text.partition("=")
     try:
         value = float(margin) if equals else 0.0
@@ -102,7 +102,7 @@ def _parse(text: str) -> "Watched":
             raise ValueError
     except ValueError:
         raise BadInput(f"--fail-if-worse takes METRIC or METRIC=MARGIN, such as wer=0.005, not {text!r}") from None
-    return Watched(column, value)
+    return column, value
 
 
 def _print_table(comparison: "RunComparison") -> None:

@@ -119,7 +119,9 @@ def complete_track(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_profile(incomplete: str) -> list[str]:
     """Return the profiles that can be computed."""
-    return _choose(("embedded", "reference"), incomplete)
+    from podeval.models.profiles import MEASURING
+
+    return _choose(MEASURING, incomplete)
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -127,6 +129,13 @@ def complete_dataset(incomplete: str) -> list[str]:
     from podeval.datasets.catalogue import NAMES
 
     return _choose(NAMES, incomplete)
+
+
+def complete_form(incomplete: str) -> list[str]:
+    """Return the forms of results whose names begin so."""
+    from podeval.board.result_forms import FORMS
+
+    return _choose(FORMS, incomplete)
 
 
 def complete_system(incomplete: str) -> list[str]:

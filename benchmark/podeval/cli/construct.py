@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from podeval.models.profiles import CHOICES
 
 
 def construct(
@@ -28,7 +30,7 @@ def construct(
     accept_all: Annotated[
         bool, typer.Option("--accept-all", help="also keep entries that nobody decided on in the review")
     ] = False,
-    profile: Annotated[str, typer.Option(help="models to use: embedded or reference")] = "embedded",
+    profile: Annotated[str, typer.Option(help=f"models to use: {CHOICES}")] = "embedded",
     workers: Annotated[int, typer.Option(min=1, help="largest number of questions at a time")] = 4,
     most_tokens: Annotated[
         int | None, typer.Option(min=1, help="stop before more than this number of tokens is used")
@@ -63,16 +65,19 @@ def construct(
         raise typer.BadParameter("name the working folder: --into DIR")
     function = find_step(benchmark, step)
     workshop = Workshop(into)
-    options: dict[str, Any] = {
-        "files": files or (),
-        "accept_all": accept_all,
-        "profile": profile,
-        "judge": judge,
-    }
     try:
         with show_progress(into.name):
-            chosen = read_settings(function, settings or ())
-            run_step(workshop, function, chosen, workers=workers, budget=Budget(most_cost, most_tokens), **options)
+            run_step(
+                workshop,
+                function,
+                read_settings(function, settings or ()),
+                files=files or (),
+                accept_all=accept_all,
+                profile=profile,
+                judge=judge,
+                workers=workers,
+                budget=Budget(most_cost, most_tokens),
+            )
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None

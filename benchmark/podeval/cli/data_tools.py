@@ -13,6 +13,7 @@ import typer
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.files import write_whole
+from podeval.models.profiles import CHOICES
 from podeval.text import dialogue_segments
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def segments(
         int, typer.Option(min=1, help="largest number of segments after the turn")
     ] = dialogue_segments.FORWARD,
     language: Annotated[str | None, typer.Option(help="language of the audio, such as en; detected by default")] = None,
-    profile: Annotated[str, typer.Option(help="models for the audio: embedded or reference")] = "embedded",
+    profile: Annotated[str, typer.Option(help=f"models for the audio: {CHOICES}")] = "embedded",
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="also use recordings whose sample rate is below the model's")
     ] = False,

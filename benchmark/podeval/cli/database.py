@@ -1,11 +1,16 @@
 """Which database a command uses: --database or DATABASE_URL, else podeval.db in the folder of runs, as the site."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.submissions.queue import Queue
 
 NAME = "podeval.db"
 DEFAULT = ""
@@ -23,7 +28,7 @@ Place = Annotated[
 def _refuse_bucket(runs: Path) -> Path:
     """Only what is read alone can lie elsewhere: votes and submissions would be written beside the runs."""
     if str(runs).startswith("hf:"):
-        raise BadInput(f"{runs} is in a bucket, which only `podeval report` and `podeval report export` can read")
+        raise BadInput(f"{runs} is in a bucket, which only `podeval report show` and `podeval report export` can read")
     return runs
 
 
@@ -56,3 +61,13 @@ def require_database(database: str, runs: Path) -> str:
             "`podeval arena add`, `submit` and `serve` make one"
         )
     return location
+
+
+@contextmanager
+def open_queue(url: str) -> Iterator["Queue"]:
+    """Open the queue in a database."""
+    from podeval.store.database import Database
+    from podeval.submissions.queue import Queue
+
+    with Database(url) as database:
+        yield Queue(database)

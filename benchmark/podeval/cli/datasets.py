@@ -124,11 +124,13 @@ def build(
     from podeval.cli.progress_bar import show_progress
     from podeval.datasets.build import build as build_dataset
     from podeval.datasets.row_rules import BrokenRules
+    from podeval.recording.cache import open_default_cache
 
     to = out or Path(name)
+    downloads = open_default_cache().folder.parent / "downloads"
     try:
         with show_progress(name):
-            lock = build_dataset(name, to, source=source, configs=config or (), cache=_find_downloads(), progress=say)
+            lock = build_dataset(name, to, source=source, configs=config or (), cache=downloads, progress=say)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -211,12 +213,6 @@ def fetch(
     raise typer.Exit(0 if all(one.status == "found" for one in attempts) else 1)
 
 
-def _find_downloads() -> Path:
-    from podeval.recording.cache import open_default_cache
-
-    return open_default_cache().folder.parent / "downloads"
-
-
 def _describe_ask(ask: "Ask") -> str:
     """Write a task for a person: the files' names, and under each what is to be in it."""
     voices = [f"  voice of {speaker}: {voice.audio}" for speaker, voice in ask.voices.items()]
@@ -224,6 +220,8 @@ def _describe_ask(ask: "Ask") -> str:
         return "\n".join([f"{ask.id}.wav", *voices, *(f"  {turn.speaker}: {turn.text}" for turn in ask.script), ""])
     if ask.prompt is not None:
         return "\n".join([f"{ask.id}.json", *(f"  {line}" for line in ask.prompt.splitlines()), ""])
+    if ask.topic is not None:
+        return f"{ask.id}.wav\n  a whole podcast ({ask.language}), with words of its own, on: {ask.topic}\n"
     turns = (
         line
         for turn in ask.user or ()

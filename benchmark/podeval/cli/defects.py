@@ -1,79 +1,87 @@
-"""`podeval defects`: what went wrong in a recording, and when."""
+"""`podeval score --defects`: what went wrong in a recording, and when."""
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from podeval.cli.completion import complete_profile
+from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.metrics.defects import DefectReport
 
 
-def defects(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="a recording")],
-    text: Annotated[
-        Path | None,
-        typer.Option(help="the script, with or without speakers; without it only faults of the audio are found"),
-    ] = None,
-    reference: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="recording of a speaker's voice, as SPEAKER=FILE (repeatable), or a JSON file that lists them"
-        ),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="file to write with the defects, for Audacity (.txt) or players (.vtt)"),
-    ] = None,
-    music: Annotated[bool, typer.Option("--music", help="do not report music as a defect")] = False,
-    profile: Annotated[
-        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
-    ] = "embedded",
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
-) -> None:
-    """List the defects of a recording with their times.
+def list_defects(
+    files: Sequence[str],
+    texts: Sequence[str],
+    references: Sequence[str],
+    labels: Path | None,
+    *,
+    profile: str,
+    music: str,
+    as_json: bool,
+) -> int:
+    """Print the defects of each recording with their times; returns the exit code.
 
-    Finds omitted, repeated and inserted words, turns in a wrong voice, dropouts, clicks, loops, clipping, unrequested
-    music, pauses that are too long and stretches at another pace.
-
-    The exit code is 1 if some checks were not possible; the reason is on standard error, or under `unscored`.
-
-    Example: podeval defects episode.wav --text script.json
-
-    Example: podeval defects episode.wav --text script.json --labels defects.txt
+    Args:
+        files: the recordings.
+        texts: the words: none, one for all recordings, or one for each.
+        references: the reference voices, as SPEAKER=FILE.
+        labels: file to write with the defects of the one recording.
+        profile: the profile of the models.
+        music: `asked` where music is no defect, else `unasked`.
+        as_json: whether one JSON object per file is printed.
     """
-    from podeval.cli.progress_bar import show_progress
-    from podeval.measuring.compute import collect_notes
-    from podeval.measuring.export import check_label_ending, write_labels
-    from podeval.measuring.inputs import MetricInputs, read_voices
-    from podeval.metrics.defects import find_defects
     from podeval.models import registry
 
-    if labels:
-        check_label_ending(labels)
     registry.require_profile(profile)
-    item = MetricInputs({"recording": file, **({"script": text} if text else {})}, profile=profile)
-    inputs = item.read() | read_voices(reference or [], {"profile": profile})
-    notes = collect_notes(item, inputs)
-    with show_progress(file.name):
-        report = find_defects(inputs, {"integrity": {"music": "asked" if music else "unasked"}})
-    if labels:
-        write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
-    if as_json:
-        rows = [defect.to_json() for defect in report.defects]
-        unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
-        record = {"file": str(file), "defects": rows, "unscored": unscored, "notes": notes}
-        print(json.dumps(record, ensure_ascii=False))
-    else:
-        print("\n".join([_format_table(report), *_format_notes(notes)]))
+    worst = 0
+    for number, file in enumerate(files):
+        text = texts[number % len(texts)] if texts else ""
+        try:
+            report, notes = _find(Path(file), text, references, profile, music)
+        except BadInput as refusal:
+            worst = 2
+            print(f"podeval: {refusal}", file=sys.stderr, flush=True)
+            if as_json:
+                print(json.dumps({"file": file, "error": str(refusal)}, ensure_ascii=False), flush=True)
+            continue
+        worst = max(worst, int(bool(report.unscored)))
+        if labels:
+            _write_labels(report, labels)
+        if as_json:
+            rows = [defect.to_json() for defect in report.defects]
+            unscored = {name: reason.to_json() for name, reason in report.unscored.items()}
+            record = {"file": file, "defects": rows, "unscored": unscored, "notes": notes}
+            print(json.dumps(record, ensure_ascii=False), flush=True)
+            continue
+        print("\n".join([*([f"{file}:"] if len(files) > 1 else []), _format_table(report), *_format_notes(notes)]))
         for name, unscored_metric in report.unscored.items():
             print(f"podeval: {name} could not run: {unscored_metric.reason}", file=sys.stderr)
-    raise typer.Exit(int(bool(report.unscored)))
+    return worst
+
+
+def _find(
+    file: Path, text: str, references: Sequence[str], profile: str, music: str
+) -> "tuple[DefectReport, dict[str, list[str]]]":
+    """Find the defects of a recording, and what is noted of the file and the text."""
+    from podeval.cli.progress_bar import show_progress
+    from podeval.measuring.compute import collect_notes
+    from podeval.measuring.inputs import MetricInputs, read_voices
+    from podeval.metrics.defects import find_defects
+
+    item = MetricInputs({"recording": file, **({"script": Path(text)} if text else {})}, profile=profile)
+    inputs = item.read() | read_voices(list(references), {"profile": profile})
+    notes = collect_notes(item, inputs)
+    with show_progress(file.name):
+        return find_defects(inputs, {"integrity": {"music": music}}), notes
+
+
+def _write_labels(report: "DefectReport", labels: Path) -> None:
+    from podeval.measuring.export import write_labels
+
+    write_labels([(one.start, one.end, f"{one.kind}: {one.detail}") for one in report.defects], labels)
 
 
 def _format_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:

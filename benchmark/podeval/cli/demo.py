@@ -9,20 +9,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.database import resolve_database
+from podeval.cli.evaluation import evaluate, evaluate_own
 from podeval.cli.output import say
-from podeval.cli.run import evaluate
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
     from podeval.runs.run import RunRequest
 
-DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "pico", "silence", "repeated_sentence", "shuffled_voices")
-MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin"}
-"""Systems of `podeval demo --more`, better and slower, with the weights that they need."""
+DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+MORE_SYSTEMS = {"kokoro": "kokoro", "piper": "piper-kristin", "pico": ""}
+"""Further systems of `podeval demo --more`, with the weights that they need; those in the package need none."""
 SEEDED, SEEDS, SEEDED_ITEMS = "hibari_piper", 3, 2
 """The demo's system with several seeds, how many it gets, and on how many items."""
 FAULTY_SYSTEMS, FAULTY_ITEMS = ("content_faults", "signal_faults"), 1
 """Controls with planted faults, and on how many items the demo runs them, in what looks for faults alone."""
+PODCASTS = {
+    "planted_podcast": ("Podcast with a turn said again", False),
+    "planted_podcast_music": ("Podcast with a turn said again, and music", True),
+}
+"""Finished podcasts of the demo, by the name of their row: title, and whether there is music."""
+PODCAST_METRICS, PODCAST_ITEM = ("podcast_checks", "loudness", "smr"), "demo_Health_and_Fitness_18"
 RHYTHM_SYSTEMS, RHYTHM_TOPIC = ("hibari_piper", "drawn_gaps"), "Sports_27"
 """A reader, the control that has the same words with people's gaps, and a script with turns enough for turn-taking."""
 
@@ -31,7 +37,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="folder for the runs; a second call resumes")] = Path(".demo/runs"),
     more: Annotated[
         bool,
-        typer.Option("--more", help="also evaluate Kokoro and Piper: downloads of 130 MB and minutes more"),
+        typer.Option("--more", help="also evaluate Kokoro, Piper and Pico: downloads of 130 MB and minutes more"),
     ] = False,
     serve: Annotated[bool, typer.Option(help="serve the leaderboard when done")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="port of the leaderboard on 127.0.0.1")] = 7860,
@@ -39,15 +45,14 @@ def demo(
 ) -> None:
     """Evaluate baseline voices and controls on six short podcasts, then open the leaderboard.
 
-    There are three baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
+    There are two baselines, or five with --more; one of them speaks two of the podcasts with several seeds.
     Turn-taking needs more turns than those have: a baseline and a control of rhythm speak one longer dialogue for it.
 
     Example: podeval demo --no-serve
     """
     from podeval import benchmarks as known
     from podeval.board.build import build
-    from podeval.board.table import print_board
-    from podeval.cli.board import open_board, require_board
+    from podeval.cli.board import open_board, print_board, require_board
     from podeval.runs.executor import Workers, count_workers
     from podeval.runs.run import RunRequest
 
@@ -56,11 +61,11 @@ def demo(
     benchmark = known.get("real_pod")
     systems = (*DEMO_SYSTEMS, *(_install_more() if more else ()))
     say(f"Evaluating {len(systems)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
-    say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
+    say("The first time takes 5 to 7 minutes on 2 idle cores; what is finished is kept, a second call resumes.")
     complete = True
     with Workers(workers or count_workers("embedded")) as executor:
         request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
-        runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS))
+        runs = _Runs(len(systems) + SEEDS - 1 + len(FAULTY_SYSTEMS) + len(RHYTHM_SYSTEMS) + len(PODCASTS))
         for system in systems:
             try:
                 complete = runs.evaluate(system, request) and complete
@@ -70,6 +75,7 @@ def demo(
                 complete = False
                 say(f"{system}: left out: {absence}")
         complete = all([_show_faults(runs, request), _show_rhythm(runs, request), complete])
+        _show_podcasts(runs, request)
     build(out)
     print_board(out)
     _add_to_arena(out)
@@ -87,15 +93,19 @@ class _Runs:
 
     def evaluate(self, system: str, request: "RunRequest") -> bool:
         """Run the next one; whether every item was scored."""
+        return evaluate(system, request, which=self.number_next())
+
+    def number_next(self) -> str:
+        """Count the next run, and return its number as progress says it."""
         self._begun += 1
-        return evaluate(system, request, which=f"run {self._begun} of {self._count} · ")
+        return f"run {self._begun} of {self._count} · "
 
 
 def _install_more() -> tuple[str, ...]:
     """Download what the better systems of the demo need; returns those that can be had, and names the others."""
     from podeval.models import weights
 
-    missing = weights.install(MORE_SYSTEMS.values(), say)
+    missing = weights.install(filter(None, MORE_SYSTEMS.values()), say)
     for name, needed in MORE_SYSTEMS.items():
         if needed in missing:
             say(f"{name}: left out: {missing[needed]}")
@@ -125,6 +135,25 @@ def _show_rhythm(runs: "_Runs", request: "RunRequest") -> bool:
     """Run a baseline and a control of rhythm on one longer dialogue, in turn-taking alone; whether both were scored."""
     longer = replace(request, split="topics", only=(RHYTHM_TOPIC,))
     return _show_some(runs, longer, ("turn_taking",), RHYTHM_SYSTEMS, "Rhythm")
+
+
+def _show_podcasts(runs: "_Runs", request: "RunRequest") -> None:
+    """Evaluate two finished podcasts with words of their own, one with music, in what guards them and in their sound.
+
+    That there is no speech over music where there is no music is not missing.
+    """
+    from podeval.benchmarks.benchmark import keep_metrics
+    from podeval.runs.own_system import OwnSystem
+    from podeval.systems.planted_podcast import PlantedPodcast
+
+    chosen = keep_metrics(request.benchmark, list(PODCAST_METRICS), "podcast")
+    finished = replace(request, benchmark=chosen, track="podcast", only=(PODCAST_ITEM,))
+    for name, (title, music) in PODCASTS.items():
+        system = OwnSystem(PlantedPodcast(music=music), name, title, say=say)
+        try:
+            evaluate_own(system, finished, 1, which=runs.number_next())
+        except ModelMissing as absence:
+            say(f"{title}: left out: {absence}")
 
 
 def _show_some(

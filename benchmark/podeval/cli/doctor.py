@@ -1,12 +1,14 @@
 """`podeval doctor`: what is installed, what can be scored, what to run to get the rest."""
 
 import importlib.util
-import os
+import shutil
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, resolve_database
 from podeval.cli.output import AsJson, emit
+from podeval.version import find_version
 
 _LIBRARIES = (
     "podeval",
@@ -28,12 +30,14 @@ _LIBRARIES = (
 )
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Show what is installed, which profile can score what, and how to install the rest.
+def doctor(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+    """Show what is installed, which profile can score what, how to install the rest, and how a board is that is here.
 
-    Example: podeval doctor
+    Example: podeval doctor --runs runs
     """
     report = diagnosis()
+    if is_there(address := resolve_database(database, runs)):
+        report["board"] = describe_board(address, runs)
     if as_json:
         emit(report)
         return
@@ -48,9 +52,39 @@ def doctor(as_json: AsJson = False) -> None:
         print(f"  {name}: {reason or 'ready'}")
     box = report["sandbox"]
     print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
+    print(f"Recordings of strangers are decoded {box['decoding']}")
     print(f"  memory is bounded {box['memory']}")
     print(f"  system calls: {box['system_calls']}")
+    for fact, value in report.get("board", {}).items():
+        print(f"{'' if fact == 'database' else '  '}{fact}: {value}")
     print(f"\nAnalysis cache: {report['cache']}\nWeights: {report['weights']}")
+
+
+def describe_board(address: str | Path, runs: Path) -> dict[str, str]:
+    """Describe the state of a board by what an operator looks after: each fact with a sentence or a time.
+
+    Args:
+        address: address of its database, or the file.
+        runs: the folder of its runs.
+    """
+    from podeval.errors import PodevalError
+    from podeval.store import operator_settings
+    from podeval.store.database import Database, find_damage, parse_address
+    from podeval.store.secret import read_secret
+
+    facts = {"free disk": f"{shutil.disk_usage(runs if runs.is_dir() else Path()).free / 2**30:.1f} GB"}
+    try:
+        has_secret = read_secret(parse_address(address)) is not None
+        facts["secret"] = "is set" if has_secret else "is not set, and not in a file next to the database"
+        with Database(address, migrate=False) as opened, opened.reading() as session:
+            damage = find_damage(opened)
+            facts = {"database": f"{opened.name} is {f'damaged: {damage}' if damage else 'whole'}", **facts}
+            for name in (operator_settings.SWEPT, operator_settings.BACKED_UP, operator_settings.WORKER_SEEN):
+                moment = operator_settings.read_done(session, name)
+                facts[name.partition(".")[2]] = moment.isoformat(timespec="minutes") if moment else "never"
+    except PodevalError as error:
+        facts = {"database": str(error), **facts}
+    return facts
 
 
 def _print_metrics(report: dict[str, Any]) -> None:
@@ -106,12 +140,12 @@ def _join_missing(whats: Iterable[str]) -> str:
 
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
+    from podeval import sandbox
     from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import load_all_metrics
     from podeval.models import registry, weights
-    from podeval.models.card import PROFILES
+    from podeval.models.profiles import MEASURING
     from podeval.recording.cache import open_default_cache
-    from podeval.submissions import sandbox
     from podeval.systems.registry import list_systems
 
     def missing(job: str, profile: str) -> str | None:
@@ -134,16 +168,16 @@ def diagnosis() -> dict[str, Any]:
             )
             for metric in load_all_metrics()
         }
-        for profile in PROFILES
+        for profile in MEASURING
     }
-    warnings = _list_missing_tools()
-    if importlib.util.find_spec("torchaudio") and (_version("torch") or "").endswith("+cpu"):
+    warnings: list[str] = []
+    if importlib.util.find_spec("torchaudio") and (find_version("torch") or "").endswith("+cpu"):
         warnings.append(
             "torchaudio is installed beside a CPU build of torch, which it cannot load; transformers and others fail "
             "with it: pip uninstall torchaudio"
         )
     return {
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: find_version(name) for name in _LIBRARIES},
         "packages": sorted({name.replace("_", "-") for card in registry.CARDS for name in card.absent_packages()}),
         "warnings": warnings,
         "metrics": metrics,
@@ -151,30 +185,10 @@ def diagnosis() -> dict[str, Any]:
         "systems": {system.name: system.available() for system in list_systems()},
         "sandbox": {
             "missing": sandbox.explain_missing_isolation(),
+            "decoding": sandbox.describe_decoding(),
             "memory": sandbox.describe_memory_bound(),
             "system_calls": sandbox.describe_system_calls(),
         },
         "cache": str(open_default_cache().folder),
         "weights": str(weights.locate_root()),
     }
-
-
-def _list_missing_tools() -> list[str]:
-    """What backups of the database that `DATABASE_URL` names need, and is not here."""
-    if not os.environ.get("DATABASE_URL", "").startswith("postgres") or importlib.util.find_spec("sqlalchemy") is None:
-        return []
-    from podeval.errors import BadInput
-    from podeval.operations.backup_database import find_program
-
-    try:
-        find_program("pg_dump")
-    except BadInput as missing:
-        return [f"the database at DATABASE_URL cannot be backed up from here: {missing}"]
-    return []
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -9,15 +9,16 @@ import re
 from pathlib import Path
 from typing import Any
 
+from podeval.benchmarks import presets as paper_presets
 from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
 from podeval.judges.prompt import RULES, Prompt
 from podeval.measuring.space_files import list_sources
-from podeval.measuring.standing import format_span
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import format_range
 from podeval.metrics.prompts import PROTOCOLS
+from podeval.metrics.standing import format_reach
 from podeval.models.registry import CARDS
 from podeval.plots.svg import draw_layers
 from podeval.systems.adapters.adapter import ModelClass, list_adapters
@@ -113,12 +114,29 @@ def pages(checkout: Path) -> dict[Path, str]:
         "full size": render_full_size_table(),
     }
     contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
+    presets = checkout / "docs" / "presets.md"
+    contents[presets] = _fill_tables(presets.read_text(encoding="utf-8"), {"paper presets": render_paper_presets()})
     board = checkout / "space" / "README.md"
     contents[board] = _list_models(board.read_text(encoding="utf-8"))
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
     contents[checkout / "docs" / "architecture.svg"] = picture(checkout)
     contents[checkout / "docs" / "llms.txt"] = write_llms(checkout)
     return contents
+
+
+def render_paper_presets() -> str:
+    """Render what each preset sets, by paper."""
+    parts = []
+    for preset in paper_presets.PRESETS.values():
+        values = [f"{metric}.{name}={v}" for metric, of in preset.parameters.items() for name, v in of.items()]
+        name, *models = preset.profile.split(",")
+        profile = f"`{name}`" + (f" with {', '.join(f'`{model}`' for model in models)}" if models else "")
+        parts.append(
+            f"## {preset.title}\n\n{preset.reproduction}\n\n"
+            f"- Parameters: {', '.join(f'`{value}`' for value in values)}\n"
+            f"- Models: {profile if name else 'none, or those of the profile that you choose'}"
+        )
+    return "\n\n".join(parts)
 
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -169,7 +187,7 @@ def _section(metric: Metric) -> str:
     lines += [metric.misreading, ""] if metric.misreading else []
     lines += ["| key | better | unit | range | people | good systems | what |", "| --- " * 7 + "|"]
     for k in metric.keys:
-        people, systems = (format_span(span) for span in (k.reach.people, k.reach.systems)) if k.reach else ("", "")
+        people, systems = format_reach(k)
         lines.append(f"| `{k.name}` | {k.better} | {k.unit} | {format_range(k)} | {people} | {systems} | {k.about} |")
     lines.append("")
     for source in dict.fromkeys(k.reach.source for k in metric.keys if k.reach):
@@ -226,7 +244,7 @@ def _quote(text: str) -> str:
 
 
 FULL_SIZE = Path(__file__).parents[1] / "systems" / "adapters" / "full_size.json"
-"""What `studies/speed/full_size.py` kept: a line for each model of a published size and each device."""
+"""Records of `studies/speed/full_size.py`: a line for each model of a published size and each device."""
 
 
 _OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."

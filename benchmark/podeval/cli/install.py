@@ -77,13 +77,13 @@ def show_metric(
 def install_metrics() -> None:
     """Install the metrics so that `evaluate.load("podeval/<name>")` works offline, from any directory.
 
+    `podeval models install` does this too.
+
     Example: podeval metrics install
     """
     from podeval.measuring.space_files import install
 
-    for name, path in install().items():
-        print(f"{name}: {path}", file=sys.stderr)
-    print('evaluate.load("podeval/<name>") now works offline', file=sys.stderr)
+    say(f'evaluate.load("podeval/sptd") works offline now, as do all {len(install())} metrics')
 
 
 @models.command("list")
@@ -127,7 +127,9 @@ def install_models(
     ],
     job: Annotated[list[str] | None, typer.Option(help="only the models for this job (repeatable)")] = None,
 ) -> None:
-    """Download the pinned weights of a profile and check them. Python packages come with `pip install`.
+    """Download the pinned weights of a profile and check them; make its metrics known to `evaluate`.
+
+    Python packages come with `pip install`.
 
     Example: podeval models install --profile embedded
 
@@ -136,4 +138,5 @@ def install_models(
     from podeval.models.registry import install
 
     failed = install(profile, job or (), say)
+    install_metrics()
     raise typer.Exit(1 if failed else 0)

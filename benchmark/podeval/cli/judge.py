@@ -1,19 +1,34 @@
 """`podeval judge …`: what a judge writes and a person approves, battles by a judge, scores from listeners' reasons."""
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from podeval.cli.judge_limits import (
+    JudgeWorkers,
+    Limit,
+    MaxCalls,
+    MaxCost,
+    Pilot,
+    count_unasked,
+    list_shares,
+    make_bench,
+    tell_pilot,
+    tell_usage,
+)
+from podeval.cli.measure import Wordings
 from podeval.cli.output import emit, say
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
+    from podeval.judges.client import JudgeClient
     from podeval.judges.rounds import Conversation
-    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics.judge_use import JudgeConfig, JudgeUse
+    from podeval.metrics.pairwise_judge import JudgedBattle
     from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 T = TypeVar("T")
@@ -88,6 +103,7 @@ def rubrics(
     to: To,
     name: Judge,
     records: Records = None,
+    prompts: Wordings = None,
     turns: Annotated[
         bool, typer.Option("--turns", help="also write criteria for each dialogue cut off at an earlier turn")
     ] = False,
@@ -98,18 +114,19 @@ def rubrics(
     """
     from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.rubric_writing import WRITE, write_criteria
+    from podeval.metrics.spoken_dialogue import read_dialogue
 
     _require_absent(to)
-    unique = {one.id: one for one in _dialogues(files)}.values()
+    unique = {one.id: one for one in map(read_dialogue, files)}.values()
     cuts = [(one, turn) for one in unique for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
-    asks = JudgeUse(prompts=lambda _: (WRITE,))
-    outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
+    asks, bench = JudgeUse(prompts=lambda _: (WRITE,)), make_bench(name, records, prompts=prompts)
+    outcomes, judge_id = _ask([write_criteria(one, turn) for one, turn in cuts], asks, bench)
     names = [f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts]
-    _save_written("rubrics", names, outcomes, judge_id, WRITE.id, to)
+    _save_written("rubrics", names, outcomes, judge_id, bench.reword(WRITE).id, to)
 
 
 @judge.command()
-def checklists(files: Requests, to: To, name: Judge, records: Records = None) -> None:
+def checklists(files: Requests, to: To, name: Judge, records: Records = None, prompts: Wordings = None) -> None:
     """Have a judge write checklists for requests; a person decides on each item before it is used.
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
@@ -122,9 +139,9 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
 
     _require_absent(to)
     requests = [(path.stem, PodcastRequest.parse(read_text(path))) for path in files]
-    asks = JudgeUse(prompts=lambda _: (DERIVE,))
-    outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, name, records)
-    _save_written("checklists", [name for name, _ in requests], outcomes, judge_id, DERIVE.id, to)
+    asks, bench = JudgeUse(prompts=lambda _: (DERIVE,)), make_bench(name, records, prompts=prompts)
+    outcomes, judge_id = _ask([write_checklist(*request) for request in requests], asks, bench)
+    _save_written("checklists", [name for name, _ in requests], outcomes, judge_id, bench.reword(DERIVE).id, to)
 
 
 @judge.command()
@@ -171,51 +188,113 @@ def apply(
 
 @judge.command()
 def battles(
-    files: Dialogues,
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="RUN|DIALOGUE", help="folders of runs, or spoken dialogues in JSON")
+    ],
     name: Judge,
     records: Records = None,
+    prompts: Wordings = None,
+    pairing: Annotated[
+        Literal["all", "mtalk"],
+        typer.Option(help="every two systems on every dialogue, or the paper's rule: those with the closest ratings"),
+    ] = "all",
+    per_dimension: Annotated[
+        int | None,
+        typer.Option(min=1, help="with --pairing mtalk, most battles of each dimension: 500, as the paper, by default"),
+    ] = None,
     variant: Annotated[
         Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
     ] = "default",
     modality: Annotated[
-        Literal["transcript", "audio"], typer.Option(help="whether the judge reads or hears")
-    ] = "transcript",
-    seed: Annotated[int, typer.Option(help="random seed of the judge and of the paper's random order")] = 0,
+        Literal["transcript", "audio", "as_needed"] | None,
+        typer.Option(
+            help="whether the judge reads or hears; as_needed, which a judge that hears has by default: it hears what "
+            "words do not tell, the tone of voice and the sounds"
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="random seed of the judge, of the pairs and of the paper's order")] = 0,
     transcripts: Annotated[
-        Literal["claimed", "heard"],
-        typer.Option(help="words that are read: the systems' own, marked as claims, or what is heard in their audio"),
-    ] = "claimed",
+        Literal["claimed", "heard"] | None,
+        typer.Option(
+            help="words that are read: the systems' own, marked as claims (files by default), or what is heard in "
+            "their audio (runs by default)"
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="folder of the runs' dataset, made by `podeval data build`; ./NAME by default")
+    ] = None,
+    limit: Limit = None,
+    pilot: Pilot = False,
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
+    judge_workers: JudgeWorkers = 4,
 ) -> None:
-    """Have a judge compare every pair of systems on every shared dialogue; prints one JSON line per battle.
+    """Have a judge compare systems on dialogues that both answered; prints one JSON line per battle.
+
+    The lines are votes: `podeval measure arena`, `podeval report judge`, `podeval report agreement` and `podeval arena
+    import` read them.
+
+    Example: podeval judge battles runs/mtalk_bench/test/* --judge judge.yaml --pairing mtalk > battles.jsonl
 
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
+    from podeval.arena.judged_battles import hold_battles, read_sides
+    from podeval.cli.progress_bar import show_progress
+    from podeval.judges.rounds import hold
     from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.pairwise_judge import SAMPLING, judge_battle, list_prompts
+    from podeval.stats.pilot import select_items
 
-    pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
-    if not pairs:
-        raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
-    asks = JudgeUse(prompts=lambda _: list_prompts(modality, variant), sampling=lambda _: SAMPLING[variant])
-    outcomes, judge_id = _ask(
-        [judge_battle(a, b, variant=variant, modality=modality, seed=seed, transcripts=transcripts) for a, b in pairs],
-        asks,
-        name,
-        records,
-    )
-    protocol = {
-        "judge": judge_id,
-        "prompt": list_prompts(modality, variant)[0].id,
-        "variant": variant,
-        "modality": modality,
-    }
-    protocol |= {"transcripts": transcripts} if modality == "transcript" else {}
-    for (a, b), outcome in zip(pairs, outcomes, strict=True):
-        if isinstance(outcome, PodevalError):
-            say(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}")
-        else:
-            emit({**outcome.to_json(), "seed": seed, **protocol})
+    if per_dimension if pairing == "all" else (limit or pilot):
+        raise BadInput("--limit and --pilot choose among all pairs, --per-dimension is for --pairing mtalk")
+    dialogues = list(read_sides(sources, data, say))
+    bench = make_bench(name, records, "", judge_workers, max_cost, max_calls, prompts)
+    asks = JudgeUse(prompts=lambda _: list_prompts("as_needed", variant), sampling=lambda _: SAMPLING[variant])
+    judging = _require_client(bench, asks)
+    words = transcripts or ("heard" if any(path.is_dir() for path in sources) else "claimed")
+    method = modality or ("as_needed" if judging.judge.hears else "transcript")
+    ask = partial(judge_battle, variant=variant, modality=method, seed=seed, transcripts=words)
+    protocol = {"judge": judging.judge.id, "variant": variant, "pairing": pairing, "seed": seed}
+    protocol |= {"trial": True} if judging.judge.trial else {}
+    outcomes: list[JudgedBattle | PodevalError] = []
+    total = 0
+
+    def choose(pairs: "list[tuple[SpokenDialogue, SpokenDialogue]]") -> "list[tuple[SpokenDialogue, SpokenDialogue]]":
+        nonlocal total
+        total = len(pairs)
+        return select_items(pairs, limit, pilot, lambda pair: (pair[0].system, pair[1].system), lambda pair: pair[0].id)
+
+    with show_progress(judging.judge.model):
+        choices: dict[str, Any] = {"pairing": pairing, "variant": variant, "seed": seed, "choose": choose}
+        choices |= {"most": per_dimension} if per_dimension else {}
+        fought = hold_battles(dialogues, ask, partial(hold, client=judging), **choices)
+        for one, other, outcome in fought:
+            outcomes.append(outcome)
+            if isinstance(outcome, PodevalError):
+                say(f"podeval: {one.id}, {one.system} and {other.system}: {outcome}")
+                continue
+            prompt = bench.reword(list_prompts(outcome.modality, variant)[0]).id
+            read = {"transcripts": words} if outcome.modality == "transcript" else {}
+            emit({**outcome.to_json(), **protocol, "prompt": prompt, **read})
+    tell_usage(bench)
+    if pilot and bench.budget:
+        unasked = count_unasked(map(str, outcomes))
+        tell_pilot([(bench.budget.account, len(outcomes) - unasked)], len(outcomes), total, list_shares(outcomes))
     raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in outcomes)))
+
+
+@judge.command("prompts")
+def write_prompts(
+    out: Annotated[Path, typer.Option(help="folder to write to: a text file for each prompt")],
+) -> None:
+    """Write the prompts of all judged metrics to files, as a start for other wordings, which --prompts FOLDER uses.
+
+    Example: podeval judge prompts --out prompts
+    """
+    from podeval.metrics.prompts import write_wordings
+
+    for path in write_wordings(out):
+        print(path)
 
 
 @judge.command()
@@ -223,6 +302,7 @@ def reasons(
     answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="answers to the questionnaire, as JSON lines")],
     name: Judge,
     records: Records = None,
+    prompts: Wordings = None,
 ) -> None:
     """Have a judge score listeners' reasons, question by question; prints lines to append to the answers, for score
     J of `mos`.
@@ -239,7 +319,7 @@ def reasons(
         raise BadInput(f"{answers}: no question has reasons for every system")
     asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
     conversations = [judge_justifications(QUESTIONS[question], texts) for question, texts in questions.items()]
-    outcomes, judge_id = _ask(conversations, asks, name, records)
+    outcomes, judge_id = _ask(conversations, asks, make_bench(name, records, prompts=prompts))
     for question, outcome in zip(questions, outcomes, strict=True):
         if isinstance(outcome, PodevalError):
             say(f"podeval: {question}: {outcome}")
@@ -268,29 +348,24 @@ def install(
 
 
 def _ask(
-    conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", name: str, records: Path | None
+    conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", bench: "JudgeConfig"
 ) -> tuple[list[T | PodevalError], str]:
-    """What each conversation found, and who was asked."""
+    """What each conversation found, and who was asked; says what the judge used."""
     from podeval.cli.progress_bar import show_progress
     from podeval.judges.rounds import hold
-    from podeval.metrics.judge_use import JudgeConfig
 
-    judging = JudgeConfig(name, records).judging(asks, {})
+    judging = _require_client(bench, asks)
+    with show_progress(judging.judge.model):
+        outcomes = hold(conversations, judging)
+    tell_usage(bench)
+    return outcomes, judging.judge.id
+
+
+def _require_client(bench: "JudgeConfig", asks: "JudgeUse") -> "JudgeClient":
+    judging = bench.judging(asks, {})
     if judging is None:
         raise BadInput("choose a judge with --judge")
-    with show_progress(judging.judge.model):
-        return hold(conversations, judging), judging.judge.id
-
-
-def _dialogues(files: list[Path]) -> "Iterator[SpokenDialogue]":
-    from podeval.metrics.spoken_dialogue import SpokenDialogue
-    from podeval.text.text_file import read_text
-
-    for path in files:
-        try:
-            yield SpokenDialogue.parse(read_text(path))
-        except BadInput as refusal:
-            raise BadInput(f"{path}: {refusal}") from None
+    return judging
 
 
 def _read(path: Path, text: str) -> dict[str, Any]:

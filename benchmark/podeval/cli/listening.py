@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database, resolve_database
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, require_database
+from podeval.cli.listening_designs import add, check, count_of, new, open_database
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput
 from podeval.plots.svg import stack_pictures
@@ -14,7 +15,6 @@ from podeval.plots.svg import stack_pictures
 if TYPE_CHECKING:
     from podeval.listening.designs import Design
     from podeval.stats.mushra_scores import Mark
-    from podeval.store.database import Database
 
 listening = typer.Typer(
     help="Run listening tests: check a design, import it, follow its progress, get its results.\n\n"
@@ -22,51 +22,8 @@ listening = typer.Typer(
 )
 
 Test = Annotated[str, typer.Argument(metavar="TEST", help="id of the test; `podeval listening list` shows all")]
-DESIGN = Annotated[Path, typer.Argument(metavar="DESIGN", help="a YAML file, as described in docs/listening-tests.md")]
-
-
-@listening.command()
-def check(
-    design: DESIGN,
-    webmushra: Annotated[bool, typer.Option("--webmushra", help="the design is a webMUSHRA configuration")] = False,
-    as_yaml: Annotated[bool, typer.Option("--yaml", help="print the design with the duration of every file")] = False,
-) -> None:
-    """Check a design, and show what a listener gets and how long it takes.
-
-    Example: podeval listening check naturalness.yaml
-    """
-    import yaml
-
-    for each in _designs(design, webmushra):
-        if as_yaml:
-            print(yaml.safe_dump(each.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
-            continue
-        estimate = round(each.estimate(each.each))
-        minutes = f"about {estimate} minutes" if estimate > 1 else "about a minute"
-        print(
-            f"{each.id}: {each.kind}, {len(each.systems)} systems, {len(each.items)} items; "
-            f"{each.listeners} listeners with {each.each} items each, {minutes}"
-        )
-
-
-@listening.command()
-def add(
-    design: DESIGN,
-    database: Place = DEFAULT,
-    runs: Runs = RUNS,
-    webmushra: Annotated[bool, typer.Option("--webmushra", help="the design is a webMUSHRA configuration")] = False,
-) -> None:
-    """Import a test so that listeners can begin.
-
-    Example: podeval listening add naturalness.yaml
-    """
-    from podeval.listening import Listening
-    from podeval.listening.designs import resolve_recordings
-
-    tests = [resolve_recordings(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
-    with _open(resolve_database(database, runs)) as opened:
-        for each in tests:
-            print(Listening(opened).create(each))
+for _command in (new, check, add):
+    listening.command()(_command)
 
 
 @listening.command(name="list")
@@ -77,12 +34,12 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.listening import Listening, session_results
 
-    with _open(require_database(database, runs)) as opened:
+    with open_database(require_database(database, runs)) as opened:
         for test in Listening(opened).tests():
             overview = session_results.read_overview(opened, test)
             print(
                 f"{test}: {overview.design.kind}, "
-                f"{overview.finished} of {overview.design.listeners} listeners finished, "
+                f"{overview.finished} of {count_of(overview.design.listeners, 'listener')} finished, "
                 f"{overview.unfinished} unfinished, {overview.excluded} left out by hand"
             )
 
@@ -95,7 +52,7 @@ def close(test: Test, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """
     from podeval.listening import Listening
 
-    with _open(require_database(database, runs)) as opened:
+    with open_database(require_database(database, runs)) as opened:
         Listening(opened).close(test)
 
 
@@ -114,7 +71,7 @@ def print_results(
     from podeval.files import write_whole
     from podeval.listening import results, session_results
 
-    with _open(require_database(database, runs)) as opened:
+    with open_database(require_database(database, runs)) as opened:
         design = session_results.read_overview(opened, test).design
         summary = results.summarise(opened, test)
         marks = session_results.read_session_marks(opened, test) if plots else []
@@ -155,7 +112,7 @@ def plan(
         if as_json:
             emit(need)
         else:
-            count = f"{need.listeners} listeners" if need.listeners else f"more than {MOST} listeners"
+            count = count_of(need.listeners, "listener") if need.listeners else f"more than {MOST} listeners"
             print(f"{need.first}, {need.second}: {count} ({need.pilot} in the pilot, spread {need.spread:.3g})")
 
 
@@ -180,7 +137,8 @@ def stop(test: Test, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJs
         verdict = "told apart" if design.kind == "abx" else f"{one.better} is better"
         end = verdict if one.better else "not told apart yet"
         more = f"; about {one.expected} listeners would" if not one.better and one.expected else ""
-        print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {one.listeners} listeners: {end}{more}")
+        listeners = count_of(one.listeners, "listener")
+        print(f"{one.first} minus {one.second}: {one.mean:.3g}{interval}, {listeners}: {end}{more}")
     if not as_json:
         print("The test can stop." if all(one.better for one in verdicts) else "Continue the test.")
 
@@ -193,7 +151,7 @@ def _read_marks(location: str, test: str) -> "tuple[list[Mark], Design]":
     """
     from podeval.listening import results, session_results
 
-    with _open(location) as opened:
+    with open_database(location) as opened:
         design = session_results.read_overview(opened, test).design
         if len(design.systems) < 2:
             raise BadInput(f"{test} is a {design.kind} test of one system; two are needed")
@@ -228,7 +186,7 @@ def export(
         raise BadInput(f"the form is jsonl, csv, parquet or webmushra, not {form!r}")
     if (form == "parquet" and out is None) or (form == "jsonl" and out is not None):
         raise BadInput("a Parquet table goes to a file, and JSON lines are printed: --form parquet --out marks.parquet")
-    with _open(require_database(database, runs)) as opened:
+    with open_database(require_database(database, runs)) as opened:
         kind = session_results.read_overview(opened, test).design.kind
         marks = session_results.read_session_marks(opened, test)
         answers, clips = session_results.read_session_answers(opened, test) if kind == "questionnaire" else ([], {})
@@ -295,53 +253,21 @@ def _lines(marks: "list[Mark]") -> None:
         emit(vars(mark))
 
 
-def _designs(path: Path, webmushra: bool) -> "list[Design]":
-    from podeval.listening import designs
-    from podeval.listening import webmushra as files
-
-    if not webmushra:
-        return [designs.measure_durations(designs.read_design(path), path.parent)]
-    configuration = files.read_configuration(path)
-    for note in configuration.notes:
-        print(note, file=sys.stderr)
-    return [designs.measure_durations(each, _folder_of(each, path, webmushra)) for each in configuration.designs]
-
-
-def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
-    """The folder that a design's relative paths start from; webMUSHRA's start from the one above its `configs`.
-
-    Raises:
-        BadInput: recordings of a configuration of webMUSHRA are in neither; names them.
-    """
-    if not webmushra:
-        return path.parent
-    names = design.recordings
-    folders = (path.parent, path.parent.resolve().parent)
-    missing = [[name for name in names if not (folder / name).is_file()] for folder in folders]
-    fewest = min((0, 1), key=lambda number: len(missing[number]))
-    if gone := missing[fewest]:
-        more = f" and {len(gone) - 5} more" if gone[5:] else ""
-        raise BadInput(
-            f"{len(gone)} of {len(names)} recordings are not there: {', '.join(gone[:5])}{more}; put them below "
-            f"{folders[0]}, or below {folders[1]} as webMUSHRA has it"
-        )
-    return folders[fewest]
-
-
-def _open(location: str) -> "Database":
-    try:
-        from podeval.store.database import Database
-    except ModuleNotFoundError as missing:
-        raise BadInput(f"listening tests need the package {missing.name}; pip install 'podeval[space]'") from None
-    return Database(location)
-
-
 def _describe_row(row: dict[str, Any]) -> str:
+    name = f"{row['stimulus']} · {row['scale']}" if row["scale"] else str(row["stimulus"])
+    counted = f"{name}: {_describe_figures(row)}" if row["marks"] else f"{name}: no mark counts"
+    if row.get("unscreened_marks", row["marks"]) == row["marks"]:
+        return counted
+    everyone = {name.removeprefix("unscreened_"): value for name, value in row.items() if "unscreened_" in name}
+    return f"{counted}; without screening {_describe_figures(everyone)}"
+
+
+def _describe_figures(row: dict[str, Any]) -> str:
     interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
     ranks = f", rank {row['best']} to {row['worst']}" if row.get("best") else ""
     if "d_prime" in row:
         ranks = (
             f", p {row['p']:.2g}, d' {row['d_prime']:.2f}, {'told apart' if row['told_apart'] else 'not told apart'}"
         )
-    scale = f" · {row['scale']}" if row["scale"] else ""
-    return f"{row['stimulus']}{scale}: {row['mean']:.2f}{interval}, {row['marks']} marks of {row['listeners']}{ranks}"
+    counts = f"{count_of(row['marks'], 'mark')} by {count_of(row['listeners'], 'listener')}"
+    return f"{row['mean']:.2f}{interval}, {counts}{ranks}"

@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.completion import complete_metric, complete_profile, complete_setting
+from podeval.cli.judge_limits import (
+    JudgeWorkers,
+    Limit,
+    MaxCalls,
+    MaxCost,
+    Pilot,
+    count_unasked,
+    make_bench,
+    tell_pilot,
+    tell_usage,
+)
 from podeval.cli.output import AsJson, emit
 from podeval.errors import BadInput, PodevalError
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.metrics.declaration import Metric
+    from podeval.metrics.declaration import Key, Metric
     from podeval.metrics.score import Result
 
 
@@ -29,6 +41,12 @@ Refresh = Annotated[
     typer.Option(
         help="ask the judge again, although there are records: all questions, or only those that failed; "
         "earlier answers are kept",
+    ),
+]
+Wordings = Annotated[
+    Path | None,
+    typer.Option(
+        "--prompts", metavar="FOLDER", help="folder with other wordings of prompts; `podeval judge prompts` writes ours"
     ),
 ]
 Files = Annotated[
@@ -71,7 +89,7 @@ def measure(
         typer.Option(help="file with what was asked for, as text or JSON; one for all scripts or one for each"),
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+        str, typer.Option(help=f"models to use: {CHOICES}", autocompletion=complete_profile)
     ] = "embedded",
     speakers: Annotated[int | None, typer.Option(help="number of people who speak, if known")] = None,
     settings: Annotated[
@@ -91,6 +109,12 @@ def measure(
         Path | None, typer.Option(help="folder for the judge's raw answers; podeval's cache by default")
     ] = None,
     refresh: Refresh = None,
+    limit: Limit = None,
+    pilot: Pilot = False,
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
+    judge_workers: JudgeWorkers = 4,
+    prompts: Wordings = None,
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="also score recordings whose sample rate is below the model's")
     ] = False,
@@ -116,10 +140,10 @@ def measure(
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
     from podeval.cli.progress_bar import show_progress
-    from podeval.measuring.compute import describe_protocol, open_inputs, score_item
+    from podeval.measuring.compute import open_inputs, score_item
     from podeval.measuring.inputs import MetricInputs
     from podeval.metrics import catalogue
-    from podeval.metrics.judge_use import JudgeConfig
+    from podeval.metrics.protocol import describe_protocol
     from podeval.metrics.score import Unscored
     from podeval.models import registry
 
@@ -129,12 +153,14 @@ def measure(
     if speakers is not None and values.setdefault("speakers", str(speakers)) != str(speakers):
         raise BadInput(f"--speakers says {speakers} and --set speakers={values['speakers']}; give only one of the two")
     chosen = metric.read_parameters(values)
-    if metric.asks is None and (judge or records):
-        raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
-    bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
+    if metric.asks is None and (judge or records or prompts):
+        raise BadInput(f"{metric.name} asks no judge; leave out --judge, --records and --prompts")
+    limits = (judge_workers, max_cost, max_calls, prompts)
+    bench = make_bench(judge, records, refresh.value if refresh else "", *limits)
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     options: dict[str, Any] = {"profile": profile, "allow_upsampling": allow_upsampling}
-    items = gather_sources(metric, files, reference or [], text or [], request or [], options)
+    every = gather_sources(metric, files, reference or [], text or [], request or [], options)
+    items = _choose_items(every, limit, pilot)
     names = tuple(items[0][1]) if items else metric.inputs
     protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
@@ -153,6 +179,8 @@ def measure(
                 refused, result = True, Unscored(str(error), "system" if isinstance(error, BadInput) else "ours")
             worst = max(worst, 2 if refused else int(isinstance(result, Unscored)))
             results.append(result)
+            if client and client.unsent:
+                protocol["unsent"] = sorted(client.unsent)
             if as_json:
                 line = {"file": str(file), **result.to_json(), "protocol": protocol}
                 if not timeline or not line.get("timeline"):
@@ -160,11 +188,27 @@ def measure(
                 emit(line, allow_nan=False)
             else:
                 problem = f"error: {result.reason}" if refused and isinstance(result, Unscored) else ""
-                print(f"{short_name}: {problem or _describe_result(metric, result)}", flush=True)
+                print(f"{short_name}: {problem or describe_result(metric, result)}", flush=True)
     if not as_json:
         _print_means(metric, results)
         print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
+    tell_usage(bench)
+    if pilot:
+        unasked = count_unasked(result.reason for result in results if isinstance(result, Unscored))
+        usage = [(bench.budget.account, len(items) - unasked)] if bench.budget else []
+        tell_pilot(usage, len(items), len(every), _list_means(metric, results))
     raise typer.Exit(worst)
+
+
+def _choose_items(
+    every: list[tuple[Path, dict[str, Any]]], limit: int | None, pilot: bool
+) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the files that are measured now; statistics are loaded only if these are not all."""
+    if not limit and not pilot:
+        return every
+    from podeval.stats.pilot import select_items
+
+    return select_items(every, limit, pilot, lambda item: item[0].parent, lambda item: str(item[0]))
 
 
 def gather_sources(
@@ -200,12 +244,13 @@ def gather_sources(
     voices = read_voices(references, options) if compares_voices else {}
     files, texts = _split_texts(metric, files, [*texts, *requests, *([] if voices else references)])
     items = []
-    beside = ("reference_text", "script") if metric.inputs[0] == "recording" else (metric.reference or "",)
+    is_heard = metric.inputs[0] == "recording" and metric.reference != "request"
+    beside = ("reference_text", "script") if is_heard else (metric.reference or "",)
     for number, file in enumerate(files):
         words = dict.fromkeys(beside, texts[number % len(texts)]) if texts else {}
         sources = {metric.inputs[0]: file} | words | voices
-        taken = (*metric.inputs, *metric.optional_inputs)
-        items.append((file, {name: sources[name] for name in taken if name in sources}))
+        inputs = (*metric.inputs, *metric.optional_inputs)
+        items.append((file, {name: sources[name] for name in inputs if name in sources}))
     return items
 
 
@@ -223,7 +268,7 @@ def _split_texts(
     if metric.inputs[0] == "recording" and texts:
         texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
         files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
-    compared = metric.reference if metric.inputs[0] != "recording" else None
+    compared = metric.reference if metric.inputs[0] != "recording" or metric.reference == "request" else None
     if compared and not texts:
         option = "--request" if compared == "request" else "--reference"
         raise BadInput(f"{metric.name} also needs {INPUTS[compared]}: add {option} FILE")
@@ -247,6 +292,19 @@ def _name_files(files: "list[Path]", as_json: bool) -> list[str]:
     return shorten_names(list(map(str, files)))
 
 
+def _list_means(metric: "Metric", results: "list[Result]") -> list[tuple[str, float, float, float, int]]:
+    """List the mean of each value with its interval, where it has one, and the number of files that have the value."""
+    from podeval.metrics.aggregate import aggregate
+
+    summary = aggregate(metric, results)
+    means = [(key, one) for key, one in summary.intervals.items() if one is not None]
+    return [
+        (key, one.mean, one.low, one.high, summary.scored)
+        for key, one in means
+        if one.low is not None and one.high is not None
+    ]
+
+
 def _print_means(metric: "Metric", results: "list[Result]") -> None:
     """Print the mean of each value over the files that have it, with its 95 % interval, where there are several."""
     from podeval.metrics.aggregate import aggregate
@@ -255,22 +313,25 @@ def _print_means(metric: "Metric", results: "list[Result]") -> None:
     scored = sum(isinstance(result, Score) for result in results)
     if scored < 2:
         return
+    keys = {key.name: key for key in metric.keys}
     means = [
-        f"{key} {_format_number(mean.mean)}{f' [{mean.low:.4g}, {mean.high:.4g}]' if mean.low is not None else ''}"
-        for key, mean in aggregate(metric, results).intervals.items()
+        f"{name} {_format_number(mean.mean, keys.get(name))}{_format_interval(mean.low, mean.high, keys.get(name))}"
+        for name, mean in aggregate(metric, results).intervals.items()
         if mean is not None
     ]
     print(f"mean of {scored} [95 %]: {'  '.join(means)}")
 
 
-def _describe_result(metric: "Metric", result: "Result") -> str:
+def describe_result(metric: "Metric", result: "Result") -> str:
+    """Return a result as `podeval measure` prints it: values, notes and clear drifts."""
     from podeval.metrics.score import Unscored, describe_notes
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
-    units = {key.name: key.unit_text for key in metric.keys}
+    keys = {key.name: key for key in metric.keys}
     values = "  ".join(
-        f"{key} {_format_number(value)} {units.get(key, '')}".rstrip() for key, value in result.values.items()
+        f"{name} {_format_number(value, keys.get(name))} {keys[name].unit_text if name in keys else ''}".rstrip()
+        for name, value in result.values.items()
     )
     drifts = result.timeline.drift if result.timeline else {}
     # A slope whose interval holds zero says nothing.
@@ -305,5 +366,14 @@ def _parse_settings(pairs: list[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in split}
 
 
-def _format_number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def _format_number(value: float | None, key: "Key | None" = None) -> str:
+    """A value with four digits; a share in percent, as everywhere where people read."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.4g} %" if key is not None and key.percent else f"{value:.4g}"
+
+
+def _format_interval(low: float | None, high: float | None, key: "Key | None") -> str:
+    """The ends of an interval, after its value."""
+    ends = [_format_number(end, key).removesuffix(" %") for end in (low, high)]
+    return "" if low is None else f" [{', '.join(ends)}]"

@@ -1,12 +1,22 @@
-"""What commands write: print JSON, one object per line, sentences beside it on standard error."""
+"""What commands write: JSON, one object per line; sentences beside it on standard error; what goes on, as log lines."""
 
 import json
+import logging
+import os
 import sys
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
+
+from podeval.text.terminal_safe import make_printable
+
+LOG = "PODEVAL_LOG"
+"""Set to `json`, it makes each line of the log an object."""
+
+_LONGEST_LINE = 8_000
+"""Characters of an event that are logged: some of it is what strangers sent."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON, one object per line")]
 
@@ -27,6 +37,44 @@ def emit(content: Any, *, allow_nan: bool = True) -> None:
 def say(sentence: str) -> None:
     """Print a sentence for whoever watches, beside the results."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+class LogLine(logging.Formatter):
+    """One line an event: time, level, logger and message, with the submission that it is about; as JSON if wanted."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of an event."""
+        text, about = record.getMessage(), getattr(record, "submission", None)
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        if len(text) > _LONGEST_LINE:
+            text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        if os.environ.get(LOG) == "json":
+            event = {"time": at, "level": record.levelname, "logger": record.name, "message": text}
+            return json.dumps(event | ({"submission": about} if about else {}), ensure_ascii=True)
+        about = f" [{about}]" if about else ""
+        return make_printable(f"{at} {record.levelname} {record.name}{about}: {text}").replace("\n", r"\n")
+
+
+class _ToStandardError(logging.StreamHandler[Any]):
+    """Writes to what is standard error at that time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write an event."""
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def configure_logging() -> None:
+    """Log what goes on in a site or a worker to standard error; libraries that come later set up nothing of theirs."""
+    root = logging.getLogger()
+    if not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
+        handler = _ToStandardError()
+        handler.setFormatter(LogLine())
+        root.addHandler(handler)
+    logging.getLogger("podeval").setLevel(logging.INFO)
+    logging.captureWarnings(True)
 
 
 def _make_plain(value: Any) -> Any:

@@ -1,15 +1,16 @@
 """Which system of the user's own `podeval run` is pointed at, by its options."""
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from podeval.cli.output import say
 from podeval.errors import BadInput
 from podeval.systems.servers import SERVERS, find_server
+from podeval.systems.servers.kinds import KINDS, recognise_kind
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
@@ -35,10 +36,35 @@ Voices = Annotated[
     list[str] | None,
     typer.Option("--voice", help="a voice of the server, once for each speaker in order, or as SPEAKER=VOICE"),
 ]
+ServerKindName = Annotated[
+    str,
+    typer.Option(
+        "--server-kind", help=f"kind of the server: {', '.join(KINDS)}; recognised by what it says of itself by default"
+    ),
+]
+Clone = Annotated[
+    bool, typer.Option("--clone", help="send each speaker's reference voice of the item with its words to the server")
+]
+Dialogue = Annotated[
+    Literal["whole", "turns"] | None,
+    typer.Option(help="send scripts whole or turn by turn; whole by default for models that are known to do so"),
+]
+Fields = Annotated[
+    list[str] | None,
+    typer.Option("--field", help="KEY=JSON for every request to the server, null leaves a field out; can be repeated"),
+]
 Stream = Annotated[bool, typer.Option("--stream", help="ask the server for a stream, and measure how it would play")]
+Pace = Annotated[
+    float, typer.Option("--pace", min=1, max=50, help="times real time of a live conversation; timed at 1 only")
+]
+InterruptAfter = Annotated[
+    float,
+    typer.Option("--interrupt-after", min=0, help="seconds of a live answer after which the next turn interrupts it"),
+]
 PerMinute = Annotated[
     float, typer.Option("--requests-per-minute", min=0, help="most requests to the server per minute; 0 for no limit")
 ]
+AtOnce = Annotated[int, typer.Option("--at-once", min=1, max=64, help="requests to the server that are kept in flight")]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait for the server before giving up")]
 
 _MOST_LETTERS = 48
@@ -63,7 +89,14 @@ class OwnOptions:
     api: str = ""
     voice: tuple[str, ...] = ()
     stream: bool = False
+    server_kind: str = ""
+    clone: bool = False
+    dialogue: str = ""
+    field: tuple[str, ...] = ()
+    pace: float = 1.0
+    interrupt_after: float = 0.0
     per_minute: float = 0.0
+    at_once: int = 1
     timeout: float = 120.0
 
     def require_one(self, system: str) -> None:
@@ -78,19 +111,16 @@ class OwnOptions:
             raise BadInput(f"{' and '.join(chosen)} are several systems; give only one of {', '.join(ways)}")
         if self.model and not self.server:
             raise BadInput("--model names a model on a server; give --server too")
-        if (self.api or self.of_server) and not self.server:
-            raise BadInput("--api, --voice and --stream can only be used with --server")
+        if (self.api or self.of_server or self.at_once > 1) and not self.server:
+            foreign = ["api"] * bool(self.api) + [*self.of_server] + ["at_once"] * (self.at_once > 1)
+            raise BadInput(f"{', '.join(map(_to_option, foreign))} can only be used with --server")
 
     @property
     def of_server(self) -> dict[str, Any]:
         """The options that a class of `podeval.systems.servers` may take, by name, as far as they are given."""
-        options = {"voice": self.voice, "stream": self.stream}
+        names = ("voice", "stream", "server_kind", "clone", "dialogue", "field", "interrupt_after")
+        options = {name: getattr(self, name) for name in names} | {"pace": self.pace if self.pace != 1 else 0}
         return {name: value for name, value in options.items() if value}
-
-    @property
-    def is_own(self) -> bool:
-        """Whether a system of the user's own is named, and not one that comes with podeval."""
-        return bool(self.outputs or self.python or self.server)
 
 
 def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
@@ -104,7 +134,7 @@ def open_own_system(options: OwnOptions, name: str, track: str) -> "OwnSystem":
     maker, stem = _open(options, track)
     chosen = require_name(name or _to_name(stem))
     title = name or stem
-    return OwnSystem(maker, chosen, title, supplied=options.outputs is not None, say=_say)
+    return OwnSystem(maker, chosen, title, supplied=options.outputs is not None, say=say)
 
 
 def require_name(name: str) -> str:
@@ -133,28 +163,45 @@ def _open(options: OwnOptions, track: str) -> tuple["OwnMaker", str]:
         from podeval.systems.python_file import open_python
 
         return open_python(options.python), Path(options.python.rpartition(":")[0]).stem
-    return _open_server(options, track), options.model.rpartition("/")[2]
+    load = f" at {options.at_once}" if options.at_once > 1 else ""
+    return _open_server(options, track), options.model.rpartition("/")[2] + load
 
 
 def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
-    from podeval.systems.servers.connection import RequestPace, ServerConnection
+    from podeval.systems.servers.connection import ServerConnection
+    from podeval.systems.servers.load import RequestPace
+    from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 
-    api = options.api or ("speech" if track == "voice" else "chat")
+    if track == "podcast":
+        raise BadInput("no server makes whole podcasts here; give a folder of them with --outputs, or --python")
+    apis = {"voice": ("speech",), "respond": ("chat", "realtime")}.get(track, ("chat",))
+    api = options.api or apis[0]
     server = find_server(api)
-    if foreign := [f"--{name}" for name in options.of_server if name not in server.options]:
+    if foreign := [_to_option(name) for name in options.of_server if name not in server.options]:
         raise BadInput(f"{', '.join(foreign)} cannot be used with the API {api} ({track}); leave it out")
+    if api not in apis:
+        raise BadInput(f"the API {api} cannot do what the track {track} asks for; use --api {' or '.join(apis)}")
     if not options.model:
         raise BadInput(f"name the model that {options.server} is to use with --model")
-    connection = ServerConnection(options.server, timeout=options.timeout, pace=RequestPace(options.per_minute))
+    connection = ServerConnection(
+        options.server, timeout=options.timeout, pace=RequestPace(options.per_minute, at_once=options.at_once)
+    )
     connection.require()
-    return server.open(connection, options.model, **options.of_server)
+    kind, reason = options.server_kind, "--server-kind says so"
+    if api == "speech" and not kind:
+        kind, reason = recognise_kind(connection)
+    of_server = {**options.of_server, **({"server_kind": kind} if kind else {})}
+    system = server.open(connection, options.model, **of_server)
+    if isinstance(system, SpeechEndpoint):
+        say(f"{options.server} is taken for {kind} ({reason}; --server-kind chooses another); {system.way}")
+    return system
+
+
+def _to_option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _to_name(text: str) -> str:
     """Make a name of a folder's, file's or model's."""
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MOST_LETTERS]
     return name if name[:1].isalpha() else f"own_{name}".rstrip("_")
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)

@@ -1,41 +1,81 @@
-"""`podeval report system`, `export` and `judge`, and `podeval judge check`: reports, exports, what a judge is worth."""
+"""`podeval report …` and `podeval judge check`: tables of results, reports, exports, what a judge is worth."""
 
-import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podeval.cli.bucket_runs import ReadRuns, fetch_runs
-from podeval.cli.completion import complete_benchmark
+from podeval.cli.completion import complete_benchmark, complete_form
 from podeval.cli.database import RUNS
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
+from podeval.models.profiles import CHOICES, PROFILES
 
 if TYPE_CHECKING:
     from podeval.validation.judge_answers import JudgeAnswers
-    from podeval.validation.judge_audit import AuditFindings
 
-DATASET, EVERY_EVAL_EVER = "dataset", "every-eval-ever"
-
-CHECKS = {
-    "unusable": "first answers that could not be used",
-    "unanswered": "questions without a usable answer in the end",
-    "order": "the same one preferred in both orders",
-    "first": "first place preferred, all answers",
-    "swayed": "first place preferred, where the order decided",
-    "longer": "longer one preferred",
-    "excess": "winners longer than losers by",
-}
+report = typer.Typer(
+    help="Show and export results; check how far metrics and judges agree with people.\n\n"
+    "Example: podeval report show --runs .demo/runs",
+    no_args_is_help=True,
+)
 
 
+Protocols = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="what to show of a metric that was measured in several ways: a protocol's id, or a preset (repeatable)"
+    ),
+]
+
+
+@report.command()
+def show(
+    runs: ReadRuns = RUNS,
+    profile: Annotated[
+        str, typer.Option(help=f"models of the results: {CHOICES}, or `paper` for reported figures")
+    ] = "embedded",
+    correction: Annotated[
+        str, typer.Option(help="correct ranks in each `column` by itself, or over all columns of a table: `view`")
+    ] = "column",
+    protocol: Protocols = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.
+
+    Example: podeval report show --runs .demo/runs
+
+    Example: podeval report show --runs .demo/runs --protocol podeval
+
+    Example: podeval report show --runs .demo/runs --correction view
+    """
+    from podeval.board.build import build
+    from podeval.board.result_forms import require_runs
+    from podeval.cli.board import print_board
+
+    runs = fetch_runs(runs)
+    if profile not in PROFILES:
+        *others, last = PROFILES
+        raise BadInput(f"there is no profile {profile!r}; choose {', '.join(others)} or {last}")
+    if correction not in (("column",) if as_json else ("column", "view")):
+        raise BadInput(f"ranks are not corrected over {correction!r}; choose `column`, or without --json `view`")
+    require_runs(runs)
+    build(runs)
+    if as_json:
+        print_rows(runs, profile)
+    else:
+        print_board(runs, profile, correction, tuple(protocol or ()))
+
+
+@report.command()
 def system(
     folders: Annotated[
         list[Path], typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
     ],
     out: Annotated[Path, typer.Option(help="the HTML file to write")] = Path("report.html"),
     profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
+    protocol: Protocols = None,
     language: Annotated[str, typer.Option(help="en or zh")] = "en",
 ) -> None:
     """Write a system's analysis report: one self-contained HTML file that prints well.
@@ -51,68 +91,75 @@ def system(
     from podeval.board.report_page import render_reports
     from podeval.reports.page import write_page
 
-    text = render_reports(report_runs(folders, profile), language)
+    text = render_reports(report_runs(folders, profile, tuple(protocol or ())), language)
     write_page(text, out)
-    print(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained", file=sys.stderr)
+    say(f"{out}: {len(text.encode()) / 1024:.0f} kB, self-contained")
 
 
+def print_rows(runs: Path, profile: str) -> None:
+    """Print the rows of the board under a profile, one JSON object on each line."""
+    from podeval.runs.board_tables import BOARD, read_table
+
+    board = read_table(runs / BOARD)
+    print(board[board.profile == profile].to_json(orient="records", lines=True, force_ascii=False), end="")
+
+
+@report.command()
 def export(
     folders: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
     ] = None,
     form: Annotated[
-        str, typer.Option(help="every-eval-ever, eval-results, model-index, bibtex, or dataset: all results of --runs")
-    ] = EVERY_EVAL_EVER,
-    out: Annotated[Path, typer.Option(help="folder to write: data/ of Every Eval Ever, or the dataset")] = Path(
-        "export"
-    ),
+        str, typer.Option(help="form to write; see above", autocompletion=complete_form)
+    ] = "every-eval-ever",
+    out: Annotated[Path, typer.Option(help="folder to write, for forms that are files")] = Path("export"),
     runs: ReadRuns = RUNS,
     profile: Annotated[str | None, typer.Option(help="only results of this profile")] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="push the site to this Static Space of the Hub, which is free"),
+    ] = None,
 ) -> None:
-    """Export results in formats that other tools read; the runs are not changed.
+    """Export results in formats that other tools read, or as a site; the runs are not changed.
 
-    every-eval-ever: a record per run with a line for each measured item, schema 0.3.0, in --out. dataset: Parquet of
-    all
-    results with their protocols, for a dataset repo. The others are one text on standard output: eval-results is the
-    file .eval_results/podeval.yaml of a model's repo, model-index the older form in its card, bibtex what to cite.
+    All results of --runs, as files in --out: csv and parquet (every number of the board in one file), dataset (Parquet
+    with the protocols, for a dataset repo), site (the leaderboard as a folder for any static host, with excerpts and
+    badges; --push makes it a Static Space). Of the runs that are named: every-eval-ever (records of schema 0.3.0, in
+    --out), and as text on standard output papers-with-code (evaluation tables), eval-results (the file
+    .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its card) and bibtex (what to cite).
 
-    Example: podeval report export .demo/runs/real_pod/demo/espeak_ng --out eee
+    Example: podeval report export --form csv --runs .demo/runs --out results
 
     Example: podeval report export .demo/runs/real_pod/demo/espeak_ng --form bibtex
 
-    Example: podeval report export --form dataset --runs .demo/runs --out results
+    Example: podeval report export --form site --runs .demo/runs --out site
     """
-    from podeval.board import every_eval_ever
-    from podeval.board.result_forms import FORMS, write_dataset
+    from podeval.board.result_forms import FORMS, Export
+    from podeval.hub.folders import push_folder
     from podeval.runs.run_folder import open_run
 
-    forms = (EVERY_EVAL_EVER, *FORMS, DATASET)
-    if form not in forms:
-        raise BadInput(f"there is no form {form!r}; choose {', '.join(forms)}")
-    if form == DATASET:
-        if folders or profile:
-            raise BadInput(f"--form {DATASET} exports all results of a folder of runs; give only --runs")
-        for config, rows in write_dataset(fetch_runs(runs), out).items():
-            print(f"{out / config}: {rows} rows", file=sys.stderr)
-        return
-    if not folders:
+    if form not in FORMS:
+        raise BadInput(f"there is no form {form!r}; choose {', '.join(FORMS)}")
+    chosen = FORMS[form]
+    if chosen.of_all and (folders or profile):
+        raise BadInput(f"--form {form} exports all results of a folder of runs; give only --runs")
+    if not chosen.of_all and not folders:
         raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
-    for folder in folders:
-        run = open_run(folder)
-        if form in FORMS:
-            print(FORMS[form](run, profile), end="")
-            continue
-        for record in every_eval_ever.write_records(run, out, profile=profile):
-            print(f"{record.path}: {record.results} results, {record.rows} lines of single items", file=sys.stderr)
-            if record.left_out:
-                columns = ", ".join(record.left_out)
-                print(
-                    f"left out, because the format requires a direction and they have none: {columns}", file=sys.stderr
-                )
+    if push and form != "site":
+        raise BadInput(f"--push makes a Static Space of --form site; there is none of {form}")
+    chosen_runs = tuple(map(open_run, folders or ()))
+    for text in chosen.write(Export(fetch_runs(runs) if chosen.of_all else runs, chosen_runs, out, profile)):
+        print(text, end="") if chosen.is_text else say(text)
+    if push:
+        print(push_folder(out, push, "space", "The leaderboard", delete_patterns="*"))
 
 
+@report.command("judge")
 def audit(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER", help="records of judges: what --records named")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER|BATTLES", help="records of judges, or a log of battles"),
+    ],
     scores: Annotated[
         Path | None,
         typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
@@ -129,15 +176,16 @@ def audit(
     """Audit judges from their records: order, position and length bias, consistency, parsing, agreement with people.
 
     A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
-    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is. Each
-    folder is audited by itself; two judges, or one in two folders (how it drifted), are compared on the questions that
-    both answered.
+    half (at least 50 pairs, ties left out; a judge that was never asked to compare needs none), or while it is declared
+    a trial model. Exit code 1 where one is. Each folder is audited by itself; two judges, or one in two folders (how it
+    drifted), are compared on the questions that both answered.
 
     Example: podeval report judge records/
 
     Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
     """
     from podeval.validation import judge_audit as auditing
+    from podeval.validation import judge_report as reporting
     from podeval.validation.human_scores import compute_agreement, read_marks, read_scores
     from podeval.validation.judge_answers import read_answers
 
@@ -151,47 +199,30 @@ def audit(
     alike = auditing.compare_judges(judges)
     people = compute_agreement(read_scores(scores, key), read_marks(human, key)) if scores and human else None
     if as_json:
-        places = [{"folder": judge.folder, **asdict(audited)} for judge, audited in zip(judges, audits, strict=True)]
+        facts = map(auditing.to_plain, audits)
+        places = [{"folder": judge.folder, **of_judge} for judge, of_judge in zip(judges, facts, strict=True)]
         emit({"judges": places, "between_judges": alike, "people": people}, allow_nan=False)
     else:
         for judge, audited in zip(judges, audits, strict=True):
-            _print_audit(f"{judge.id} in {judge.folder}", audited)
-        for row in auditing.list_agreement_rows(people) if people else ():
+            print("\n".join(reporting.describe_audit(f"{judge.id} in {judge.folder}", audited)))
+        for row in reporting.list_agreement_rows(people) if people else ():
             print(f"With people, {row.name}: {row.figure}, n {row.count}")
         for one in alike:
-            print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {auditing.describe_likeness(one)}")
+            print(f"{one.first} and {one.second}, {one.prompt}, {one.measure}: {reporting.describe_likeness(one)}")
     raise typer.Exit(int(any(findings.unfit for findings in audits)))
-
-
-def _print_audit(name: str, audited: "AuditFindings") -> None:
-    from podeval.validation.judge_audit import describe_repeat, list_rows
-
-    unfit = f"unfit for publication: {'; '.join(audited.unfit)}" if audited.unfit else "fit for publication"
-    print(f"{name}: {unfit}")
-    for row in list_rows(audited):
-        quoted = f" (papers: {row.papers})" if row.papers else ""
-        print(f"  {CHECKS[row.name]}: {row.figure} {row.unit}".rstrip() + f"{row.p}, n {row.count}{quoted}")
-    if audited.orders:
-        print(f"  {audited.orders.ties} pairs with a tie, {audited.orders.single} comparisons in one order only")
-    for repeat in audited.steadiness:
-        print(f"  repeats of {repeat.prompt}, {repeat.measure}: {describe_repeat(repeat)}")
-    counts = f"{audited.failed_calls} calls without an answer; {audited.unknown} answers to unknown prompts"
-    print(f"  {counts}; {audited.prompt_tokens} tokens asked, {audited.answer_tokens} answered")
 
 
 def _show_answers(judges: "list[JudgeAnswers]", as_json: bool) -> None:
     for judge in judges:
-        for reply in judge.given:
+        for reply in judge.replies:
             line: dict[str, Any] = {"judge": judge.id, "prompt": reply.prompt, "seed": reply.seed}
             if as_json:
                 emit(line | {"answer": reply.value}, allow_nan=False)
             else:
                 leaves = "  ".join(f"{path} {value}" for path, value in reply.leaves.items())
                 print(f"{reply.prompt}  seed {reply.seed}  {leaves}")
-        print(
-            f"{judge.id}: {judge.asked} questions, {len(judge.given)} answers, {judge.unanswered} without a usable one",
-            file=sys.stderr,
-        )
+        counts = f"{judge.asked} questions, {len(judge.replies)} answers, {judge.unanswered} without a usable one"
+        say(f"{judge.id}: {counts}")
 
 
 def check(
@@ -200,7 +231,9 @@ def check(
         list[Path] | None, typer.Argument(metavar="[SCRIPT]...", help="scripts to modify; Real-Pod's by default")
     ] = None,
     records: Annotated[Path | None, typer.Option(help="folder for the judge's answers")] = None,
-    cases: Annotated[int, typer.Option(min=1, help="number of cases of each kind")] = 20,
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="number of planted cases of each kind; 20 for scripts that are named")
+    ] = None,
     benchmark: Annotated[
         str | None,
         typer.Option(
@@ -210,27 +243,72 @@ def check(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether ties, padding and injected instructions mislead a judge, or with --benchmark whether it tells good
-    anchors from bad ones. The exit code is 1 if it fails.
+    """Ask a judge one question about a text and one about a recording, and print what works at what price.
 
-    Example: podeval judge check judge.yaml --records check/
+    With --cases or scripts, test whether ties, padding, injected instructions and the name of its own model mislead it;
+    with --benchmark, whether it tells good anchors from bad ones. The exit code is 1 if it fails.
+
+    Example: podeval judge check gemini-2.5-pro@https://generativelanguage.googleapis.com/v1beta
+
+    Example: podeval judge check judge.yaml --cases 20 --records check/
 
     Example: podeval judge check judge.yaml --records check/ --benchmark podbench
     """
     from podeval import benchmarks
+    from podeval.judges.judge import find_judge
     from podeval.measuring.inputs import read_input
     from podeval.metrics.judge_use import JudgeConfig
-    from podeval.validation.judge_check import check_anchors, check_weaknesses, read_anchors
+    from podeval.validation.judge_audit import probe
+    from podeval.validation.judge_report import describe_audit
+    from podeval.validation.planted_cases import plant_anchors, plant_weaknesses, read_anchors
 
     if benchmark and scripts:
         raise BadInput("--benchmark asks about its own anchors; leave out the scripts")
-    judge = JudgeConfig(name, records)
+    if not benchmark and not scripts and cases is None:
+        if records:
+            raise BadInput("the two trial questions are not recorded; leave out --records, or add --cases 20")
+        raise typer.Exit(int(not _try_judge(name, as_json)))
+    cases = cases or 20
     if benchmark:
-        findings = check_anchors(judge, read_anchors(benchmarks.get(benchmark)))
+        planted = plant_anchors(read_anchors(benchmarks.get(benchmark)))
     else:
         items = () if scripts else benchmarks.get("real_pod").items("topics")
         texts = [read_input("script", path) for path in scripts or []] or [item.script for item in items if item.script]
-        findings = check_weaknesses(judge, texts[:cases], cases)
-    for finding in findings:
-        emit(finding) if as_json else print(finding.sentence)
-    raise typer.Exit(int(any(finding.failed for finding in findings)))
+        planted = plant_weaknesses(texts[:cases], cases, find_judge(name).model)
+    audited = probe(JudgeConfig(name, records), planted)
+    if as_json:
+        for finding in audited.probes:
+            emit(finding)
+    else:
+        print("\n".join(describe_audit(name, audited)))
+    raise typer.Exit(int(bool(audited.unfit)))
+
+
+def _try_judge(name: str, as_json: bool) -> bool:
+    """Print what a judge can do; whether all that was asked is right."""
+    from podeval.judges.judge import find_judge
+    from podeval.judges.trial_questions import make_trial_client, try_judge
+
+    judge = find_judge(name)
+    client = make_trial_client(judge)
+    provider = judge.served_by if judge.backend == "endpoint" else None
+    if provider and not as_json:
+        print(f"{judge.model} at {judge.endpoint}: {provider.title} (provider: {provider.name})")
+    works = True
+    for trial in try_judge(client):
+        works = works and trial.works is not False
+        unsent, form = sorted(client.unsent), client.records.form(judge.id)
+        if as_json:
+            facts = {"judge": judge.id, "provider": provider and provider.name, "schema": form, "unsent": unsent}
+            emit({**facts, **vars(trial), "used": vars(trial.used)})
+            continue
+        verdict = {True: "works", False: "does not work", None: "not asked"}[trial.works]
+        print(f"{trial.question}: {verdict}: {trial.detail}")
+        if trial.used.calls:
+            priced = "" if judge.price or trial.used.cost else "; no price (price: in the judge's YAML file)"
+            thousand = f"; a thousand such questions cost {trial.used.cost * 1000:.4g}" if trial.used.cost else ""
+            print(f"  {trial.used.sentence().partition(';')[0]}{thousand}{priced}")
+    if not as_json and client.account.calls:
+        print(f"schema: asked for as {form}" + (f"; not sent under their names: {', '.join(unsent)}" if unsent else ""))
+        print(f"Whether it has leanings: podeval judge check {name} --cases 20")
+    return works

@@ -1,15 +1,15 @@
-"""`podeval run`: a system on a benchmark; `podeval init`: the submission document of a run that is finished."""
+"""`podeval run`: a system on a benchmark; `podeval prepare-submission`: the submission of a run that is finished."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
+from podeval.cli import judge_limits
 from podeval.cli.completion import (
     complete_benchmark,
     complete_metrics,
@@ -18,17 +18,25 @@ from podeval.cli.completion import (
     complete_system,
     complete_track,
 )
-from podeval.cli.measure import Refresh
+from podeval.cli.evaluation import evaluate, evaluate_own, load_system
+from podeval.cli.measure import Refresh, Wordings
 from podeval.cli.output import say
 from podeval.cli.own_systems import (
     Api,
+    AtOnce,
+    Clone,
+    Dialogue,
+    Fields,
+    InterruptAfter,
     Name,
     OutputsFolder,
     OwnOptions,
+    Pace,
     PerMinute,
     PythonFunction,
     ServedModel,
     Server,
+    ServerKindName,
     Stream,
     Timeout,
     Voices,
@@ -37,14 +45,12 @@ from podeval.cli.own_systems import (
     require_system,
 )
 from podeval.errors import BadInput
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
     from podeval.runs.executor import Executor
     from podeval.runs.multi_gpu import ProcessGroup
-    from podeval.runs.own_system import OwnSystem
-    from podeval.runs.run import RunProgress, RunRequest, Speaking
-    from podeval.runs.run_folder import RunSummary
-    from podeval.systems.speech import SpeakingSystem
+    from podeval.runs.run import RunRequest, Speaking
 
 
 Where = Literal["local", "ray"]
@@ -64,7 +70,7 @@ def spread(
     """Who measures and who makes built-in systems speak, for as long as the block runs.
 
     Args:
-        where: on this machine, or on a Ray cluster.
+        where: place of the work: this machine, or a Ray cluster.
         workers: processes; 0 for as many as there is room for.
         address: the address of the cluster.
         cpus: processors that each of its processes takes.
@@ -112,11 +118,18 @@ def run(
     outputs: OutputsFolder = None,
     python: PythonFunction = "",
     server: Server = "",
+    server_kind: ServerKindName = "",
     api: Api = "",
     model: ServedModel = "",
     voice: Voices = None,
+    clone: Clone = False,
+    dialogue: Dialogue = None,
+    field: Fields = None,
     stream: Stream = False,
+    pace: Pace = 1.0,
+    interrupt_after: InterruptAfter = 0.0,
     requests_per_minute: PerMinute = 0.0,
+    at_once: AtOnce = 1,
     timeout: Timeout = 120.0,
     name: Name = "",
     benchmark: Annotated[str, typer.Option(help="which benchmark", autocompletion=complete_benchmark)] = "real_pod",
@@ -135,9 +148,23 @@ def run(
             help="only these metrics, separated by commas, such as wer,dnsmos", autocompletion=complete_metrics
         ),
     ] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="METRIC.PARAMETER=VALUE",
+            help="set a parameter of a metric, as its own protocol (repeatable)",
+        ),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option(help="set all that a paper fixes: podeval, lfs, podbench, mtalk or pam; see docs/presets.md")
+    ] = "",
     profile: Annotated[
-        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
-    ] = "embedded",
+        str,
+        typer.Option(
+            help=f"models to use: {CHOICES}; by default the preset's, or embedded", autocompletion=complete_profile
+        ),
+    ] = "",
     seed: Annotated[int, typer.Option(help="random seed of the generation, if the system takes one")] = 0,
     seeds: Annotated[
         int,
@@ -164,30 +191,55 @@ def run(
     judge: Annotated[str, typer.Option(help="the judge, for metrics that ask one; see docs/judges.md")] = "",
     records: Annotated[Path | None, typer.Option(help="folder for the judge's raw answers")] = None,
     refresh: Refresh = None,
+    limit: judge_limits.Limit = None,
+    pilot: judge_limits.Pilot = False,
+    max_cost: judge_limits.MaxCost = None,
+    max_calls: judge_limits.MaxCalls = None,
+    judge_workers: judge_limits.JudgeWorkers = 4,
+    prompts: Wordings = None,
+    retry: Annotated[
+        Literal["failed"] | None,
+        typer.Option(help="speak and measure again what failed, by the system's fault too; the rest is kept"),
+    ] = None,
+    allow_upsampling: Annotated[
+        bool,
+        typer.Option("--allow-upsampling", help="also measure recordings whose sample rate is below the model's"),
+    ] = False,
     out: Out = RUNS,
 ) -> None:
     """Evaluate a system on a benchmark: the system speaks, podeval measures. A run can be resumed at any point.
 
     The system is one that comes with podeval, or your own: a folder of what it made, a function in a Python file, or a
-    server that speaks OpenAI's API (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
+    server of one of the kinds below (its key in PODEVAL_SERVER_KEY). The run lies in OUT/BENCHMARK/SPLIT/NAME.
 
     Example: podeval run --outputs ./my_audio --benchmark real_pod --split demo
+
+    Example: podeval run --outputs ./my_podcasts --track podcast --split demo
 
     Example: podeval run --python my_tts.py:speak --split demo --metrics wer,dnsmos
 
     Example: podeval run --server http://localhost:8000/v1 --model my-tts --voice alloy --voice onyx --stream
 
+    Example: podeval run --server http://localhost:8000/v1 --model my-ttsd --split topics --clone --dialogue whole
+
+    Example: podeval run --server http://localhost:8000/v1 --model my-omni --api realtime --benchmark mtalk_bench
+
     Example: podeval run hibari_piper --benchmark real_pod --split demo
 
     Example: podeval run espeak_ng --benchmark lfs_bench --split test --data ./lfs_bench
 
+    Example: podeval run espeak_ng --split demo --set wer.variant=podeval --set dnsmos.windows=upstream
+
+    Example: podeval run espeak_ng --benchmark lfs_bench --preset lfs
+
+    Example: podeval run --outputs ./my_scripts --benchmark podbench --judge judge.yaml --pilot --max-cost 2
+
     Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
     """
     from podeval import benchmarks as known
-    from podeval.benchmarks.benchmark import keep_metrics
-    from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
     from podeval.runs.run import RunRequest
+    from podeval.runs.settings import apply_choices
 
     own = OwnOptions(
         outputs=outputs,
@@ -197,163 +249,86 @@ def run(
         api=api,
         voice=tuple(voice or ()),
         stream=stream,
+        server_kind=server_kind,
+        clone=clone,
+        dialogue=dialogue or "",
+        field=tuple(field or ()),
+        pace=pace,
+        interrupt_after=interrupt_after,
         per_minute=requests_per_minute,
+        at_once=at_once,
         timeout=timeout,
     )
     own.require_one(system)
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
     track = track or part.tracks[0]
-    if metrics:
-        chosen = keep_metrics(chosen, [metric.strip() for metric in metrics.split(",")], track)
-    bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
-    plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench)
-    if own.is_own:
+    chosen, profile = apply_choices(chosen, track, metrics, settings or (), preset, profile)
+    limits = (judge_workers, max_cost, max_calls, prompts)
+    bench = judge_limits.make_bench(judge, records, refresh.value if refresh else "", *limits)
+    plain = RunRequest(chosen, part.name, track, out, profile, seed, data=data, bench=bench, retry=retry is not None)
+    plain = replace(plain, limit=limit, pilot=pilot, allow_upsampling=allow_upsampling)
+    if not system:
         mine = open_own_system(own, name, track)
         with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, profile=profile) as (measuring, _):
-            complete = _evaluate_own(mine, replace(plain, executor=measuring), seeds)
-        _show(out, profile, complete)
+            complete = evaluate_own(mine, replace(plain, executor=measuring), seeds)
+        _show(plain, complete)
     plain = replace(plain, name=require_name(name) if name and name != system else "")
     together = group()
+    if together and retry:
+        raise BadInput("--retry works in one process; run it without accelerate launch")
     if together and together.rank:
-        speak_share(_load_system(system)[0], plain, together)
+        speak_share(load_system(system)[0], plain, together)
         return
     with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together, profile) as (
         measuring,
         speaking,
     ):
         complete = evaluate(system, replace(plain, executor=measuring, speaking=speaking), seeds, board=True)
-    _show(out, profile, complete)
+    _show(plain, complete)
 
 
-def _show(out: Path, profile: str, complete: bool) -> NoReturn:
-    """Print the board and end, with 1 where something is unscored."""
-    from podeval.board.table import print_board
+def _show(request: "RunRequest", complete: bool) -> NoReturn:
+    """Print the board under the protocols of this run, and end, with 1 where something is unscored."""
+    from podeval.cli.board import print_board
+    from podeval.runs.settings import list_protocols
 
-    print_board(out, profile)
+    profile = request.profile.partition(",")[0]
+    print_board(
+        request.runs, profile, protocols=list_protocols(request.runs, request.benchmark, request.track, request.profile)
+    )
     raise typer.Exit(0 if complete else 1)
 
 
-def _load_system(name: str) -> tuple["SpeakingSystem", str]:
-    """A system that can be run here, and its title."""
-    from podeval.hub_sources import locate_hub_source
-    from podeval.systems import registry
-    from podeval.systems.submission import BuiltIn
-    from podeval.systems.submission_reading import load
-
-    path = locate_hub_source("submissions") / name if name in registry.NAMES else Path(name)
-    if not path.exists() and path.suffix not in (".yaml", ".yml"):
-        registry.get(name)
-    submission = load(path)
-    if not isinstance(submission.source, BuiltIn):
-        kind = submission.source.kind
-        what = (
-            "holds a paper's figures, of which nothing is run"
-            if kind == "reported"
-            else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
-        )
-        raise BadInput(
-            f"`podeval run` runs systems that come with podeval ({', '.join(registry.NAMES)}); {path} {what}"
-        )
-    return registry.get(submission.source.runner), submission.system.name
-
-
-def evaluate(name: str, request: "RunRequest", seeds: int = 1, *, which: str = "", board: bool = False) -> bool:
-    """Run one system; whether every item was scored, and if not, say why.
-
-    Args:
-        name: the name of a system that comes with podeval, or the path of its submission.
-        request: what to run.
-        seeds: how many, from the request's on.
-        which: the number of this run among several, as the progress says it.
-        board: whether the board's tables are written as soon as it is measured.
-
-    Raises:
-        ModelMissing: it cannot speak here; says what helps.
-    """
-    from podeval.runs.run import run_system
-
-    system, title = _load_system(name)
-    return _repeat(title, request, seeds, partial(run_system, system, title), which=which, board=board)
-
-
-def _evaluate_own(system: "OwnSystem", request: "RunRequest", seeds: int) -> bool:
-    """Run a system of the user's own; whether every item was scored, and if not, say why."""
-    from podeval.runs.own_system import describe_streaming, list_notes, run_own_system
-    from podeval.runs.run_folder import RunFolder
-
-    complete = _repeat(system.title, request, seeds, partial(run_own_system, system), board=True)
-    run = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
-    if (sentence := describe_streaming(run)) is not None:
-        say(f"{system.title}: {sentence}")
-    for note in list_notes(run)[:8]:
-        say(f"{system.title}: {note}")
-    return complete
-
-
-def _repeat(
-    title: str,
-    request: "RunRequest",
-    seeds: int,
-    run: "Callable[[RunRequest, RunProgress], RunSummary]",
-    *,
-    which: str = "",
-    board: bool = False,
-) -> bool:
-    """Run a system with each seed, and say what is unscored; whether nothing is."""
-    from podeval.cli.progress_bar import Steps
-    from podeval.runs.reliability import write_reliability
-
-    complete = True
-    for number in range(seeds):
-        name = f"{title}, seed {request.seed + number}" if seeds > 1 else title
-        with Steps(f"{which}{name}") as steps:
-            more = request.repeats or number > 0
-            summary = run(replace(request, seed=request.seed + number, repeats=more), steps)
-            if number == seeds - 1:
-                if seeds > 1:
-                    write_reliability(request, summary.plan.system)
-                if board:
-                    from podeval.board.build import build
-
-                    build(request.runs)
-        complete = _tell_unscored(name, summary) and complete
-    return complete
-
-
-def _tell_unscored(title: str, summary: "RunSummary") -> bool:
-    """Say why items are unscored, each reason once with the metrics that have it; whether there is none."""
-    whole = [row for row in summary.metrics if not row.slice]
-    metrics: dict[tuple[str, int, int], list[str]] = {}
-    for row in whole:
-        total = row.scored + row.unscored_system + row.unscored_ours
-        for reason, count in row.reasons.items():
-            metrics.setdefault((reason, count, total), []).append(row.metric)
-    every = len({row.metric for row in whole})
-    for (reason, count, total), names in metrics.items():
-        distinct = list(dict.fromkeys(names))
-        of_what = "every metric" if len(distinct) == every > 1 else ", ".join(distinct)
-        say(f"{title}: {of_what} unscored on {count} of {total} items: {reason}")
-    return not any(row.unscored_system or row.unscored_ours for row in whole)
-
-
-def init(
+def prepare_submission(
     name: Annotated[
         str, typer.Argument(help="name of the system: lower-case letters, digits and underscores; it never changes")
     ],
     run: Annotated[Path, typer.Option("--from", help="folder of the run, such as runs/real_pod/topics/my_tts")],
     title: Annotated[str, typer.Option(help="title shown on the leaderboard; the run's by default")] = "",
     folder: Annotated[Path | None, typer.Option(help="folder to write to; ./NAME by default")] = None,
+    description: Annotated[str, typer.Option(help="a few sentences on the system")] = "",
+    licence: Annotated[
+        str, typer.Option(help="licence of the system: its SPDX id, `proprietary` or `unknown`")
+    ] = "unknown",
+    push: Annotated[
+        str,
+        typer.Option(metavar="OWNER/NAME", help="push the outputs to this dataset repo of the Hub and name it"),
+    ] = "",
 ) -> None:
     """Write the submission document of a finished run and place its outputs beside it, ready for `podeval submit`.
 
-    Example: podeval init my_tts --from runs/real_pod/topics/my_tts
+    A board that other people run takes outputs from the Hub: --push puts them there, with a card.
+
+    Example: podeval prepare-submission my_tts --from runs/real_pod/topics/my_tts
     """
     from podeval.runs.submission_draft import draft_submission
 
-    draft = draft_submission(run, folder or Path(name), name, title)
+    draft = draft_submission(
+        run, folder or Path(name), name, title, description=description, licence=licence, push=push
+    )
     print(draft.document)
     target = draft.document.parent
     say(f"{draft.outputs} outputs are beside it; describe the system, then run: podeval submit {target} --check")
     for note in draft.notes:
-        say(f"Not ready to be submitted: {note}.")
+        say(f"Not ready to be submitted, but --check tries it: {note}.")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.completion import complete_metrics, complete_profile
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.measuring.engine import ScoreRequest
+    from podeval.measuring.inputs import ScoreRequest
     from podeval.measuring.scores import Scores
 
 Recordings = Annotated[list[str], typer.Argument(metavar="FILE", help="recordings, or folders with recordings")]
@@ -34,9 +35,12 @@ def score(
     metrics: Annotated[
         str, typer.Option(metavar="A,B", help="only these metrics", autocompletion=complete_metrics)
     ] = "",
+    defects: Annotated[
+        bool, typer.Option("--defects", help="only list what is wrong and when: faults, words left out, wrong voices")
+    ] = False,
     speakers: Annotated[int | None, typer.Option(help="number of speakers, if known")] = None,
     profile: Annotated[
-        str, typer.Option(help="models to use: embedded or reference", autocompletion=complete_profile)
+        str, typer.Option(help=f"models to use: {CHOICES}", autocompletion=complete_profile)
     ] = "embedded",
     out: Annotated[
         list[Path] | None,
@@ -50,6 +54,8 @@ def score(
             metavar="FILE", help="file to write with turns and defects, for Audacity (.txt) or players (.vtt)"
         ),
     ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="show every value instead of about ten")] = False,
+    no_music: Annotated[bool, typer.Option("--no-music", help="count music as a defect")] = False,
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="also score recordings whose sample rate is below the model's")
     ] = False,
@@ -64,11 +70,13 @@ def score(
 
     Example: podeval score episode.wav --out report.html --language zh
 
+    Example: podeval score episode.wav --text script.json --defects --labels defects.txt
+
     Example: podeval score outputs/ --metrics dnsmos,loudness --out scores.csv
     """
     from podeval.errors import BadInput
     from podeval.measuring import export
-    from podeval.measuring.engine import read_request
+    from podeval.measuring.inputs import read_request
     from podeval.reports.page import read_report_texts
 
     names = _expand(files)
@@ -82,6 +90,14 @@ def score(
             raise BadInput("--labels takes one recording; score one file at a time")
     if len(texts) not in (0, 1, len(names)):
         raise BadInput(f"there are {len(names)} files and {len(texts)} texts; give one text, or one for each file")
+    if defects:
+        from podeval.cli.defects import list_defects
+
+        if metrics or out:
+            raise BadInput("--defects lists the defects alone; leave out --metrics and --out")
+        music = "unasked" if no_music else "asked"
+        sources = (names, texts, reference or [], labels)
+        raise typer.Exit(list_defects(*sources, profile=profile, music=music, as_json=as_json))
     requests = [
         read_request(
             text=Path(words) if words else None,
@@ -90,18 +106,19 @@ def score(
             profile=profile,
             speakers=speakers,
             allow_upsampling=allow_upsampling,
+            parameters={"integrity": {"music": "unasked"}} if no_music else {},
         )
         for words in texts or [""]
     ]
     scored, errors = _score_files(names, requests * len(names) if len(requests) == 1 else requests, as_json)
     if scored:
-        _write(scored, errors, out or [], labels, quiet=as_json, language=language)
+        _write(scored, errors, out or [], labels, quiet=as_json, whole=show_all, language=language)
     raise typer.Exit(2 if errors else int(any(one.failed or not one.values for one in scored)))
 
 
 def _expand(files: list[str]) -> list[str]:
     """The files that are named, and the recordings in the folders that are."""
-    from podeval.measuring.inputs import list_recordings
+    from podeval.recording.source import list_recordings
 
     names = [str(path) for file in files for path in (list_recordings(file) or [file])]
     return list(dict.fromkeys(names))
@@ -113,7 +130,7 @@ def _score_files(
     """Score file by file, with the progress; the scores, and by name why a file could not be read."""
     from podeval.cli.progress_bar import show_progress
     from podeval.errors import BadInput
-    from podeval.measuring import api
+    from podeval.measuring.engine import score_source
 
     scored: list[Scores] = []
     errors: dict[str, str] = {}
@@ -122,7 +139,7 @@ def _score_files(
             if len(names) > 1:
                 steps.step("recordings", number, len(names))
             try:
-                scored.append(api.score_one(name, request))
+                scored.append(score_source(name, request))
                 line = scored[-1].to_json()
             except BadInput as refusal:
                 errors[name] = str(refusal)
@@ -140,6 +157,7 @@ def _write(
     labels: Path | None,
     *,
     quiet: bool,
+    whole: bool,
     language: str,
 ) -> None:
     """Show the table, and write the files that were asked for."""
@@ -152,9 +170,9 @@ def _write(
     if not quiet:
         console = make_console(sys.stdout)
         if console.is_terminal:
-            console.print(score_tables.build_table(result))
+            console.print(score_tables.build_table(result, whole=whole))
         else:
-            print(result)
+            print(score_tables.render_text(result, whole=whole))
     for path in out:
         print(f"wrote {write_scores(result, path, language)}", file=sys.stderr)
     if labels:

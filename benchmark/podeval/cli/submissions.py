@@ -1,39 +1,31 @@
 """`podeval submit` and `podeval submissions`: from a document to the queue, and what became of it."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import (
-    DEFAULT,
-    RUNS,
-    Place,
-    Runs,
-    is_there,
-    require_database,
-    resolve_database,
-)
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, open_queue, require_database, resolve_database
 from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from podeval.store.submission_tables import SubmissionRow
-    from podeval.submissions.gate import Gate, PinnedSource
-    from podeval.submissions.queue import Queue
+    from podeval.submissions.benchmark_entries import RunEntry
+    from podeval.submissions.gate import PinnedSource
     from podeval.submissions.states import QueuePosition
     from podeval.systems.submission import Submission
 
     Standings = Mapping[str, QueuePosition]
 
 submissions = typer.Typer(
-    help="List submissions, show their state and change it.\n\nExample: podeval submissions list",
-    no_args_is_help=True,
+    help="List submissions, show their state and change it.\n\nExample: podeval submissions list", no_args_is_help=True
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="id of the submission; `podeval submissions list` shows it")]
 By = Annotated[str, typer.Option(help="name of who decides; part of the history")]
@@ -48,7 +40,7 @@ def submit(
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     check: Annotated[bool, typer.Option("--check", help="only check the submission; queue nothing")] = False,
-    profile: Annotated[str, typer.Option(help="models to measure with: embedded or reference")] = "embedded",
+    profile: Annotated[str, typer.Option(help=f"models to measure with: {CHOICES}")] = "embedded",
     priority: Annotated[int, typer.Option(help="priority; higher numbers are processed first")] = 0,
     as_me: Annotated[bool, typer.Option("--as-me", help="submit under your Hub account, within its quotas")] = False,
     estimate: Annotated[
@@ -61,58 +53,82 @@ def submit(
 ) -> None:
     """Submit a system: it is checked at once, then queued, or refused with a list of what to change.
 
+    With --check, the outputs of a run of a trial split (demo) are checked too: a trial, which is not taken as an entry.
+
     Example: podeval submit submissions/my_tts
+
+    Example: podeval submit my_tts --check
     """
     from podeval.submissions.gate import Gate
     from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
     from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
-    submission, gate, location = load(file), Gate(data=data), resolve_database(database, runs)
+    submission, location = load(file), resolve_database(database, runs)
+    gate = Gate(data=data, trial=_find_trial(submission, file.parent) if check else ())
     if estimate:
         _estimate(submission, location, image, flavor, timeout)
         return
-    if check:
-        pinned = _check(submission, gate, file.parent, location, profile, as_me)
-        size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
-        print(f"{submission.system.name} passes all checks{size}")
+    if check and not is_there(location):
+        _check(submission, partial(gate.check, submission, file.parent))
         return
     with open_queue(location) as queue:
-        submitter = ask_hub_submitter() if as_me else OPERATOR
-        row = SubmissionService(queue, gate).submit(
-            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
-        )
+        service, submitter = SubmissionService(queue, gate), ask_hub_submitter() if as_me else OPERATOR
+        if check:
+            # With duplicates and quotas, as there is a queue already.
+            look = partial(service.check, submission, submitter, document_folder=file.parent, profile=profile)
+            _check(submission, look)
+            return
+        row = service.submit(submission, submitter, document_folder=file.parent, profile=profile, priority=priority)
         print(f"{row.id}: {row.state}{describe_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _check(
-    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
-) -> "PinnedSource":
-    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
-    from podeval.submissions.service import OPERATOR, SubmissionService, ask_hub_submitter
+def _find_trial(document: "Submission", folder: Path) -> "tuple[RunEntry, ...]":
+    """Find the outputs of a trial beside a document, and say that they are no entry."""
+    from podeval.submissions.benchmark_entries import find_trial, list_entries
 
-    if not is_there(folder):
-        return gate.check(document, beside)
-    with open_queue(folder) as queue:
-        submitter = ask_hub_submitter() if as_me else OPERATOR
-        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
+    trial = find_trial(document, folder / name) if (name := getattr(document.source, "folder", None)) else ()
+    if trial:
+        counts = ", ".join(entry.folder for entry in list_entries(document))
+        say(f"A trial with {', '.join(entry.folder for entry in trial)}; an entry is made with {counts}.")
+    return trial
+
+
+def _check(document: "Submission", check: Callable[[], "PinnedSource"]) -> None:
+    """Check a submission; where the Hub does not answer, what can be checked without it."""
+    from podeval.hub.retry import HubUnavailable
+    from podeval.submissions.gate import check_task
+    from podeval.submissions.rules import SubmissionRefused
+
+    if repo := getattr(document.source, "repo", None):
+        say(f"Looking at {repo} on the Hub")
+    try:
+        pinned = check()
+    except HubUnavailable as error:
+        if refusals := list(check_task(document)):
+            raise SubmissionRefused(*refusals) from None
+        print(f"{document.system.name} passes the checks that need no network")
+        say(f"Not checked, because {error}: everything about the repo {repo}.")
+        raise typer.Exit(1) from None
+    size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
+    print(f"{document.system.name} passes all checks{size}")
 
 
 def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
     """Print the highest cost of a submission, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
-    from podeval.submissions.job_budget import Ledger, estimate
+    from podeval.submissions.job_budget import Ledger, estimate_costs
 
     jobs = HfJobs(image, flavor, "me", parse_minutes(timeout))
-    estimated = estimate(document, jobs)
-    if not estimated.runs:
+    costs = estimate_costs(document, jobs)
+    if not costs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
         return
-    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
-    for run in estimated.runs:
-        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes)")
+    print(f"{document.system.name}: at most {sum(costs.values()):.2f} USD, as {len(costs)} jobs on {jobs.flavour}")
+    for run, cost in costs.items():
+        print(f"  {run.folder}: at most {cost:.2f} USD ({jobs.minutes} minutes)")
     print("If a job fails, another makes what is missing, as long as the budget lasts.")
     spent = 0.0
     if is_there(document_path):
@@ -138,6 +154,9 @@ def list_(
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; choose from {', '.join(STATES)}")
+    if not database and not is_there(resolve_database(database, runs)):
+        say(f"nothing has been submitted to {runs}/ yet")
+        return
     with open_queue(require_database(database, runs)) as queue:
         standings, workers = queue.standings(), {lease.submission: lease.worker for lease in queue.leases()}
         rows = queue.all(owner=owner, states=(state,) if state else ())
@@ -273,8 +292,9 @@ def spot_check(
 
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
+    from podeval import sandbox
     from podeval.board.build import build
-    from podeval.submissions import gate, generation, sandbox, source_files
+    from podeval.submissions import gate, generation, source_files
     from podeval.submissions.spot_check import SpotCheck
 
     if not trust_models:
@@ -341,20 +361,10 @@ def require_gpu(*, trusted: bool) -> None:
         BadInput: the message says what is missing.
         NoIsolation: models are not trusted, and nothing can be isolated here.
     """
-    from podeval.submissions import sandbox
+    from podeval import sandbox
 
     if (why := sandbox.explain_missing_gpu(trusted=trusted)) is not None:
         raise BadInput(f"--gpu: models cannot use a GPU here: {why}; leave --gpu out to run them on the processor")
-
-
-@contextmanager
-def open_queue(url: str) -> Iterator["Queue"]:
-    """Open the queue in a database."""
-    from podeval.store.database import Database
-    from podeval.submissions.queue import Queue
-
-    with Database(url) as database:
-        yield Queue(database)
 
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -45,12 +45,18 @@ def agreement(
             "--published", help="show published evidence instead of runs: public clips and figures of the papers"
         ),
     ] = False,
+    figures: Annotated[
+        Literal["mtalk"] | None,
+        typer.Option(help="also print what MTalk-Bench's figures 4 to 12 show, of the runs and the votes in --ratings"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
     pairs told apart by votes, groups of voters, and every rater against the mean of the others.
 
     Example: podeval report agreement --runs runs --ratings listeners.csv
+
+    Example: podeval report agreement --runs runs --ratings battles.jsonl --ratings people.csv --figures mtalk
 
     Example: podeval report agreement --published
     """
@@ -73,6 +79,7 @@ def agreement(
         lines += _read_database(require_database(database, runs), tests)
     measures = group_by_measure(tests)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
+    lines += _draw_figures(runs, ratings or []) if figures else []
     agreements = _compare_metrics(runs, measures) if measures else []
     if as_json:
         for finding in (*agreements, *lines):
@@ -93,6 +100,21 @@ def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisL
         return analyse_votes(path.stem, read_votes(path))
     tests.setdefault(path.stem, []).extend(read_marks(path, columns=("system", "item", "score")))
     return []
+
+
+def _draw_figures(runs: Path, ratings: list[Path]) -> "list[AnalysisLine]":
+    from podeval.validation.human_scores import has_scores
+    from podeval.validation.mtalk_figures import draw_figures, read_rubric_marks
+    from podeval.validation.raters import read_votes
+
+    votes = {path.stem: read_votes(path) for path in ratings if not has_scores(path)}
+    rubrics = read_rubric_marks(runs)
+    if not rubrics:
+        print(
+            f"no run in {runs} has rubrics of MTalk-Bench by a judge, which figures 5, 7, 8, 9 and 11 need",
+            file=sys.stderr,
+        )
+    return draw_figures(votes, rubrics)
 
 
 def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
@@ -163,31 +185,45 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
             if row.by_chance is None
             else (
                 f"; by chance alone the best of them has an SRCC of {row.by_chance:.2f} or more over "
-                f"{row.systems.count} systems in one case of twenty"
+                f"{row.systems.count} systems in at most one case of twenty"
             )
         )
         print(f"{row.human}: {row.keys} keys were compared{chance}")
     for row in agreements:
         without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
+        chance = "" if row.chance is None else f", by chance in {100 * row.chance:.1f} % of orders"
         within = f"; within a category {format_estimate(row.within)}" if row.within else ""
         print(
             f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
             f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
-            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{within}"
+            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{chance}{within}"
         )
     for line in lines:
         print(line.says)
 
 
-def papers(as_json: AsJson = False) -> None:
-    """Recompute printed figures of the papers from others they print or from measurements; show the differences.
+def papers(
+    runs: Annotated[
+        Path | None, typer.Option(help="set the runs in this folder beside what papers print of the same systems")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute printed figures of the papers from others they print; or with --runs, set your own runs beside print.
+
+    A run is of a paper's system if it has its name, as in `--name indextts2`. Printed, ours, difference and verdict are
+    shown for each figure whose material and protocol the run has; the others are counted with the reason.
 
     Example: podeval report papers
+
+    Example: podeval report papers --runs .demo/runs
 
     Example: podeval report papers --json
     """
     from podeval.validation.papers import PaperFigure, recompute
 
+    if runs:
+        _compare_with_print(runs, as_json)
+        return
     tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
     for figure in recompute():
         tables[figure.paper, figure.table].append(figure)
@@ -202,18 +238,44 @@ def papers(as_json: AsJson = False) -> None:
         if same:
             follow = sum(figure.follows for figure in same)
             print(f"{paper} {table}: {follow} of {len(same)} figures agree to the printed digits")
-        else:
-            print(f"{paper} {table}: measured on other material, so figures need not agree")
-        for figure in tried:
-            if figure.material or not figure.follows:
-                on = f" on {figure.material}" if figure.material else ""
+        for material in dict.fromkeys(figure.material for figure in tried if figure.material):
+            count = sum(figure.material == material for figure in tried)
+            print(f"{paper} {table}: {count} figures have no difference: measured on {material} (values: --json)")
+        for figure in same:
+            if not figure.follows:
                 print(
-                    f"  {figure.figure}: printed {figure.printed:g}, recomputed{on} {figure.recomputed:.4g}, "
+                    f"  {figure.figure}: printed {figure.printed:g}, recomputed {figure.recomputed:.4g}, "
                     f"difference {figure.difference:+.4f}"
                 )
         for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
             count = sum(figure.count for figure in figures if figure.why_not == why)
             print(f"  {count} cannot be recomputed: {why}")
+
+
+def _compare_with_print(runs: Path, as_json: bool) -> None:
+    """Print each figure of a paper beside that of a run, and count those that are not comparable with the reason."""
+    from podeval.validation.paper_runs import RunFigure, compare_with_print
+
+    tables: dict[tuple[str, str], list[RunFigure]] = defaultdict(list)
+    for figure in compare_with_print(runs):
+        tables[figure.paper, figure.table].append(figure)
+        if as_json:
+            emit(asdict(figure) | {"difference": figure.difference}, allow_nan=False)
+    for (paper, table), figures in tables.items() if not as_json else ():
+        print(f"{paper} {table}:")
+        for figure in figures:
+            if figure.ours is not None:
+                interval = "" if figure.low is None else f" [{figure.low:.4g}, {figure.high:.4g}]"
+                verdict = {True: "inside the interval", False: "outside the interval", None: "no interval"}
+                print(
+                    f"  {figure.figure}: printed {figure.printed:g}, ours {figure.ours:.4g}{interval}, difference "
+                    f"{figure.difference:+.4f}: {verdict[figure.inside]} ({figure.run})"
+                )
+        for why in dict.fromkeys(figure.why_not for figure in figures if figure.why_not):
+            print(f"  {sum(figure.why_not == why for figure in figures)} are not compared: {why}")
+    if not tables:
+        print(f"no run in {runs} has the name of a system of which a paper prints figures (--name)", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def certificate(

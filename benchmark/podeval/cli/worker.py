@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, resolve_database
-from podeval.cli.output import say
-from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, require_gpu
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, open_queue, resolve_database
+from podeval.cli.output import configure_logging
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, require_gpu
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
+
+_LOG = logging.getLogger("podeval.worker")
 
 _FINISHES = "finishes {}, then stops"
 
@@ -80,13 +82,15 @@ def worker(
     """
     from huggingface_hub import HfApi
 
+    from podeval import sandbox
     from podeval.board.build import build
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, parse_minutes
-    from podeval.submissions import gate, generation, hub_record, sandbox, service
+    from podeval.submissions import gate, generation, hub_record, service
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
 
+    configure_logging()
     if once == watch:
         raise BadInput("give either --once or --watch")
     if executor not in EXECUTORS:
@@ -114,7 +118,7 @@ def worker(
             making,
             measuring,
             data=data,
-            log=say,
+            log=lambda line: _LOG.info("%s", line, extra={"submission": this_worker.at_work}),
             look_over=service.SubmissionService(queue, gate.Gate(api=HfApi(token=False), data=data)).look_over_all,
             hub=hub,
             proposals=hub_record.Proposals(queue, board),
@@ -129,7 +133,7 @@ def worker(
                 raise typer.Exit(1)
             return
         if not trust_models and (why := sandbox.explain_missing_isolation()) is not None:
-            say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
+            _LOG.info(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         _watch(this_worker, pause, dispatch)
 
 
@@ -138,18 +142,18 @@ def _watch(worker: "Worker", pause: float, dispatch: bool) -> None:
     from podeval.operations.retention import schedule_housekeeping
     from podeval.submissions.scheduler import Dispatch, run_periodically
 
-    works = schedule_housekeeping(worker.queue.database, worker.board, say)
+    works = schedule_housekeeping(worker.queue.database, worker.board, _LOG.info)
     if not dispatch:
-        say(f"{worker.name} waits for submissions in {worker.queue.database.name}; Ctrl-C stops it")
-        with run_periodically(works, say), stop_by_signals(worker) as stopped:
+        _LOG.info(f"{worker.name} waits for submissions in {worker.queue.database.name}; Ctrl-C stops it")
+        with run_periodically(works, _LOG.warning), stop_by_signals(worker) as stopped:
             worker.watch(pause, stopped)
         return
     waking = Dispatch(worker.queue)
-    with run_periodically(works | worker.list_chores() | {"announce": (pause, waking.announce)}, say):
+    with run_periodically(works | worker.list_chores() | {"announce": (pause, waking.announce)}, _LOG.warning):
         waking.announce()
-        say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
+        _LOG.info(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
         _report_stops(worker)
-        waking.work(worker)
+        waking.work(worker.once)
 
 
 def _work_once(worker: "Worker") -> bool:
@@ -184,9 +188,11 @@ def stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
         if len(stops) > 1:
             raise KeyboardInterrupt
         if worker.at_work is None:
-            say("stops")
+            _LOG.info("stops")
         else:
-            say(f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again")
+            _LOG.info(
+                f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again"
+            )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -206,12 +212,12 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.job_budget import Ledger
 
-    hub = OnTheHub(jobs, Ledger(database, budget), log=say)
+    hub = OnTheHub(jobs, Ledger(database, budget), log=_LOG.info)
     try:
         message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
         message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
-    say(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
+    _LOG.info(f"{message}; {hub.ledger.committed():.2f} of {budget:.2f} USD are gone")
     return hub
 
 
@@ -222,8 +228,9 @@ def _report_stops(worker: "Worker") -> None:
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
                 message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
-                say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
+                _LOG.info("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
     logger = logging.getLogger("procrastinate.worker")
     logger.setLevel(logging.INFO)
     logger.addHandler(Stops())
+    logger.propagate = False

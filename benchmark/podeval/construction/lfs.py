@@ -9,9 +9,9 @@ replaces the cases that were left out; new cases are refined like the first (LFS
 """
 
 import random
-import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,19 +24,18 @@ from podeval.construction.near_duplicates import ALIKE, THRESHOLD, drop_near_dup
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import (
     Encode,
-    Sifted,
-    StagedRow,
+    Names,
+    Order,
     Step,
     Suggestions,
     WaitingRow,
     Workshop,
     ask_each,
-    require_known,
     suggest,
     write_ordered,
     write_rows,
 )
-from podeval.errors import BadInput
+from podeval.errors import BadInput, require_known
 from podeval.files import write_json
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
@@ -50,8 +49,6 @@ SOURCE = "LLM Generation"
 
 _SLACK = 0.5
 """Relative deviation of a case's length from the order, either way, beyond which it is asked for again."""
-
-Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
 
 def write(
@@ -70,8 +67,8 @@ def write(
 
     A later call with the same settings resumes, and writes new cases in place of those that were left out since.
     """
-    require_known(scenarios, BY_NAME, "scenario")
-    require_known(languages, LANGUAGES, "language")
+    require_known("scenario", BY_NAME, *scenarios)
+    require_known("language", LANGUAGES, *languages)
     if not 1 <= lengths[0] <= lengths[1]:
         raise BadInput(f"lengths are the least and the most, not {lengths[0]} and {lengths[1]}")
     kinds = {
@@ -86,7 +83,7 @@ def write(
         WRITTEN,
         (CaseOrder, Case),
         lambda before, gone: place_orders(kinds, each, lengths, before, gone, judging),
-        lambda orders: write_cases(orders, judging),
+        lambda orders: ask_each(judging, orders, _request_case, _make_written_case),
     )
 
 
@@ -120,16 +117,14 @@ def refine(
     unique = workshop.settle(ALIKE, drop_near_duplicates(digested, sentences, encode, threshold))
     rated = workshop.settle(DULL, rate(unique, judging, least))
     screened = workshop.settle(UNSAFE, screen(rated, judging), REFINED)
-    undecided = lay_out(workshop.folder / TABLE, [_make_entry(row) for row in screened])
-    workshop.say(f"review: {undecided}")
+    workshop.say(f"review: {lay_out(workshop.folder / TABLE, [_make_entry(row) for row in screened])}")
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
     """Read the review and write the accepted cases as a source of the dataset, with statistics."""
     rows = workshop.read(REFINED, RefinedCase, made_by="refine")
     table = workshop.folder / TABLE
-    review = apply_review(table, rows, _make_entry, _revise, "review", accept_all=accept_all)
-    cases = workshop.settle("review", review)
+    cases = workshop.settle("review", apply_review(table, rows, _make_entry, _revise, "review", accept_all))
     if not cases:
         raise BadInput(f"no case is kept yet; write yes under keep in {table}")
     with workshop.finish("lfs_bench", "texts") as folder:
@@ -221,7 +216,7 @@ def _revise(row: RefinedCase, edited: dict[str, str]) -> Case:
     return make_case(row.id, parse_turns(edited["text"]), theme=edited["theme"], **facts)
 
 
-class CaseOrder(StagedRow):
+class CaseOrder(Order):
     """An order for one case."""
 
     scenario: str
@@ -284,14 +279,9 @@ def place_orders(
     return orders, suggested.waiting
 
 
-def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
-    """Have a case written for every order; an order without a case waits."""
-
-    def request(order: CaseOrder) -> JudgeRequest:
-        prompt, seed = make_case_prompt(order), zlib.crc32(order.id.encode()) % 100_000
-        return JudgeRequest(prompt, {"topic": order.topic}, seed, _check_case(order))
-
-    return ask_each(judging, orders, request, _make_written_case)
+def _request_case(order: CaseOrder) -> JudgeRequest:
+    prompt = make_case_prompt(order)
+    return JudgeRequest(prompt, {"topic": order.topic}, order.seed, partial(_check_case, order))
 
 
 def _make_written_case(order: CaseOrder, written: WrittenCase) -> Case:
@@ -340,17 +330,14 @@ def make_case_prompt(order: CaseOrder) -> Prompt:
     )
 
 
-def _check_case(order: CaseOrder) -> Callable[[WrittenCase], None]:
-    def check(answer: WrittenCase) -> None:
-        try:
-            case = _make_written_case(order, answer)
-        except BadInput as error:
-            raise ValueError(str(error)) from None
-        if case.num_speakers != order.speakers:
-            raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
-        if read_as(case.text) not in (CODES[order.language], None):
-            raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
-        if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
-            raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")
-
-    return check
+def _check_case(order: CaseOrder, answer: WrittenCase) -> None:
+    try:
+        case = _make_written_case(order, answer)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    if case.num_speakers != order.speakers:
+        raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
+    if read_as(case.text) not in (CODES[order.language], None):
+        raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
+    if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
+        raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.workshop import StagedRow, describe_validation_error
+from podeval.construction.workshop import StagedRow
 from podeval.datasets.data_files import read_object_lines
-from podeval.errors import BadInput
+from podeval.errors import BadInput, describe_validation_error
 from podeval.text.tokens import count_words_or_characters
 
 CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
@@ -37,10 +37,10 @@ class Scenario:
     """The template by which a case of a scenario is written.
 
     Attributes:
-        name: as in the published rows.
+        name: name of the scenario as in the published rows.
         author: the role of the language model.
         kind: the kind of text.
-        hard: what makes the text a test of long speech.
+        hard: difficulty that makes the text a test of long speech.
         speakers: possible numbers of speakers.
     """
 
@@ -70,13 +70,7 @@ _TEMPLATES = (
     Scenario("podcast", "a podcast producer", "a stretch of a podcast", _VOICES, (1, 2, 3, 4)),
     Scenario("lesson", "an experienced teacher", "a lesson as a teacher speaks it", _LOGIC, (1,)),
     Scenario("news", "a news editor", "a news report without invented facts on real people", _LOGIC, (1,)),
-    Scenario(
-        "popular_science",
-        "a science writer",
-        "an explanation of science for everybody",
-        _LOGIC,
-        (1, 2),
-    ),
+    Scenario("popular_science", "a science writer", "an explanation of science for everybody", _LOGIC, (1, 2)),
     Scenario("presentation", "an expert in the field", "a talk before students", _LOGIC, (1,)),
     Scenario("seminar", "a professor", "a discussion in a seminar", _LOGIC, (2, 3, 4)),
     Scenario("drama", "a playwright", "a scene in which something is at stake", _FEELING, (2,)),

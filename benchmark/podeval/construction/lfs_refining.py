@@ -11,7 +11,8 @@ people then see in the review, where the paper's people made them up.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -151,11 +152,12 @@ by itself too.""",
 
 def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[RefinedCase]:
     """Have a judge summarise every case."""
-
-    def keep(case: Case, digest: Digest) -> RefinedCase:
-        return RefinedCase(id=case.id, case=case, digest=digest)
-
-    return ask_each(judging, cases, lambda case: JudgeRequest(DIGEST, {"text": case.lines}), keep)
+    return ask_each(
+        judging,
+        cases,
+        lambda case: JudgeRequest(DIGEST, {"text": case.lines}),
+        lambda case, digest: RefinedCase(id=case.id, case=case, digest=digest),
+    )
 
 
 def rate(rows: Sequence[RefinedCase], judging: Asked, least: int) -> Sifted[RefinedCase]:
@@ -173,7 +175,7 @@ def screen(rows: Sequence[RefinedCase], judging: Asked) -> Sifted[RefinedCase]:
     """Leave out cases that cannot be published; replace private details in the others."""
 
     def request(row: RefinedCase) -> JudgeRequest:
-        return JudgeRequest(SCREEN, {"text": row.case.lines}, check=_check_quotes(row.case))
+        return JudgeRequest(SCREEN, {"text": row.case.lines}, check=partial(_check_quotes, row.case))
 
     def keep(row: RefinedCase, screening: TextScreening) -> RefinedCase | str:
         if screening.harm == "severe":
@@ -235,18 +237,14 @@ def _match_whole(words: str) -> str:
     return f"{before}{re.escape(words)}{after}"
 
 
-def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
-    """Make a check that every quote occurs in the text, and that every private detail has a different stand-in."""
+def _check_quotes(case: Case, answer: TextScreening) -> None:
+    """Check that every quote occurs in the text, and that every private detail has a different stand-in."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
-
-    def check(answer: TextScreening) -> None:
-        for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
-            if not any(re.search(_match_whole(quote), text) for text in places):
-                raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
-        for detail in answer.details:
-            if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
-                raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand for it")
-        if answer.softened and answer.harm == "none":
-            raise ValueError("words are softened, so the harm cannot be none")
-
-    return check
+    for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
+        if not any(re.search(_match_whole(quote), text) for text in places):
+            raise ValueError(f"{quote!r} occurs in no turn of the text; quote it exactly")
+    for detail in answer.details:
+        if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
+            raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand for it")
+    if answer.softened and answer.harm == "none":
+        raise ValueError("words are softened, so the harm cannot be none")

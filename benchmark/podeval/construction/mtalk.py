@@ -41,17 +41,9 @@ from podeval.construction.mtalk_tagging import (
     tag_dialogues,
 )
 from podeval.construction.review import apply_review, lay_out
-from podeval.construction.workshop import (
-    LeftOut,
-    Sifted,
-    Step,
-    WaitingRow,
-    Workshop,
-    describe_validation_error,
-    require_known,
-)
+from podeval.construction.workshop import LeftOut, Sifted, Step, WaitingRow, Workshop
 from podeval.datasets.mtalk_turns import TYPES
-from podeval.errors import BadInput, CannotScore
+from podeval.errors import BadInput, CannotScore, describe_validation_error, require_known
 from podeval.files import write_json
 from podeval.judges.rounds import Asked
 
@@ -86,7 +78,7 @@ def tag(
     kind: Annotated[str, Field(description="kind of the tags: paralinguistic or ambient")] = "ambient",
 ) -> None:
     """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves differences."""
-    require_known([kind], KINDS, "kind of tags")
+    require_known("kind of tags", KINDS, kind)
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="take")
     rows, waiting = tag_dialogues(dialogues, KINDS[kind], judging)
     workshop.waiting += waiting
@@ -112,7 +104,7 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
     for kind in KINDS.values():
         if rows := workshop.read(f"tagged-{kind}.jsonl", Tagged):
             table = workshop.folder / f"tags-{kind}.csv"
-            review = apply_review(table, rows, make_review_row, revise, table.stem, accept_all=accept_all)
+            review = apply_review(table, rows, make_review_row, revise, table.stem, accept_all)
             to_record += [row for row in workshop.settle(table.stem, review) if row.id not in names]
     workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
@@ -122,9 +114,36 @@ def write_script(workshop: Workshop, accept_all: bool) -> None:
         workshop.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
 
 
-def check(workshop: Workshop) -> None:
-    """Read the verdicts on recordings and write the table of the recordings to check next, in up to three rounds."""
-    _check_recordings(workshop)
+def check(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
+    """Read the verdicts on recordings and write the table of the recordings to check next, in up to three rounds.
+
+    Returns:
+        The dialogues, their recordings, and the state of these.
+    """
+    dialogues = workshop.read(SCRIPT, Dialogue, made_by="script")
+    takes, missing = find_takes(dialogues, workshop.folder / "recordings")
+    table = workshop.folder / "checks.csv"
+    checks = [*workshop.read(CHECKS, Check), *read_verdicts(table, workshop.read(DUE, Check))]
+    workshop.write(CHECKS, checks)
+    state = compute_state(takes, checks)
+    due = [make_check(take, number) for take, number in state.due]
+    workshop.write(DUE, due)
+    lay_out(table, [row.entry for row in due])
+    undecided = [WaitingRow(row.turn, f"due in round {row.round}: {table}") for row in due]
+    workshop.waiting += [*missing, *state.waiting, *undecided]
+    for sentence in describe_rounds(checks):
+        workshop.say(sentence)
+    workshop.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
+    # A dialogue leaves with a turn that was refused in every round.
+    gone = list[LeftOut]()
+    for dialogue in dialogues:
+        turns = (f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1))
+        if refused := next((turn for turn in turns if turn in state.gone), ""):
+            reason = f"{refused} was {state.gone[refused]}"
+            gone.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
+    left = {one.id for one in gone}
+    workshop.settle("quality check", Sifted([d for d in dialogues if d.id not in left], gone))
+    return dialogues, takes, state
 
 
 def finish(workshop: Workshop, accept_all: bool) -> None:
@@ -132,7 +151,7 @@ def finish(workshop: Workshop, accept_all: bool) -> None:
 
     Recordings that nobody has checked are used only with `--accept-all`.
     """
-    dialogues, takes, state = _check_recordings(workshop)
+    dialogues, takes, state = check(workshop)
     fit = set(state.accepted)
     if accept_all:
         unchecked = {take.turn for take, _ in state.due}
@@ -164,34 +183,6 @@ STEPS: Mapping[str, Step] = {
     "check": check,
     "finish": finish,
 }
-
-
-def _check_recordings(workshop: Workshop) -> tuple[list[Dialogue], list[Take], State]:
-    """Read verdicts, lay out what is due, and report; return the dialogues, their recordings and the state of these."""
-    dialogues = workshop.read(SCRIPT, Dialogue, made_by="script")
-    takes, missing = find_takes(dialogues, workshop.folder / "recordings")
-    table = workshop.folder / "checks.csv"
-    checks = [*workshop.read(CHECKS, Check), *read_verdicts(table, workshop.read(DUE, Check))]
-    workshop.write(CHECKS, checks)
-    state = compute_state(takes, checks)
-    due = [make_check(take, number) for take, number in state.due]
-    workshop.write(DUE, due)
-    lay_out(table, [check.entry for check in due])
-    undecided = [WaitingRow(check.turn, f"due in round {check.round}: {table}") for check in due]
-    workshop.waiting += [*missing, *state.waiting, *undecided]
-    for sentence in describe_rounds(checks):
-        workshop.say(sentence)
-    workshop.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
-    # A dialogue leaves with a turn that was refused in every round.
-    gone = list[LeftOut]()
-    for dialogue in dialogues:
-        turns = (f"{dialogue.id}-{number}" for number in range(1, len(dialogue.turns) + 1))
-        if refused := next((turn for turn in turns if turn in state.gone), ""):
-            reason = f"{refused} was {state.gone[refused]}"
-            gone.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
-    left = {one.id for one in gone}
-    workshop.settle("quality check", Sifted([d for d in dialogues if d.id not in left], gone))
-    return dialogues, takes, state
 
 
 def _make_source_rows(

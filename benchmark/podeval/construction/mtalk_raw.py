@@ -9,6 +9,7 @@ for the later steps.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -21,23 +22,24 @@ from podeval.construction.mtalk_writing import (
     DialogueOrder,
     Raw,
     find_user_fault,
+    make_dialogue,
     place_orders,
-    write_dialogues,
+    request_dialogue,
 )
 from podeval.construction.near_duplicates import ALIKE, drop_near_duplicates
 from podeval.construction.review import ReviewRow, apply_review, lay_out
 from podeval.construction.workshop import (
     ORDERS,
     Encode,
+    Names,
     Sifted,
     StagedRow,
     Step,
     Workshop,
     ask_each,
-    require_known,
     write_ordered,
 )
-from podeval.errors import BadInput
+from podeval.errors import BadInput, require_known
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
@@ -50,8 +52,6 @@ LEAST = 10
 
 RETAINED = 0.19
 """Share of the candidates that the paper retains."""
-
-Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
 
 OTHERS = {
     "paralinguistic_comprehension": "hearing how something is said: mood, stress, pace, who speaks",
@@ -152,14 +152,14 @@ def write(
 
     A later call with the same settings resumes, and writes new ones in place of those that were left out since.
     """
-    require_known(scenarios, SCENES, "scenario")
-    require_known(capabilities, CAPABILITIES, "semantic capability")
+    require_known("scenario", SCENES, *scenarios)
+    require_known("semantic capability", CAPABILITIES, *capabilities)
     write_ordered(
         workshop,
         RAW,
         (DialogueOrder, Raw),
         lambda before, gone: place_orders(scenarios, capabilities, each, before, gone, judging),
-        lambda orders: write_dialogues(orders, judging),
+        lambda orders: ask_each(judging, orders, request_dialogue, make_dialogue),
     )
 
 
@@ -207,7 +207,7 @@ def select(workshop: Workshop, accept_all: bool) -> None:
         number, prompt = numbers[row.id], ARENA_PROMPTS[capability]
         return Dialogue(id=f"sem-{number}", type="sem", number=number, turns=turns, arena_prompt=prompt)
 
-    review = apply_review(workshop.folder / TABLE, candidates, _make_entry, revise, REVIEW, accept_all=accept_all)
+    review = apply_review(workshop.folder / TABLE, candidates, _make_entry, revise, REVIEW, accept_all)
     kept = workshop.settle(REVIEW, review, DIALOGUES)
     # Compare the numbers with the paper's.
     written = len(workshop.read(RAW, Raw))
@@ -223,12 +223,12 @@ STEPS: Mapping[str, Step] = {"write": write, "label": label, "infer": infer, "se
 
 def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
     """Keep the dialogues whose last turn cannot be answered well without the others."""
-
-    def keep(raw: Raw, alone: Alone) -> Raw | str:
-        return f"its last turn needs nothing of the others: {alone.because}" if alone.enough else raw
-
     return ask_each(
-        judging, rows, lambda raw: JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user}), keep, INDEPENDENT
+        judging,
+        rows,
+        lambda raw: JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user}),
+        lambda raw, alone: f"its last turn needs nothing of the others: {alone.because}" if alone.enough else raw,
+        INDEPENDENT,
     )
 
 
@@ -239,31 +239,33 @@ def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Candidate]:
         labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
         return Candidate(id=raw.id, raw=raw, labels=labels)
 
-    def request(raw: Raw) -> JudgeRequest:
-        return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_check_labels)
-
-    return ask_each(judging, rows, request, keep)
+    return ask_each(
+        judging, rows, lambda raw: JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_check_labels), keep
+    )
 
 
 def infer_foremost(rows: Sequence[Candidate], judging: Asked) -> Sifted[Candidate]:
     """Have the main capability of every dialogue inferred; a single semantic label needs no judge."""
     clear = [row.model_copy(update={"foremost": row.semantic[0]}) for row in rows if len(row.semantic) == 1]
-
-    def request(row: Candidate) -> JudgeRequest:
-        def check(answer: Foremost) -> None:
-            if answer.capability not in row.semantic:
-                raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
-
-        labels = "\n".join(f"{name}: {row.labels[name]}" for name in row.semantic)
-        return JudgeRequest(FOREMOST_PROMPT, {"labels": labels}, check=check)
-
-    def keep(row: Candidate, answer: Foremost) -> Candidate:
-        return row.model_copy(update={"foremost": answer.capability})
-
-    result = ask_each(judging, [row for row in rows if len(row.semantic) > 1], request, keep)
+    result = ask_each(
+        judging,
+        [row for row in rows if len(row.semantic) > 1],
+        _request_foremost,
+        lambda row, answer: row.model_copy(update={"foremost": answer.capability}),
+    )
     order = [row.id for row in rows]
     result.kept = sorted([*clear, *result.kept], key=lambda row: order.index(row.id))
     return result
+
+
+def _request_foremost(row: Candidate) -> JudgeRequest:
+    labels = "\n".join(f"{name}: {row.labels[name]}" for name in row.semantic)
+    return JudgeRequest(FOREMOST_PROMPT, {"labels": labels}, check=partial(_check_foremost, row))
+
+
+def _check_foremost(row: Candidate, answer: Foremost) -> None:
+    if answer.capability not in row.semantic:
+        raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
 
 
 def _make_entry(row: Candidate) -> ReviewRow:

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.decode import decode, hash_file
+from podeval.audio.decode import hash_file
 from podeval.audio.mixing import lay_under, put_in
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
+from podeval.audio.transcode import decode_apart
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.review import ReviewRow, read_decisions, read_table, write_table
 from podeval.construction.workshop import StagedRow, WaitingRow
@@ -155,7 +156,7 @@ def find_faults(path: Path) -> str:
     from podeval.recording import Recording
 
     try:
-        recording = Recording.open(path)
+        recording = Recording.open(path, apart=True)
         if recording.defect:
             return recording.defect
         level = loudness.measure(recording.samples, recording.rate).integrated
@@ -283,5 +284,5 @@ def locate_tags(text: str) -> list[tuple[str, float]]:
 
 
 def _read_mono(path: Path) -> NDArray[np.float32]:
-    decoded = decode(path)
+    decoded = decode_apart(path)
     return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)

@@ -114,11 +114,7 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
         for name, turns in result.kept:
             versions[name].append(turns)
     tagged = [
-        Tagged(
-            id=f"{kind}-{dialogue.number}",
-            dialogue=dialogue.variant(kind),
-            versions=tuple(versions[dialogue.id]),
-        )
+        Tagged(id=f"{kind}-{dialogue.number}", dialogue=dialogue.variant(kind), versions=tuple(versions[dialogue.id]))
         for dialogue in plain
         if dialogue.id not in waiting
     ]
@@ -151,9 +147,11 @@ def _join_turns(dialogue: Dialogue, tags: Tags) -> tuple[str, tuple[str, ...]]:
     return dialogue.id, tuple(" ".join(turn.split()) for turn in tags.turns)
 
 
-def _make_tagging_request(kind: Kind, seed: int, dialogue: Dialogue) -> JudgeRequest:
-    def check(answer: Tags) -> None:
-        if wrong := find_tagging_fault(dialogue.turns, answer.turns):
-            raise ValueError(wrong)
+def _check_tags(dialogue: Dialogue, answer: Tags) -> None:
+    if fault := find_tagging_fault(dialogue.turns, answer.turns):
+        raise ValueError(fault)
 
-    return JudgeRequest(make_tagging_prompt(kind), {"turns": "\n".join(dialogue.turns)}, seed, check)
+
+def _make_tagging_request(kind: Kind, seed: int, dialogue: Dialogue) -> JudgeRequest:
+    prompt = make_tagging_prompt(kind)
+    return JudgeRequest(prompt, {"turns": "\n".join(dialogue.turns)}, seed, partial(_check_tags, dialogue))

@@ -6,7 +6,6 @@ the capability. A dialogue is what a user and an assistant say in turns; its las
 """
 
 import re
-import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from itertools import product
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.workshop import Sifted, StagedRow, Suggestions, WaitingRow, ask_each, suggest
+from podeval.construction.workshop import Order, Suggestions, WaitingRow, suggest
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Asked
@@ -96,10 +95,10 @@ ARENA_PROMPTS = {
     )
     for name, capability in CAPABILITIES.items()
 }
-"""What judges of a dialogue are asked, podeval's own; the dataset's taxonomy knows them, and so the capability."""
+"""Prompts of podeval's own for judges that compare two answers, by capability of the dataset's taxonomy."""
 
 
-class DialogueOrder(StagedRow):
+class DialogueOrder(Order):
     """An order for one dialogue."""
 
     scenario: str
@@ -178,19 +177,16 @@ def place_orders(
     return orders, suggested.waiting
 
 
-def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
-    """Have a dialogue written for every order; an order without a usable one waits."""
+def request_dialogue(order: DialogueOrder) -> JudgeRequest:
+    """Request a dialogue from a language model."""
+    return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, order.seed, _check_dialogue)
 
-    def request(order: DialogueOrder) -> JudgeRequest:
-        seed = zlib.crc32(order.id.encode()) % 100_000
-        return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, seed, _check_dialogue)
 
-    def keep(order: DialogueOrder, written: WrittenDialogue) -> Raw:
-        turns = [{name: " ".join(text.split()) for name, text in turn.model_dump().items()} for turn in written.turns]
-        facts = {"turns": turns, "needs": sorted(set(written.needs)), "because": written.because.strip()}
-        return Raw.model_validate(order.model_dump() | facts)
-
-    return ask_each(judging, orders, request, keep)
+def make_dialogue(order: DialogueOrder, written: WrittenDialogue) -> Raw:
+    """Make the dialogue that was written to an order."""
+    turns = [{name: " ".join(text.split()) for name, text in turn.model_dump().items()} for turn in written.turns]
+    facts = {"turns": turns, "needs": sorted(set(written.needs)), "because": written.because.strip()}
+    return Raw.model_validate(order.model_dump() | facts)
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:

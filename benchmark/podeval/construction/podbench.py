@@ -35,8 +35,7 @@ from podeval.datasets import podbench_meta
 from podeval.errors import BadInput, ModelMissing
 from podeval.files import write_json
 from podeval.judges.rounds import Asked
-from podeval.text.script_format import PER_MINUTE
-from podeval.text.tokens import detect_language, tokenise
+from podeval.text.tokens import PER_MINUTE, detect_language, tokenise
 
 DOCUMENTS, CLUSTERS, FILTERED, TABLE = "documents.jsonl", "clusters.jsonl", "filtered.jsonl", "review.csv"
 
@@ -65,7 +64,7 @@ def cluster(
     """Ask for a topic query for each document, and cluster documents with similar queries."""
     documents = workshop.read(DOCUMENTS, Document, made_by="take")
     queries = workshop.settle("queries", ask_queries(documents, judging))
-    clusters = cluster_documents(queries, documents, encode, alike=alike, most=most) if queries else []
+    clusters = cluster_documents(queries, encode, alike=alike, most=most)
     workshop.write(CLUSTERS, clusters)
     sizes = Counter(len(one.documents) for one in clusters)
     by_size = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
@@ -83,8 +82,7 @@ def write(
     clusters = workshop.read(CLUSTERS, Cluster, made_by="cluster")
     requests = workshop.settle("written", write_requests(clusters, documents, judging, seed))
     filtered = workshop.settle(FILTER, filter_requests(requests, documents, judging), FILTERED)
-    undecided = lay_out(workshop.folder / TABLE, [_make_entry(row, documents) for row in filtered])
-    workshop.say(f"review: {undecided}")
+    workshop.say(f"review: {lay_out(workshop.folder / TABLE, [_make_entry(row, documents) for row in filtered])}")
 
 
 def finish(
@@ -97,9 +95,7 @@ def finish(
     documents = _read_documents(workshop)
     rows = workshop.read(FILTERED, Requested, made_by="write")
     table = workshop.folder / TABLE
-    review = apply_review(
-        table, rows, lambda row: _make_entry(row, documents), _revise, "review", accept_all=accept_all
-    )
+    review = apply_review(table, rows, lambda row: _make_entry(row, documents), _revise, "review", accept_all)
     kept = workshop.settle("review", review)
     if not kept:
         raise BadInput(f"no request is kept yet; write yes under keep in {table}")

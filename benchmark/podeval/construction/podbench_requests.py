@@ -11,9 +11,10 @@ for harm, relevance to one another, and sense.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ class Query(JudgeAnswer):
     domain: str = Field(min_length=2, description="one or two words, in English")
 
 
-class Asking(StagedRow):
+class Asking(Document):
     """A document with its query."""
 
     query: str
@@ -123,47 +124,39 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
 def ask_queries(documents: Sequence[Document], judging: Asked) -> Sifted[Asking]:
     """Ask for a query and a domain for every document."""
 
-    def request(document: Document) -> JudgeRequest:
-        return JudgeRequest(QUERY, {"document": document.text[:_SHOWN_FOR_QUERY]})
-
     def keep(document: Document, answer: Query) -> Asking:
-        return Asking(id=document.id, query=answer.query.strip(), domain=answer.domain.strip().casefold())
+        facts = {"query": answer.query.strip(), "domain": answer.domain.strip().casefold()}
+        return Asking.model_validate(document.model_dump() | facts)
 
-    return ask_each(judging, documents, request, keep)
+    return ask_each(
+        judging, documents, lambda one: JudgeRequest(QUERY, {"document": one.text[:_SHOWN_FOR_QUERY]}), keep
+    )
 
 
 def cluster_documents(
-    queries: Sequence[Asking],
-    documents: Sequence[Document],
-    encode: Encode,
-    *,
-    alike: float = ALIKE,
-    most: int = MOST_DOCUMENTS,
+    queries: Sequence[Asking], encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
 ) -> list[Cluster]:
     """Assign every document to one cluster; clusters are in the order of their first documents.
 
     Args:
-        queries: queries of the documents; a document without one is in no cluster.
-        documents: all documents.
+        queries: the documents with their queries.
         encode: encodes queries as vectors.
         alike: mean cosine from which two clusters are merged.
         most: most documents in a cluster; a larger one is split into parts that are most alike within.
     """
-    by_id = {document.id: document for document in documents}
-    clusters: list[tuple[int, Cluster]] = []
-    places = {query.id: number for number, query in enumerate(queries)}
+    clusters = []
     for language in ("en", "zh"):
-        its = [query for query in queries if by_id[query.id].language == language]
+        its = [query for query in queries if query.language == language]
         if not its:
             continue
         units = normalise_rows(encode([query.query for query in its]))
         for members in _group_rows(units, alike, most):
             middle = its[members[int(np.argmax(units[members] @ units[members].sum(axis=0)))]]
             names = tuple(its[member].id for member in members)
-            first = places[names[0]]
-            facts: dict[str, Any] = {"language": language, "query": middle.query, "domain": middle.domain}
-            clusters.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
-    return [cluster for _, cluster in sorted(clusters, key=lambda pair: pair[0])]
+            facts = middle.model_dump(include={"language", "query", "domain"})
+            clusters.append(Cluster(id=f"cluster-{names[0]}", documents=names, **facts))
+    places = {query.id: number for number, query in enumerate(queries)}
+    return sorted(clusters, key=lambda cluster: places[cluster.documents[0]])
 
 
 def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
@@ -277,7 +270,7 @@ def write_requests(
     def request(cluster: Cluster) -> JudgeRequest:
         dimensions = draw_dimensions(cluster.id, seed)
         prompt = make_instruction_prompt(dimensions, cluster.language)
-        check = _check_instruction(dimensions, cluster.language)
+        check = partial(_check_instruction, dimensions, cluster.language)
         return JudgeRequest(prompt, {"materials": join_materials(cluster, documents)}, check=check)
 
     def keep(cluster: Cluster, written: Instruction) -> Requested:
@@ -339,18 +332,15 @@ def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
     return int(stated) if stated and stated.isdecimal() else None
 
 
-def _check_instruction(dimensions: Sequence[str], language: str) -> Callable[[Instruction], None]:
-    def check(answer: Instruction) -> None:
-        names = [requirement.dimension for requirement in answer.requirements]
-        if sorted(names) != sorted(dimensions):
-            raise ValueError(
-                f"the dimensions are to be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed"
-            )
-        if read_as(answer.instruction) not in (language, None):
-            raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
-        if "speaker_number" in dimensions:
-            number = read_speaker_number(answer.requirements)
-            if podbench_meta.find_bucket("speaker_buckets", number) is None:
-                raise ValueError("the number of speakers is a digit from 1 to 4")
-
-    return check
+def _check_instruction(dimensions: Sequence[str], language: str, answer: Instruction) -> None:
+    names = [requirement.dimension for requirement in answer.requirements]
+    if sorted(names) != sorted(dimensions):
+        raise ValueError(
+            f"the dimensions are to be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed"
+        )
+    if read_as(answer.instruction) not in (language, None):
+        raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
+    if "speaker_number" in dimensions:
+        number = read_speaker_number(answer.requirements)
+        if podbench_meta.find_bucket("speaker_buckets", number) is None:
+            raise ValueError("the number of speakers is a digit from 1 to 4")

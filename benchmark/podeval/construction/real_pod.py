@@ -15,17 +15,9 @@ from pydantic import Field
 from podeval import progress
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
 from podeval.construction.review import ReviewRow, apply_review, lay_out, read_decisions
-from podeval.construction.workshop import (
-    StagedRow,
-    Step,
-    Suggestions,
-    WaitingRow,
-    Workshop,
-    require_known,
-    suggest,
-)
+from podeval.construction.workshop import Names, StagedRow, Step, Suggestions, WaitingRow, Workshop, suggest
 from podeval.datasets.feeds import Read, ask_apple
-from podeval.errors import BadInput
+from podeval.errors import BadInput, require_known
 from podeval.files import append_line, read_lines, write_json, write_whole
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
@@ -75,11 +67,11 @@ def suggest_topics(
     workshop: Workshop,
     judging: Asked,
     *,
-    categories: Annotated[tuple[str, ...], Field(description="only these, separated by commas")] = tuple(CATEGORIES),
+    categories: Names = tuple(CATEGORIES),
     each: Annotated[int, Field(ge=1, description="number of topics per category")] = SUGGESTED,
 ) -> None:
     """Ask a language model for topics in every category; write a table in which people choose."""
-    require_known(categories, CATEGORIES, "category")
+    require_known("category", CATEGORIES, *categories)
     suggested = suggest(judging, dict.fromkeys(categories, each), {}, make_topics_prompt)
     workshop.waiting += suggested.waiting
     rows = [
@@ -183,7 +175,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> list[Topic]:
 
     rows = workshop.read(TOPICS, Topic, made_by="topics")
     table = workshop.folder / TOPIC_TABLE
-    review = apply_review(table, rows, _make_topic_entry, revise, "review of topics", accept_all=accept_all)
+    review = apply_review(table, rows, _make_topic_entry, revise, "review of topics", accept_all)
     return workshop.settle("topics", review)
 
 

@@ -63,7 +63,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> str:
     """Write the table, with earlier decisions about rows that did not change.
 
     Returns:
-        How many rows still wait for a decision, and where, in words.
+        Number of rows that still wait for a decision, and their place, in words.
 
     Raises:
         BadInput: the existing table cannot be read.
@@ -119,8 +119,7 @@ def apply_review(
     make_entry: Callable[[T], ReviewRow],
     revise: Callable[[T, dict[str, str]], S],
     step: str,
-    *,
-    accept_all: bool = False,
+    accept_all: bool,
 ) -> Sifted[S]:
     """Return the rows that people kept, as they corrected them; a row with unusable corrections waits.
 

@@ -8,16 +8,16 @@ annotations say what each is and which values it takes.
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
 from podeval.construction import lfs, mtalk, podbench, real_pod
-from podeval.construction.workshop import Encode, Step, Workshop, describe_validation_error, require_known
-from podeval.datasets.feeds import Read
+from podeval.construction.workshop import Encode, Step, Workshop
 from podeval.datasets.fetch_episodes import make_web
-from podeval.errors import BadInput, ModelMissing
+from podeval.errors import BadInput, ModelMissing, describe_validation_error, require_known
 from podeval.files import lock_folder
 from podeval.judges.budget import Budget
 from podeval.judges.client import JudgeClient
@@ -39,8 +39,8 @@ def find_step(benchmark: str, step: str) -> Step:
     Raises:
         BadInput: there is no such benchmark or step; the message lists those that there are.
     """
-    require_known([benchmark], STEPS, "benchmark to construct")
-    require_known([step], STEPS[benchmark], f"step of {benchmark}")
+    require_known("benchmark to construct", STEPS, benchmark)
+    require_known(f"step of {benchmark}", STEPS[benchmark], step)
     return STEPS[benchmark][step]
 
 
@@ -50,7 +50,7 @@ def describe_steps(benchmark: str) -> str:
     Raises:
         BadInput: there is no such benchmark.
     """
-    require_known([benchmark], STEPS, "benchmark to construct")
+    require_known("benchmark to construct", STEPS, benchmark)
     lines = []
     for name, step in STEPS[benchmark].items():
         needs = [text for need, text in _NEEDS.items() if need in inspect.signature(step).parameters]
@@ -62,13 +62,8 @@ def describe_steps(benchmark: str) -> str:
     return "\n".join(lines[1:])
 
 
-_NEEDS = {
-    "files": "FILEs",
-    "judging": "--judge",
-    "encode": "--profile",
-    "accept_all": "--accept-all",
-}
-"""What a step may take, by the name of its parameter, as it is given on the command line."""
+_NEEDS = {"files": "FILEs", "judging": "--judge", "encode": "--profile", "accept_all": "--accept-all"}
+"""Inputs that a step may take, by the name of its parameter, as the command line writes them."""
 
 
 def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
@@ -80,7 +75,7 @@ def read_settings(step: Step, texts: Sequence[str]) -> dict[str, Any]:
     choice, settings = _list_settings(step), dict[str, Any]()
     for text in texts:
         name, equals, value = text.partition("=")
-        require_known([name], choice, "setting")
+        require_known("setting", choice, name)
         if not equals:
             raise BadInput(f"write a setting as {name}=VALUE")
         kind = choice[name].annotation
@@ -142,7 +137,7 @@ def run_step(
         "accept_all": lambda: accept_all,
         "judging": lambda: client,
         "encode": lambda: make_encoder(profile),
-        "read": lambda: _make_reader(workshop),
+        "read": lambda: partial(make_web().read, scratch=workshop.folder / ".searching"),
     }
     arguments = {name: supply() for name, supply in supplies.items() if name in takes}
     try:
@@ -162,11 +157,6 @@ def make_encoder(profile: str) -> Encode:
     if reason := registry.get_card("sentence_encoder", profile).missing():
         raise ModelMissing(reason)
     return lambda texts: registry.load("sentence_encoder", profile).encode(texts, "en")
-
-
-def _make_reader(workshop: Workshop) -> Read:
-    web = make_web()
-    return lambda url, most_bytes: web.read(url, workshop.folder / ".searching", most_bytes)
 
 
 def _list_settings(step: Step) -> dict[str, inspect.Parameter]:

@@ -8,11 +8,13 @@ command, which then ends with exit code 1.
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podeval.datasets import catalogue
 from podeval.datasets.row_rules import BrokenRules, RowProblem
-from podeval.errors import BadInput
+from podeval.errors import BadInput, describe_validation_error
 from podeval.files import explain_write_errors, read_lines, write_whole
 from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.prompt import JudgeAnswer, Prompt
@@ -32,8 +34,11 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 """A function from English sentences to vectors, shape (texts, dimensions)."""
 
 
-Step = Callable[..., None]
+Step = Callable[..., object]
 """A step of a construction; `podeval.construction.steps` says what it may take."""
+
+Names = Annotated[tuple[str, ...], Field(description="only these, separated by commas")]
+"""A setting of a step by which it works on some things only."""
 
 
 class StagedRow(BaseModel):
@@ -149,17 +154,17 @@ class Workshop:
             BrokenRules: rows break rules.
             BadInput: the files are not a source of this dataset.
         """
-        into, partial = self.folder / "finished", self.folder / ".finished.making"
-        shutil.rmtree(partial, ignore_errors=True)
+        into, unfinished = self.folder / "finished", self.folder / ".finished.making"
+        shutil.rmtree(unfinished, ignore_errors=True)
         try:
-            with explain_write_errors(partial):
-                partial.mkdir(parents=True)
-                yield partial
-                _check_source(dataset, partial, configs)
+            with explain_write_errors(unfinished):
+                unfinished.mkdir(parents=True)
+                yield unfinished
+                _check_source(dataset, unfinished, configs)
                 shutil.rmtree(into, ignore_errors=True)
-                partial.rename(into)
+                unfinished.rename(into)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
@@ -176,23 +181,6 @@ def write_rows(path: Path, rows: Iterable[Any]) -> None:
     """Replace a file by these rows as JSON Lines, atomically."""
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows]
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
-
-
-def describe_validation_error(error: ValidationError) -> str:
-    """Describe the first error and the field that it concerns."""
-    first = error.errors(include_url=False)[0]
-    location = ".".join(str(part) for part in first["loc"])
-    return f"{location}: {first['msg']}" if location else str(first["msg"])
-
-
-def require_known(names: Iterable[str], known: Collection[str], what: str) -> None:
-    """Refuse names that do not exist.
-
-    Raises:
-        BadInput: a name is unknown; the message lists the known ones.
-    """
-    if unknown := [name for name in names if name not in known]:
-        raise BadInput(f"there is no {what} {unknown[0]!r}; choose from {', '.join(known)}")
 
 
 def ask_each(
@@ -224,7 +212,17 @@ def ask_each(
 
 ORDERS = "orders.jsonl"
 
-Order = TypeVar("Order", bound=StagedRow)
+
+class Order(StagedRow):
+    """An order for one row that a language model writes."""
+
+    @property
+    def seed(self) -> int:
+        """The seed by which the row is written."""
+        return zlib.crc32(self.id.encode()) % 100_000
+
+
+OrderKind = TypeVar("OrderKind", bound=Order)
 
 
 class Suggestions(JudgeAnswer):
@@ -243,7 +241,7 @@ def suggest(
 
     Args:
         judging: the client of the language model.
-        counts: how many lines are wanted, by kind.
+        counts: number of lines wanted, by kind.
         used: lines that may not come again, by kind.
         make_prompt: makes the prompt for a kind and a number of lines, with the place `{used}`.
 
@@ -254,7 +252,7 @@ def suggest(
     def request(row: StagedRow) -> JudgeRequest:
         count, lines = counts[row.id], used.get(row.id, ())
         inputs = {"used": "\n".join(lines) or "(none)"}
-        return JudgeRequest(make_prompt(row.id, count), inputs, check=_check(count, lines))
+        return JudgeRequest(make_prompt(row.id, count), inputs, check=partial(_check, count, lines))
 
     def keep(row: StagedRow, answer: Suggestions) -> tuple[str, list[str]]:
         return row.id, [" ".join(line.split()) for line in answer.suggestions[: counts[row.id]]]
@@ -265,9 +263,9 @@ def suggest(
 def write_ordered(
     workshop: Workshop,
     name: str,
-    kinds: tuple[type[Order], type[R]],
-    place_orders: Callable[[list[Order], set[str]], tuple[list[Order], list[WaitingRow]]],
-    write: Callable[[list[Order]], Sifted[R]],
+    kinds: tuple[type[OrderKind], type[R]],
+    place_orders: Callable[[list[OrderKind], set[str]], tuple[list[OrderKind], list[WaitingRow]]],
+    write: Callable[[list[OrderKind]], Sifted[R]],
 ) -> None:
     """Place orders for missing rows, and have those rows written that are ordered and not written yet.
 
@@ -291,17 +289,12 @@ def write_ordered(
     workshop.write(name, [by_id[order.id] for order in orders if order.id in by_id])
 
 
-def _check(count: int, used: Sequence[str]) -> Callable[[Suggestions], None]:
-    used_lines = {_fold(line) for line in used}
-
-    def check(answer: Suggestions) -> None:
-        lines = [_fold(line) for line in answer.suggestions]
-        if len(lines) < count or not all(lines):
-            raise ValueError(f"{count} suggestions are needed, {len([line for line in lines if line])} came")
-        if len(set(lines)) < len(lines) or used_lines & set(lines):
-            raise ValueError("a suggestion is there twice, or is one of those that are taken")
-
-    return check
+def _check(count: int, used: Sequence[str], answer: Suggestions) -> None:
+    lines = [_fold(line) for line in answer.suggestions]
+    if len(lines) < count or not all(lines):
+        raise ValueError(f"{count} suggestions are needed, {len([line for line in lines if line])} came")
+    if len(set(lines)) < len(lines) or not {_fold(line) for line in used}.isdisjoint(lines):
+        raise ValueError("a suggestion is there twice, or is one of those that are taken")
 
 
 def _fold(line: str) -> str:

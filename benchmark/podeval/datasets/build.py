@@ -18,9 +18,8 @@ from podeval.datasets.dataset_record import LOCK, SAMPLE, DatasetRecord
 from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, find_row_problems
 from podeval.datasets.source_files import Fetched, Progress, fetch
 from podeval.errors import BadInput
-from podeval.files import explain_write_errors, write_json
+from podeval.files import explain_write_errors, hash_file, write_json
 from podeval.hub.commits import HUB_PARQUET
-from podeval.models.downloading import hash_file
 from podeval.version import __version__
 
 SHARD_BYTES = 400 << 20
@@ -40,7 +39,7 @@ def build(
     Args:
         name: name of the builder.
         out: the folder to make; one that an earlier build made is replaced, anything else is refused.
-        source: as `podeval.datasets.source_files.fetch` takes it; the record's first by default.
+        source: the source, as `podeval.datasets.source_files.fetch` takes it; by default the first of the record.
         configs: names of the configs to build; all that can be made from the source by default.
         cache: folder in which downloads are kept.
         progress: called with what happens, line by line.
@@ -169,10 +168,9 @@ def read_lock(folder: Path) -> dict[str, Any]:
         BadInput: the folder was not made by `podeval data build`.
     """
     try:
-        lock: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        return dict(json.loads((folder / LOCK).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise BadInput(f"{folder} contains no dataset made by `podeval data build` (no readable {LOCK})") from None
-    return lock
 
 
 def verify(folder: Path) -> Iterator[str]:
@@ -206,11 +204,11 @@ def _describe_damage(path: Path, digest: str) -> str | None:
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
     """Load every split as its users do, and check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
-        features = kind.features(config)
+        table = kind.TABLES[config]
         for split, facts in splits.items():
             # Compare the columns, as `datasets` reads them.
             loaded = datasets.load_dataset(str(folder), config, split=split, streaming=True)
-            if loaded.features is not None and dict(loaded.features) != dict(features):
+            if loaded.features is not None and dict(loaded.features) != dict(table.features):
                 yield f"{config}/{split}: the columns are not those of the builder"
                 continue
             # Check rules and number of rows, read as the builder wrote them.
@@ -222,7 +220,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
                     count += 1
                     yield row
 
-            for problem in find_row_problems(config, split, rows(), kind.rules(config)):
+            for problem in find_row_problems(config, split, rows(), table.rules()):
                 yield str(problem)
             if count != facts["rows"]:
                 yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
@@ -230,7 +228,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
     """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
-    labels = {n: f for n, f in kind.features(config).items() if isinstance(f, datasets.ClassLabel)}
+    labels = {n: f for n, f in kind.TABLES[config].features.items() if isinstance(f, datasets.ClassLabel)}
     for file in files:
         with pq.ParquetFile(file) as parquet:
             for group in range(parquet.num_row_groups):

@@ -1,11 +1,12 @@
 """The base class of all dataset builders: an `ArrowBasedBuilder` that makes rows, checks them and yields tables.
 
-A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass. It says its record, the features of each
-config, its rules, and how rows are made from a source. Audio is stored as bytes, so that no decoder is needed to
-write it; whoever loads it with a decoder installed gets `Audio` columns as usual.
+A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass: its record, and the table of each
+config. Audio is stored as bytes, so that no decoder is needed to write it; anyone who loads it with a decoder installed
+gets `Audio` columns as usual.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,8 +24,24 @@ AUDIO_ROWS_PER_GROUP = 8
 """Rows in a row group of audio: streaming reads a group at a time, and long audio is large."""
 
 
+@dataclass(frozen=True)
+class DatasetTable:
+    """The content of a config.
+
+    Attributes:
+        features: the columns; `id` is one of them.
+        rules: makes the rules that every row must keep, anew for each reading of the rows.
+        rows: makes the rows of a split from the files of a source in a folder, in order; raises `BadInput` if the files
+            are not what the source should hold.
+    """
+
+    features: datasets.Features
+    rules: Callable[[], Sequence[RowRule]]
+    rows: Callable[[str, Path], Iterable[Row]]
+
+
 class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """Base class of dataset builders; a subclass defines its record, columns, rules and rows.
+    """Base class of dataset builders; a subclass has its record and the tables of its configs.
 
     Args:
         config_name: name of one of the record's configs.
@@ -33,45 +50,22 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """
 
     RECORD: ClassVar[DatasetRecord]
+    TABLES: ClassVar[Mapping[str, DatasetTable]]
 
     def __init__(self, config_name: str, *, source: str, folder: Path, **kwargs: Any) -> None:
         self.source = source
         self.folder = folder
         super().__init__(config_name=config_name, **kwargs)
 
-    # What a subclass says.
-
-    @classmethod
-    def features(cls, config: str) -> datasets.Features:
-        """Return the columns of a config; `id` is one of them."""
-        raise NotImplementedError
-
-    @classmethod
-    def rules(cls, config: str) -> Sequence[RowRule]:
-        """Return the rules that every row of a config must keep."""
-        raise NotImplementedError
-
-    @classmethod
-    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """Make the rows of a split from the files of a source in `folder`.
-
-        Raises:
-            BadInput: the files are not what the source should hold; the message says which and what.
-        """
-        raise NotImplementedError
-
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
         """Return sentences about the files of a source for the card, such as how many rows lack a fact."""
         return ()
 
-    # What follows from it.
-
     def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:
         config = self.RECORD.config(str(config_name))
-        version = datasets.Version(self.RECORD.version)
-        known = datasets.BuilderConfig(name=config.name, version=version, description=config.description)
-        return known, f"{config.name}-{self.source}"
+        facts = {"version": datasets.Version(self.RECORD.version), "description": config.description}
+        return datasets.BuilderConfig(name=config.name, **facts), f"{config.name}-{self.source}"
 
     def _info(self) -> datasets.DatasetInfo:
         record = self.RECORD
@@ -80,7 +74,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             citation=record.citation,
             homepage=f"https://huggingface.co/datasets/podeval/{record.name}",
             license=record.licence,
-            features=self.features(self.config.name),
+            features=self.TABLES[self.config.name].features,
             version=record.version,
         )
 
@@ -93,16 +87,15 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def problems(self, split: str) -> Iterator[RowProblem]:
         """Yield the problems of the rows of a split; rows are made one by one, and none is kept in memory."""
-        config = self.config.name
-        expected = set(self.features(config))
+        config, table = self.config.name, self.TABLES[self.config.name]
+        expected = set(table.features)
 
         def columns(row: Row) -> str | None:
             odd = set(row) ^ expected
             return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
 
-        yield from find_row_problems(
-            config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)]
-        )
+        rows = table.rows(split, self.folder)
+        yield from find_row_problems(config, split, rows, [RowRule("columns", columns), *table.rules()])
 
     def tables(self, split: str) -> Iterator[pa.Table]:
         """Yield a split as tables of one row group each.
@@ -112,14 +105,12 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         """
         if problems := list(self.problems(split)):
             raise BrokenRules(problems)
-        features = self.features(self.config.name)
-        size = AUDIO_ROWS_PER_GROUP if _has_audio(features) else ROWS_PER_GROUP
-        rows = self._rows(split)
+        table = self.TABLES[self.config.name]
+        features = table.features
+        size = AUDIO_ROWS_PER_GROUP if "Audio(" in repr(features) else ROWS_PER_GROUP
+        rows = iter(table.rows(split, self.folder))
         while group := list(islice(rows, size)):
             yield convert_to_table(group, features)
-
-    def _rows(self, split: str) -> Iterator[Row]:
-        return iter(self.rows(self.config.name, split, self.source, self.folder))
 
 
 def convert_to_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
@@ -145,7 +136,3 @@ def _to_arrow(value: Any, feature: Any) -> Any:
     if isinstance(feature, Mapping):
         return {name: _to_arrow(value[name], inner) for name, inner in feature.items()}
     return value
-
-
-def _has_audio(features: datasets.Features) -> bool:
-    return "Audio(" in repr(features)

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from datasets import DatasetInfo
+from datasets import Audio, DatasetInfo
+from podeval.benchmarks.presets import PRESETS
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import SAMPLE, Config, DatasetRecord, Source
 from podeval.datasets.source_files import find_package_folder
@@ -71,7 +72,7 @@ def _describe_responsible_use(record: DatasetRecord) -> dict[str, Any]:
 
 def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the features and sizes of one config in the form that `datasets` writes."""
-    info = DatasetInfo(features=kind.features(config), config_name=config)
+    info = DatasetInfo(features=kind.TABLES[config].features, config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
     return {
         "config_name": config,
@@ -94,7 +95,7 @@ def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     record = kind.RECORD
     # Title, summary and use.
     parts = [f"# {record.full_title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
-    parts.append(_describe_use(record))
+    parts.append(_describe_use(kind))
     # Content.
     parts.append(
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({_describe_splits(c)}): {c.description}" for c in record.configs)
@@ -139,7 +140,8 @@ def _describe_pinning(record: DatasetRecord, *, pinned: bool) -> str:
     return "; podeval pins no revision of this source."
 
 
-def _describe_use(record: DatasetRecord) -> str:
+def _describe_use(kind: type[Builder]) -> str:
+    record = kind.RECORD
     config = record.configs[0]
     passed_on = record.sources[0].redistributable
     location = f"podeval/{record.name}" if passed_on else f"./{record.name}"
@@ -150,7 +152,30 @@ def _describe_use(record: DatasetRecord) -> str:
         if passed_on
         else f"Its rows are not passed on: {build} makes ./{record.name}."
     )
-    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}"
+    more = _describe_audio(kind, location)
+    more += "".join(f"\n\n{one.reproduction}" for one in PRESETS.values() if one.benchmark == record.name)
+    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}{more}"
+
+
+def _describe_audio(kind: type[Builder], location: str) -> str:
+    """Say how rows with audio are read without torchcodec; "" where no config has audio."""
+    record = kind.RECORD
+    columns = {
+        config: [name for name, feature in kind.TABLES[config.name].features.items() if isinstance(feature, Audio)]
+        for config in record.configs
+    }
+    config = next((config for config, names in columns.items() if names), None)
+    if config is None:
+        return ""
+    cast = "".join(f'.cast_column("{name}", Audio(decode=False))' for name in columns[config])
+    names = ", ".join(f"`{one.name}`" for one, of_one in columns.items() if of_one)
+    return (
+        f"\n\nRows with audio ({names}): `datasets` decodes audio by torchcodec; without it, reading a row fails. "
+        "Cast the column, and each row holds the bytes of a file, which soundfile and podeval read:\n\n"
+        "```python\nimport io\n\nimport soundfile\nfrom datasets import Audio, load_dataset\n\n"
+        f'rows = load_dataset("{location}", "{config.name}", split="{config.splits[0]}"){cast}\n'
+        f'samples, rate = soundfile.read(io.BytesIO(rows[0]["{columns[config][0]}"]["bytes"]))\n```'
+    )
 
 
 def _describe_splits(config: Config) -> str:
@@ -160,7 +185,7 @@ def _describe_splits(config: Config) -> str:
 
 def _describe_columns(kind: type[Builder], config: str) -> str:
     lines = [f"`{config}`", "", "| column | type |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_describe_type(feature)} |" for name, feature in kind.features(config).items()]
+    lines += [f"| `{name}` | {_describe_type(feature)} |" for name, feature in kind.TABLES[config].features.items()]
     return "\n".join(lines)
 
 
@@ -197,14 +222,14 @@ def _show_sample_row(kind: type[Builder], config: str) -> str:
 
     at_builder = catalogue.locate_folder(kind.RECORD.name) / source.location
     folder = find_package_folder(source.location) if ":" in source.location else at_builder
-    row = next(iter(kind.rows(config, kind.RECORD.config(config).splits[0], source.name, folder)), None)
+    split = kind.RECORD.config(config).splits[0]
+    row = next(iter(kind.TABLES[config].rows(split, folder)), None)
     return json.dumps(_cut(row), ensure_ascii=False, indent=1) if row else ""
 
 
 def _find_source(record: DatasetRecord, config: str) -> Source | None:
     """Return the sample, or another source that is part of the package."""
-    possible = [source for source in record.sources if config in record.configs_of(source.name)]
-    shipped = [source for source in possible if source.kind == "package"]
+    shipped = [s for s in record.sources if s.kind == "package" and config in record.configs_of(s.name)]
     return next((source for source in shipped if source.name == SAMPLE), shipped[0] if shipped else None)
 
 

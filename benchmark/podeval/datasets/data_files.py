@@ -25,8 +25,7 @@ def read_objects(path: Path, name: str = "items") -> list[Mapping[str, Any]]:
         raise BadInput(f"{path} holds no {name}; download the file again")
     if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
         raise BadInput(f"{path} should hold a list of objects under `{name}`")
-    objects: list[Mapping[str, Any]] = content[name]
-    return objects
+    return list(content[name])
 
 
 def read_object_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -62,7 +61,7 @@ def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: 
 
     Args:
         folder: folder of the source.
-        pattern: as in `Path.glob`.
+        pattern: a pattern of file names, as for `Path.glob`.
         columns: columns that every file must have.
         selection: columns to read; all of `columns` by default.
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from podeval.benchmarks.records import FactSheet
-from podeval.errors import BadInput
+from podeval.errors import require_known
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
@@ -105,11 +105,9 @@ class DatasetRecord(FactSheet):
         Raises:
             BadInput: there is none.
         """
-        for config in self.configs:
-            if config.name == name:
-                return config
-        names = ", ".join(config.name for config in self.configs)
-        raise BadInput(f"{self.name} has no config {name!r}; it has {names}")
+        configs = {config.name: config for config in self.configs}
+        require_known(f"config of {self.name}", configs, name)
+        return configs[name]
 
     def configs_of(self, source: str) -> tuple[str, ...]:
         """Return the names of the configs that can be made from a source."""

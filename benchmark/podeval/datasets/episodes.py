@@ -56,8 +56,7 @@ def _not_readable(row: Row) -> str | None:
 
 
 def _not_heard(row: Row) -> str | None:
-    unreadable = not row["sha256"]
-    return None if row["turns"] or unreadable else row["reason"] or "no speech is heard"
+    return None if row["turns"] or not row["sha256"] else row["reason"] or "no speech is heard"
 
 
 def _out_of_time(row: Row) -> str | None:
@@ -137,7 +136,7 @@ def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
     }
     # Transcribe; the row of an unusable recording says why.
     try:
-        recording = Recording.open(path)
+        recording = Recording.open(path, apart=True)
         if expected and recording.content != expected:
             raise BadInput(f"{path.name} is not the file that was fetched (its SHA-256 differs); fetch it again")
         row |= {"sha256": recording.content, "duration": recording.duration}

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -17,6 +16,7 @@ from xml.etree.ElementTree import ParseError
 
 from podeval.errors import BadInput
 from podeval.models.downloading import Gone
+from podeval.text.characters import keep_letters
 
 ITUNES = "https://itunes.apple.com"
 """Address at which Apple answers lookups; PODEVAL_ITUNES names another."""
@@ -28,11 +28,19 @@ Read = Callable[[str, int], bytes]
 """A function that fetches a document of at most so many bytes."""
 
 _LINK = re.compile(
-    r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
+    r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)"
+    r"\?(?:.*?&)?i=(?P<episode>\d+)(?:&.*)?"
 )
-_LOOKUP_BYTES, _FEED_BYTES, _REPAIRED_BYTES = 16 << 20, 128 << 20, 16 << 20
+_LOOKUP_BYTES = 16 << 20
+FEED_BYTES = 16 << 20
+"""Largest feed that is read."""
+_REPAIRED_BYTES, _REPAIRED_SIGNS = 4 << 20, 100_000
+"""Largest feed that feedparser reads, and the most of its `<` and `=`: each costs it up to two kilobytes."""
 _DEEPEST = 64
 """Largest number of elements of a feed inside each other."""
+_MOST_NAMES, _MOST_ITEMS, _LONGEST_TAG = 1_000, 50_000, 1 << 20
+_PIECE = 1 << 16
+_FACTS = ("enclosure", "title", "guid", "pubDate")
 
 
 class BadFeed(BadInput):
@@ -55,13 +63,12 @@ class EpisodeLink:
             BadInput: the link does not have this form.
         """
         match = _LINK.fullmatch(link)
-        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", match["query"]) if match else None
-        if match is None or episode is None:
+        if match is None:
             raise BadInput(
                 f"{link!r} is not a link to an episode; it should look like "
                 "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
             )
-        return cls(match["country"], int(match["show"]), int(episode[1]))
+        return cls(match["country"], int(match["show"]), int(match["episode"]))
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ def find_enclosures(link: str, title: str, read: Read) -> Iterator[Enclosure | B
         yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
     if feed:
         try:
-            yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
+            yield _find_in_feed(read(feed, FEED_BYTES), guid, title)
         except BadInput as trouble:
             yield trouble
 
@@ -154,7 +161,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure:
         Gone: it does not list the episode, or lists it without audio.
     """
     items = parse_feed(content)
-    by_title = [item for item in items if title and _fold_title(item.title) == _fold_title(title)]
+    by_title = [item for item in items if title and keep_letters(item.title) == keep_letters(title)]
     matches = [item for item in items if guid and item.guid == guid][:1] or by_title
     if len(matches) > 1:
         raise Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
@@ -169,12 +176,25 @@ def parse_feed(content: bytes) -> list[Enclosure]:
     """Parse the items of an RSS feed; one that is not well-formed is read by feedparser.
 
     Raises:
-        BadFeed: it is not RSS, is nested too deep, or uses the constructs that XML bombs are made of.
+        BadFeed: it is not RSS, is larger or nested deeper than any feed, states an encoding that is not read, or uses
+            the constructs that XML bombs are made of.
     """
     from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import DefusedXMLParser
 
+    if len(content) > FEED_BYTES:
+        raise BadFeed(
+            f"the feed has {len(content) / 1e6:.0f} MB, more than the {FEED_BYTES / 1e6:.0f} MB that are read"
+        )
+    reader = _ItemReader()
     try:
-        return list(_parse_items(content))
+        parser = DefusedXMLParser(target=reader)
+        for start in range(0, len(content), _PIECE):
+            parser.feed(content[start : start + _PIECE])
+            # The parser holds a tag until it ends.
+            if start - parser.parser.CurrentByteIndex > _LONGEST_TAG:
+                raise BadFeed(f"the feed has a tag of more than {_LONGEST_TAG} bytes")
+        parser.close()
     except ParseError as error:
         # Items without audio may be what is left of a page that is no feed.
         items = _repair(content)
@@ -183,33 +203,63 @@ def parse_feed(content: bytes) -> list[Enclosure]:
         return items
     except DefusedXmlException as error:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
+    except (ValueError, LookupError) as error:
+        raise BadFeed(f"the feed states an encoding that is not read ({error})") from None
+    if reader.root != "rss":
+        raise BadFeed(f"the feed is not RSS but <{reader.root}>")
+    return reader.items
 
 
-def _parse_items(content: bytes) -> Iterator[Enclosure]:
-    """Yield the items of RSS, which are read and dropped one by one, as feeds may be long."""
-    from defusedxml.ElementTree import iterparse
+class _ItemReader:
+    """A target for an XML parser that keeps the items of RSS, and nothing else of a feed."""
 
-    root, depth = "", 0
-    for event, element in iterparse(io.BytesIO(content), events=("start", "end")):
-        root = root or element.tag
-        depth += 1 if event == "start" else -1
-        if depth > _DEEPEST:
+    def __init__(self) -> None:
+        self.root = ""
+        self.items: list[Enclosure] = []
+        self._open: list[str] = []
+        self._names: set[str] = set()
+        self._outside = 0
+        """Number of open elements around the text of an item; 0 between items."""
+        self._facts: dict[str, list[str]] = {}
+        """Texts of the item's elements, and the address of its enclosure; the first of each counts."""
+        self._text: list[str] | None = None
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take the beginning of an element."""
+        self.root = self.root or tag
+        self._names.update((tag, *attributes))
+        if len(self._open) >= _DEEPEST:
             raise BadFeed(f"the feed has more than {_DEEPEST} elements inside each other")
-        if event == "end" and element.tag == "item":
-            enclosure = element.find("enclosure")
-            url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
-            texts = ((element.findtext(name) or "").strip() for name in ("title", "guid", "pubDate"))
-            yield Enclosure(url, "feed", *texts)
-            element.clear()
-    if root != "rss":
-        raise BadFeed(f"the feed is not RSS but <{root}>")
+        if len(self._names) > _MOST_NAMES or len(self.items) > _MOST_ITEMS:
+            raise BadFeed(f"the feed has more than {_MOST_ITEMS} items, or {_MOST_NAMES} names of elements")
+        self._text = None
+        if self._outside and len(self._open) == self._outside + 1 and tag in _FACTS and tag not in self._facts:
+            self._text = self._facts[tag] = [attributes.get("url", "")] if tag == "enclosure" else []
+        elif tag == "item" and not self._outside:
+            self._outside, self._facts = len(self._open), {}
+        self._open.append(tag)
+
+    def data(self, text: str) -> None:
+        """Take a piece of text: that of a fact as far as its first element."""
+        if self._text is not None and self._open[-1] != "enclosure":
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
+        self._open.pop()
+        self._text = None
+        if self._outside and len(self._open) == self._outside:
+            url, *texts = ("".join(self._facts.get(name, ())).strip() for name in _FACTS)
+            self.items.append(Enclosure(url, "feed", *texts))
+            self._outside = 0
 
 
 def _repair(content: bytes) -> list[Enclosure]:
     """Read the items of a feed that is not well-formed; none if it is large or declares entities."""
     import feedparser
 
-    if len(content) > _REPAIRED_BYTES or b"<!ENTITY" in content:
+    signs = content.count(b"<") + content.count(b"=")
+    if len(content) > _REPAIRED_BYTES or signs > _REPAIRED_SIGNS or b"<!ENTITY" in content:
         return []
     # A stream: text that looks like an address or a file's name would be opened.
     feed = feedparser.parse(io.BytesIO(content), sanitize_html=False, resolve_relative_uris=False)
@@ -219,8 +269,3 @@ def _repair(content: bytes) -> list[Enclosure]:
         names = (str(entry.get(name) or "").strip() for name in ("title", "id", "published"))
         items.append(Enclosure(urls[0] if urls else "", "feed", *names))
     return items
-
-
-def _fold_title(title: str) -> str:
-    """Reduce a title to its letters and digits, because quotes, dashes and spaces differ between Apple and feeds."""
-    return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())

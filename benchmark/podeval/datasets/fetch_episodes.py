@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +17,10 @@ from typing import Any, Literal
 
 from podeval import progress
 from podeval.audio.decode import hash_file
-from podeval.audio.formats.container import read_container_and_seconds
+from podeval.audio.transcode import read_header_apart
 from podeval.benchmarks import real_pod
-from podeval.datasets.feeds import BadFeed, Read, find_enclosures, find_itunes
+from podeval.benchmarks.item import Episode
+from podeval.datasets.feeds import BadFeed, find_enclosures, find_itunes
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.files import append_line, explain_write_errors, lock_folder, read_lines
@@ -44,15 +45,6 @@ _STATUS: dict[type[BadInput], Status] = {
 
 
 @dataclass(frozen=True)
-class EpisodeRequest:
-    """An episode to fetch: its id here, its link in Apple Podcasts, and its title."""
-
-    id: str
-    link: str
-    title: str
-
-
-@dataclass(frozen=True)
 class Attempt:
     """The outcome of one attempt to fetch an episode; a line of the record.
 
@@ -69,7 +61,7 @@ class Attempt:
         bytes: size of the file.
         sha256: hash of the file.
         seconds: length of the audio, by the file's header or packets.
-        container: as in `podeval.audio.formats.container`.
+        container: name of the container, as in `podeval.audio.formats.container`.
     """
 
     id: str
@@ -89,8 +81,8 @@ class Attempt:
     container: str | None = None
 
 
-def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
-    """Select the episodes that a benchmark names, for all topics or for some.
+def select_episodes(name: str, topics: Sequence[str] = ()) -> dict[str, Episode]:
+    """Select the episodes that a benchmark names, by topic, for all topics or for some.
 
     Args:
         name: name of the benchmark.
@@ -108,11 +100,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
     if unknown := [topic for topic in topics if topic not in keys]:
         raise BadInput(f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or 1 to {len(items)}")
     chosen = {keys[topic] for topic in topics} or set(keys.values())
-    return [
-        EpisodeRequest(item.id, item.episode.link, item.episode.title)
-        for item in items
-        if item.episode and item.id in chosen
-    ]
+    return {item.id: item.episode for item in items if item.episode and item.id in chosen}
 
 
 def make_web(**options: Any) -> Web:
@@ -121,7 +109,7 @@ def make_web(**options: Any) -> Web:
 
 
 def fetch_episodes(
-    requests: Sequence[EpisodeRequest],
+    episodes: Mapping[str, Episode],
     into: Path,
     web: Web,
     *,
@@ -131,7 +119,7 @@ def fetch_episodes(
     """Fetch episodes, one after the other; files that are there already are left as they are.
 
     Args:
-        requests: the episodes.
+        episodes: the episodes, by topic.
         into: the folder; it is made where it does not exist.
         web: reads from servers.
         most_bytes: refuse larger episodes.
@@ -146,15 +134,15 @@ def fetch_episodes(
     attempts = []
     with lock_folder(into):
         before = read_attempts(into)
-        for number, one in enumerate(requests):
-            progress.report("episodes", number, len(requests))
-            attempt = before.get(one.id)
+        for number, (topic, episode) in enumerate(episodes.items()):
+            progress.report("episodes", number, len(episodes))
+            attempt = before.get(topic)
             if attempt is None or not is_there(into, attempt):
-                attempt = _fetch(one, into, web, most_bytes)
+                attempt = _fetch(topic, episode, into, web, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
-                tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
+                tell(f"{topic}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
-        progress.report("episodes", len(requests), len(requests))
+        progress.report("episodes", len(episodes), len(episodes))
     return attempts
 
 
@@ -195,17 +183,17 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     yield f"{successes} of {len(attempts)} found" + "".join(f", {number} {name}" for name, number in counts.items())
 
 
-def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> Attempt:
+def _fetch(topic: str, episode: Episode, into: Path, web: Web, most_bytes: int) -> Attempt:
     """Try every address where the episode may be, until one has it."""
-    scratch = into / _SCRATCH / request.id
+    scratch = into / _SCRATCH / topic
     with explain_write_errors(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(request.id, request.link, checked, "unreachable")
+    attempt = Attempt(topic, episode.link, checked, "unreachable")
     failures: list[tuple[Attempt, BadInput]] = []
     tried: set[str] = set()
-    read: Read = lambda url, most: web.read(url, scratch / "document", most)  # noqa: E731
-    for enclosure in find_enclosures(request.link, request.title, read):
+    read = partial(web.read, scratch=scratch / "document")
+    for enclosure in find_enclosures(episode.link, episode.title, read):
         if isinstance(enclosure, BadInput):
             failures.append((attempt, enclosure))
         elif enclosure.url not in tried:
@@ -213,7 +201,7 @@ def _fetch(request: EpisodeRequest, into: Path, web: Web, most_bytes: int) -> At
             facts = {name: getattr(enclosure, name) for name in ("via", "title", "guid", "published")}
             at_address = replace(attempt, enclosure=strip_secrets(enclosure.url), **facts)
             try:
-                facts = _download(request.id, enclosure.url, scratch, into, web, most_bytes)
+                facts = _download(topic, enclosure.url, scratch, into, web, most_bytes)
             except BadInput as failure:
                 failures.append((at_address, failure))
             else:
@@ -247,7 +235,7 @@ def _download(name: str, url: str, scratch: Path, into: Path, web: Web, most_byt
     web.save(url, part, most_bytes, partial(_report, name))
     # Keep whole audio files only.
     try:
-        container, seconds = read_container_and_seconds(part)
+        container, seconds = read_header_apart(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")

@@ -23,7 +23,7 @@ import httpx
 from safehttpx import is_public_ip
 
 from podeval.errors import BadInput
-from podeval.models.downloading import Watch, download, make_client
+from podeval.models.downloading import Watch, download, end_reads, make_client
 
 LOOKUP_HOST, LOOKUP_PAUSE = "itunes.apple.com", 3.0
 """Seconds between lookups: Apple asks for no more than about 20 a minute."""
@@ -51,7 +51,7 @@ class Web:
         # They are called for every request and answer, redirects included.
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
-    def read(self, url: str, scratch: Path, most_bytes: int) -> bytes:
+    def read(self, url: str, most_bytes: int, scratch: Path) -> bytes:
         """Return the content of a small document; `scratch` is the file that it is downloaded to.
 
         Raises:
@@ -159,9 +159,8 @@ class _Transport(httpx.BaseTransport):
 
 def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
     # A connection that is kept belongs to an address, and names share addresses: none is kept.
-    return httpx.HTTPTransport(
-        verify=ssl.create_default_context(), proxy=proxy, limits=httpx.Limits(max_keepalive_connections=0)
-    )
+    limits = httpx.Limits(max_keepalive_connections=0)
+    return end_reads(httpx.HTTPTransport(verify=ssl.create_default_context(), proxy=proxy, limits=limits))
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:

@@ -89,18 +89,16 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
 
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
-    sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"
+    content = _hash_sample(catalogue.locate_folder(benchmark.name))
+    sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{content}"
     if not (sample_folder / LOCK).is_file():
         sample_folder.parent.mkdir(parents=True, exist_ok=True)
         build.build(benchmark.name, sample_folder, source=SAMPLE, cache=cache)
     return sample_folder
 
 
-def _hash_sample(name: str) -> str:
+def _hash_sample(folder: Path) -> str:
     """Return a hash of the sample's files and their builder, twelve hex digits."""
-    from podeval.datasets import catalogue
-
-    folder = catalogue.locate_folder(name)
     digest = hashlib.sha256((folder / "builder.py").read_bytes())
     for path in sorted((folder / SAMPLE).rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -123,12 +121,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 def _to_canonical_json(rows: list[Row]) -> str:
     """Convert rows to JSON that is the same for equal content; bytes are replaced by their SHA-256."""
-
-    def plain(value: Any) -> str:
-        assert isinstance(value, bytes)
-        return hashlib.sha256(value).hexdigest()
-
-    return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=plain)
+    return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest())
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:

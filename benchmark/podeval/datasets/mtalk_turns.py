@@ -32,7 +32,7 @@ class Taxonomy:
         content = json.loads(path.read_text(encoding="utf-8"))
         self.version: str = content["version"]
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
-        """In the paper's order: the first number of a dialogue counts from 1."""
+        """The scenarios in the paper's order: the first number of a dialogue counts from 1."""
         self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
         """Dimension of each capability."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
@@ -130,8 +130,8 @@ class MtalkAnswer:
     Attributes:
         dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
         type: semantic, paralinguistic or ambient.
-        model: as the file names it.
-        turn: from 1.
+        model: name of the model in the file.
+        turn: number of the turn, from 1.
         question: path of what the user says.
         answer: path of what the model answers.
         question_transcript: the user's words.

@@ -23,8 +23,7 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 def read_facts() -> Facts:
     """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
     path = locate_hub_source("dataset_builders") / "podbench" / "facts.json"
-    content: Facts = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def find_bucket(kind: str, number: int | None) -> str | None:
@@ -202,8 +201,8 @@ def _read_count(value: Any) -> int | None:
 
 def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
     """Read the language as `zh` or `en`; any other value is returned as it is, and the rules refuse it."""
-    held = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    codes = {_find_language_code(word) for word in held if word is not None}
+    words = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    codes = {_find_language_code(word) for word in words if word is not None}
     if len(codes) == 1:
         return codes.pop()
     text = " ".join(source for source in sources if isinstance(source, str)) or instruction

@@ -4,21 +4,24 @@ The tasks (`eval.yaml`) are a commit of their own: the Hub validates them on arr
 is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data has been pushed by then.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark
 from podeval.datasets import catalogue
 from podeval.datasets.build import read_lock, verify
 from podeval.datasets.dataset_record import LOCK, SAMPLE
+from podeval.datasets.source_files import Progress
 from podeval.errors import BadInput
-from podeval.hub.eval_results import write_eval_yaml
+from podeval.hub.eval_results import FRAMEWORK, name_task
+from podeval.hub.folders import push_folder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-
-Progress = Callable[[str], None]
 
 EVAL = "eval.yaml"
 """File that makes a dataset repo one of the Hub's benchmarks."""
@@ -42,7 +45,6 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
         BadInput: the build is damaged, its licence forbids it, or the Hub refuses; the message says what to do.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     # Refuse a build that may not be published or has changed.
     lock = read_lock(folder)
@@ -66,27 +68,14 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
     files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.parquet"))]
     eval_file = _write_eval_yaml(folder, record.name, files)
     progress(f"{repo}: {len(files)} Parquet files and the card")
-    api = HfApi()
     title = f"{record.title} {record.version}, built by podeval {lock['podeval']}"
     # Push the data and the card in one commit.
-    try:
-        api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
-        done = api.upload_folder(
-            repo_id=repo,
-            repo_type="dataset",
-            folder_path=folder,
-            allow_patterns=[*files, "README.md", LOCK],
-            delete_patterns=["*.parquet"],
-            commit_message=title,
-        )
-    except LocalTokenNotFoundError:
-        raise BadInput("you are not signed in to the Hub; run `hf auth login` with a token that may write") from None
-    except HfHubHTTPError as error:
-        raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
+    files_here = {"allow_patterns": [*files, "README.md", LOCK], "delete_patterns": ["*.parquet"]}
+    done = push_folder(folder, repo, "dataset", title, private=private, **files_here)
     # Then push the tasks, which the Hub may refuse.
     if eval_file is not None:
-        _push_tasks(api, repo, eval_file, title, progress)
-    return str(done.commit_url)
+        _push_tasks(HfApi(), repo, eval_file, title, progress)
+    return done
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
@@ -132,3 +121,25 @@ def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
         return None
     (folder / EVAL).write_text(text, encoding="utf-8")
     return folder / EVAL
+
+
+def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it holds no part of one.
+
+    Args:
+        benchmark: the benchmark whose dimensions become tasks.
+        configs: the splits in the dataset repo, by config. A split of the benchmark becomes a task only if its rows
+            are there.
+    """
+    tasks = [
+        {"id": name_task(split.name, dimension.name), "config": config, "split": rows}
+        for split in benchmark.splits
+        if not split.sample and (config := split.config or split.name) in configs
+        for rows in [split.name if split.name in configs[config] else configs[config][0]]
+        for dimension in benchmark.dimensions_of(split=split.name)
+        if set(split.tracks) & set(dimension.tracks)
+    ]
+    if not tasks:
+        return None
+    about = {"name": benchmark.title, "description": benchmark.description, "evaluation_framework": FRAMEWORK}
+    return yaml.safe_dump({**about, "tasks": tasks}, sort_keys=False, allow_unicode=True)

@@ -159,8 +159,7 @@ def make_split_rows(split: Split, folder: Path) -> Iterator[Row]:
 
 
 SOURCES = PinnedFile(
-    file="real_pod_sources.json",
-    revision="sha256:9abc8fd38a0472a522914b9e55aac44ab1dcd6283d2da2fc6cc3e5bec6835c85",
+    file="real_pod_sources.json", revision="sha256:9abc8fd38a0472a522914b9e55aac44ab1dcd6283d2da2fc6cc3e5bec6835c85"
 )
 
 NAMED_THROUGHOUT = ("topics", "demo")
@@ -246,8 +245,8 @@ def read_topic_id(item: Mapping[str, Any]) -> int | None:
 def _make_row(split: str, script: Mapping[str, Any], item: Mapping[str, Any], more: Mapping[str, Any]) -> Row:
     """Make the row of what a script claims: its turns, each with the claims and sources that name it by number."""
     added = list(more.get("sources", ()))
-    held = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
-    sources = read_parts(held, "turn", "claim", "source")
+    claims = [*(script.get("sources") or ()), *(script.get("claims") or ()), *added]
+    sources = read_parts(claims, "turn", "claim", "source")
     turns = read_parts(script.get("turns", script.get("script")), "speaker", "text")
     if stray := [one["turn"] for one in added if not 1 <= one["turn"] <= len(turns)]:
         raise BadInput(f"{SOURCES.file} names turn {stray[0]} of {script.get('id')}, which has {len(turns)} turns")
@@ -285,7 +284,7 @@ PROVENANCE = (
     "protocol covers it, and no system is shown sources, tags or accepted readings. Rows of `episodes` come from the "
     "models of the embedded profile, which each row names, and clips are grouped as in PodEval."
 )
-"""Who wrote the scripts and whose voices speak them, for the card, as what follows."""
+"""Authors of the scripts and speakers of their voices, for the card, as a sentence that is continued."""
 
 RESPONSIBLE_USE = ResponsibleUse(
     use_cases=(

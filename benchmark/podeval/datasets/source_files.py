@@ -9,8 +9,9 @@ from pathlib import Path
 
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
 from podeval.errors import BadInput
+from podeval.files import hash_file
 from podeval.hub.retry import HubUnavailable, call_with_retries
-from podeval.models.downloading import download, hash_file
+from podeval.models.downloading import download
 
 Progress = Callable[[str], None]
 
@@ -112,12 +113,12 @@ def find_package_folder(location: str) -> Path:
 
 def _match_source(record: DatasetRecord, folder: Path) -> Source:
     """Return the first source whose files a user's folder holds; the record's first source where there is none."""
-    held = (
+    matches = (
         source
         for source in record.sources
         if source.name != SAMPLE and all(find_files(folder, file) for file in source.files)
     )
-    return next(held, record.sources[0])
+    return next(matches, record.sources[0])
 
 
 def _download_files(source: Source, into: Path, progress: Progress) -> Path:

@@ -1,10 +1,10 @@
-"""The Hub's own leaderboards: results as a pull request to the model's repo, and the benchmark's `eval.yaml`.
+"""The Hub's own leaderboards: results as a pull request to the model's repo.
 
 Formats: huggingface.co/docs/hub/eval-results. One task for each dimension, because a task has one value.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from huggingface_hub import (
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.repocard_data import eval_results_to_model_index
 
-from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.hub import repo_info
 from podeval.hub.retry import call_with_retries
@@ -34,9 +33,9 @@ class HubFigure:
     """One value of the board: the main column of one dimension of a benchmark.
 
     Attributes:
-        task: as `eval_yaml` names it.
-        revision: of the dataset, if it is a commit.
-        date: of the measurement, ISO 8601.
+        task: name of the task in the `eval.yaml` of the dataset (`name_task`).
+        revision: revision of the dataset, if it is a commit.
+        date: date of the measurement, ISO 8601.
         note: one line on how it was measured.
     """
 
@@ -53,28 +52,6 @@ class HubFigure:
 def name_task(split: str, dimension: str) -> str:
     """Return the task under which a dimension of a split is listed on the Hub."""
     return f"{split}_{dimension}"
-
-
-def write_eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the `eval.yaml` that makes a dataset repo one of the Hub's benchmarks; None if it holds no part of one.
-
-    Args:
-        benchmark: the benchmark whose dimensions become tasks.
-        configs: the splits in the dataset repo, by config. A split of the benchmark becomes a task only if its rows
-            are there.
-    """
-    tasks = [
-        {"id": name_task(split.name, dimension.name), "config": config, "split": rows}
-        for split in benchmark.splits
-        if not split.sample and (config := split.config or split.name) in configs
-        for rows in [split.name if split.name in configs[config] else configs[config][0]]
-        for dimension in benchmark.dimensions_of(split=split.name)
-        if set(split.tracks) & set(dimension.tracks)
-    ]
-    if not tasks:
-        return None
-    about = {"name": benchmark.title, "description": benchmark.description, "evaluation_framework": FRAMEWORK}
-    return yaml.safe_dump({**about, "tasks": tasks}, sort_keys=False, allow_unicode=True)
 
 
 def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:

@@ -1,27 +1,30 @@
 """Facts about a Hub repo at one commit without downloading it: files, card, small configs, headers of weights."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Literal
 from urllib.parse import quote
 
-from huggingface_hub import HfApi, get_session
+from huggingface_hub import HfApi, get_session, hf_hub_url
+from huggingface_hub.constants import HF_HUB_DOWNLOAD_TIMEOUT
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
-    SafetensorsParsingError,
 )
-from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]
+from huggingface_hub.hf_api import RepoFile
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
 from podeval.errors import BadInput
 from podeval.hub.retry import call_with_retries
+from podeval.hub.safetensors_header import HEADER_MOST, SafetensorsFile, parse_header
+from podeval.text.json_text import count_values, parse_json
 from podeval.text.yaml_text import read_yaml
 
 
@@ -62,8 +65,15 @@ SHARDS_MOST = 300
 CONFIGS_MOST = 50
 """Maximum number of configs that are read; a repo with more is refused unread."""
 
+HEADERS_MOST = 64 * 2**20
+"""Maximum bytes of all headers of a repo together."""
+
+CONFIG_VALUES_MOST = 300_000
+"""Maximum number of values in all configs of a repo together; a tokenizer's config has some 40,000."""
+
 _FILES_MOST = 20_000
-_TENSOR_BYTES_MOST = 2**60
+_COMMIT_PAGES_MOST = 200
+_FIRST_BYTES = 100_000
 
 
 class NotThere(BadInput):
@@ -72,14 +82,6 @@ class NotThere(BadInput):
 
 class NotReadable(BadInput):
     """The repo is gated, and this account has no access."""
-
-
-@dataclass(frozen=True)
-class SafetensorsFile:
-    """The header of a safetensors file; `claimed` is the offset in bytes at which its tensors end."""
-
-    parameters: int
-    claimed: int
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,8 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
     with translate_errors(repo, revision, kind):
         # Files, and whether the commit is on the main branch.
         info = _info(client, repo, revision, kind)
-        files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
-        head = call_with_retries(lambda: client.repo_info(repo, repo_type=kind)).sha
-        on_main = head == revision or revision in {
-            commit.commit_id for commit in call_with_retries(lambda: client.list_repo_commits(repo, repo_type=kind))
-        }
+        files = call_with_retries(lambda: _list_files(client, repo, revision, kind))
+        on_main = _info(client, repo, "main", kind).sha == revision or _is_on_main(client, repo, revision, kind)
         card, text = _card(client, repo, revision, kind, files)
         # Nothing is read of repos with very many files.
         read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
@@ -146,11 +145,7 @@ def collect_facts(repo: str, revision: str, *, api: HfApi | None = None, kind: K
             files=files,
             card=card,
             card_text=text,
-            configs={
-                name: _json(_read(client, repo, revision, kind, name))
-                for name, size in files.items()
-                if read and is_config(name) and size <= CONFIG_MOST
-            },
+            configs=_configs(client, repo, revision, kind, files) if read else {},
             weights=_weights(client, repo, revision, files) if read and kind == "model" else {},
         )
 
@@ -175,13 +170,37 @@ def _read(client: HfApi, repo: str, revision: str, kind: Kind, name: str, most: 
             return file.read(most)
 
 
-def _client(api: HfApi | None) -> "HfApi":
-    return api or HfApi()
-
-
 def _info(client: HfApi, repo: str, revision: str, kind: Kind) -> Any:
+    facts: Any = ["sha", "private", "gated"]
     with translate_errors(repo, revision, kind):
-        return call_with_retries(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
+        return call_with_retries(lambda: client.repo_info(repo, revision=revision, repo_type=kind, expand=facts))
+
+
+def _list_files(client: HfApi, repo: str, revision: str, kind: Kind) -> dict[str, int]:
+    """Return the sizes of the files by path; of a repo with very many, one file more than is read."""
+    entries = client.list_repo_tree(repo, recursive=True, revision=revision, repo_type=kind)
+    files = (entry for entry in entries if isinstance(entry, RepoFile))
+    return {file.path: file.size for file in islice(files, _FILES_MOST + 1)}
+
+
+def _is_on_main(client: HfApi, repo: str, revision: str, kind: Kind) -> bool:
+    """Return whether a commit is among the last ten thousand of the main branch."""
+    url = f"{client.endpoint}/api/{kind}s/{repo}/commits/main"
+    for page in range(_COMMIT_PAGES_MOST):
+        response = call_with_retries(partial(_get, client, f"{url}?p={page}"))
+        if any(commit["id"] == revision for commit in response.json()):
+            return True
+        if "next" not in response.links:
+            break
+    return False
+
+
+def _get(client: HfApi, url: str, **headers: str) -> Any:
+    """Return the response to a request of our own, which no method of the client makes within bounds."""
+    about = build_hf_headers(token=client.token) | headers
+    response = get_session().get(url, headers=about, timeout=HF_HUB_DOWNLOAD_TIMEOUT)
+    hf_raise_for_status(response)
+    return response
 
 
 @contextmanager
@@ -220,27 +239,42 @@ def read_card(readme: str) -> tuple[dict[str, Any], str]:
     return (data if isinstance(data, dict) else {}), body
 
 
-def _json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None
+def _configs(client: HfApi, repo: str, revision: str, kind: Kind, files: Mapping[str, int]) -> dict[str, Any]:
+    configs: dict[str, Any] = {}
+    left = CONFIG_VALUES_MOST
+    for name in (name for name, size in files.items() if is_config(name) and size <= CONFIG_MOST):
+        content = _read(client, repo, revision, kind, name)
+        try:
+            configs[name] = parse_json(content, left)
+        except ValueError:
+            configs[name] = None
+        left -= count_values(content)
+    return configs
 
 
 def _weights(client: HfApi, repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
-    headers: dict[str, SafetensorsFile | None] = {}
     names = [name for name in files if name.endswith(".safetensors")]
-    if len(names) > SHARDS_MOST:
-        return dict.fromkeys(names)
-    for name in names:
-        try:
-            header = call_with_retries(partial(client.parse_safetensors_file_metadata, repo, name, revision=revision))
-            end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
-            weights = SafetensorsFile(sum(header.parameter_count.values()), end)
-        except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-            headers[name] = None
-            continue
-        # A header is untrusted: it may state negative or impossibly large lengths.
-        possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
-        headers[name] = weights if possible else None
+    headers: dict[str, SafetensorsFile | None] = dict.fromkeys(names)
+    left = HEADERS_MOST
+    for name in names if len(names) <= SHARDS_MOST else ():
+        content = _read_header(client, repo, revision, name, min(HEADER_MOST, left))
+        left -= len(content)
+        with suppress(ValueError):
+            headers[name] = parse_header(content)
     return headers
+
+
+def _read_header(client: HfApi, repo: str, revision: str, name: str, most: int) -> bytes:
+    """Return the header of a safetensors file without storing anything; empty if it is longer than `most` bytes."""
+    url = hf_hub_url(repo, name, revision=revision, endpoint=client.endpoint)
+
+    def fetch(first: int, last: int) -> bytes:
+        return bytes(_get(client, url, range=f"bytes={first}-{last}").content[: last - first + 1])
+
+    begin = call_with_retries(lambda: fetch(0, _FIRST_BYTES - 1))
+    length = int.from_bytes(begin[:8], "little")
+    if length > most:
+        return b""
+    if length + 8 > len(begin) == _FIRST_BYTES:
+        begin += call_with_retries(lambda: fetch(_FIRST_BYTES, length + 7))
+    return begin[8 : length + 8]

@@ -17,7 +17,7 @@ def flatten_scores(scores: Scores | ScoreTable, prefix: str = "podeval") -> dict
     """Return the values of a recording, or the means of many, by `prefix/metric.key`, as trackers take them.
 
     Args:
-        scores: what `podeval.score` returned.
+        scores: the scores that `podeval.score` returned.
         prefix: put before each name, so that the values form a group of their own; none where it is empty.
     """
     if isinstance(scores, ScoreTable):
@@ -32,7 +32,7 @@ def log_scores(scores: Scores | ScoreTable, step: int | None = None, prefix: str
     """Log scores to the current Trackio run, and return what was logged.
 
     Args:
-        scores: what `podeval.score` returned.
+        scores: the scores that `podeval.score` returned.
         step: the step of the training; Trackio counts by itself if it is None.
         prefix: put before each name.
 

@@ -28,10 +28,10 @@ class ScoreCallback(TrainerCallback):  # type: ignore[misc]
 
     Args:
         generate: takes the model and returns recordings, in any form that `podeval.score` takes.
-        texts: what the recordings should say, one each; None where no metric compares words.
+        texts: the words that the recordings should say, one text each; None if no metric compares words.
         metrics: names, where not all are wanted.
         profile: the profile of the models that score.
-        when: at each checkpoint (`save`), or after each evaluation (`evaluate`).
+        when: the occasion: each checkpoint (`save`) or each evaluation (`evaluate`).
         log: takes the values and the step, such as `lambda values, step: trackio.log(values, step=step)`; the values
             are in the trainer's `log_history` in any case.
         prefix: put before each name.

@@ -8,4 +8,6 @@ __all__ = [
     "parsing",
     "prompt",
     "rounds",
+    "trial_questions",
+    "wording",
 ]

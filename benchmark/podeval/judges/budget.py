@@ -6,13 +6,14 @@ maximum is estimated from the length of the request, as the backend has counted 
 therefore be exceeded only by a call that is unlike those before it.
 """
 
+import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import BadInput
-from podeval.judges.judge import Price
+from podeval.judges.judge import Judge, Price
 from podeval.judges.prompt import AudioClip
 from podeval.models.chat import ChatAnswer
 
@@ -20,6 +21,8 @@ BYTES_A_TOKEN = 3.0
 """Assumed UTF-8 bytes per token, on the careful side: English has about 4, Chinese about 3."""
 TOKENS_A_SECOND = 50.0
 """Assumed tokens per second of audio, on the careful side: public models use 10 to 32."""
+USED_UP = "the budget is used up"
+"""Beginning of the reason for which a question was not asked."""
 
 
 @dataclass
@@ -33,18 +36,34 @@ class Account:
     from_records: int = 0
     busy: int = 0
     """Calls that got no answer and were repeated or given up."""
+    audio_tokens: int = 0
+    """Tokens of requests that are audio."""
+    thinking_tokens: int = 0
+    """Tokens of answers that are thoughts."""
 
     @property
     def tokens(self) -> int:
         """The tokens of requests and answers together."""
         return self.prompt_tokens + self.answer_tokens
 
+    def add(self, other: "Account") -> None:
+        """Add what another account used."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def scaled(self, factor: float) -> "Account":
+        """Return what so many times as much would use."""
+        scaled = {name: value * factor for name, value in vars(self).items()}
+        return Account(**{name: value if name == "cost" else round(value) for name, value in scaled.items()})
+
     def sentence(self) -> str:
         """Return the usage as a sentence."""
         priced = f", cost {self.cost:.4g}" if self.cost else ""
+        audio = f" ({self.audio_tokens} of them audio)" if self.audio_tokens else ""
+        thoughts = f" ({self.thinking_tokens} of them thoughts)" if self.thinking_tokens else ""
         return (
-            f"{self.calls} calls, {self.prompt_tokens} tokens asked and {self.answer_tokens} answered{priced}; "
-            f"{self.from_records} answers from records, {self.busy} calls without an answer"
+            f"{self.calls} calls, {self.prompt_tokens} tokens asked{audio} and {self.answer_tokens} answered{thoughts}"
+            f"{priced}; {self.from_records} answers from records, {self.busy} calls without an answer"
         )
 
 
@@ -55,43 +74,60 @@ class Reservation:
     prompt_tokens: int
     answer_tokens: int
     cost: float
+    audio_tokens: int = 0
 
 
 class Budget:
-    """A cap on the tokens and money that judging may use; several clients may share it.
+    """A cap on the calls, tokens and money that judging may use; several clients may share it.
 
     Args:
-        cost: in the currency of the judges' prices; None for no cap.
+        cost: maximum cost in the currency of the judges' prices; None for no cap.
         tokens: number of tokens of requests and answers together; None for no cap.
+        calls: number of calls, those without an answer among them; None for no cap.
+        watch: function that is called with the account after each call, in the thread of that call.
 
     Raises:
         BadInput: a cap is not above 0.
     """
 
-    def __init__(self, cost: float | None = None, tokens: int | None = None) -> None:
-        if not all(cap is None or cap > 0 for cap in (cost, tokens)):
-            raise BadInput("a cap on cost or tokens must be above 0; leave it out for none")
+    def __init__(
+        self,
+        cost: float | None = None,
+        tokens: int | None = None,
+        calls: int | None = None,
+        watch: Callable[[Account], None] = lambda account: None,
+    ) -> None:
+        if not all(cap is None or 0 < cap < math.inf for cap in (cost, tokens, calls)):
+            raise BadInput("a cap on cost, tokens or calls must be above 0; leave it out for none")
         self.cost = cost
         self.tokens = tokens
+        self.calls = calls
+        self._watch = watch
         self.account = Account()
         self._longest_answer = 0
         self._dearer = 1.0
         self._open: list[Reservation] = []
         self._changed = threading.Condition()
 
-    def reserve(self, prompt_tokens: int, longest_answer: int, price: Price | None) -> Reservation | None:
+    def reserve(
+        self, prompt_tokens: int, longest_answer: int, price: Price | None, audio_tokens: int = 0
+    ) -> Reservation | None:
         """Reserve tokens and money for a call, waiting until they are available; None if they never will be.
 
         Args:
             prompt_tokens: estimated tokens of the request.
             longest_answer: maximum tokens of the answer.
             price: price of the judge's tokens.
+            audio_tokens: tokens of the request that are audio.
         """
         with self._changed:
             while True:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
-                reservation = Reservation(question, answer, compute_price(price, question, answer))
+                audio = round(audio_tokens * self._dearer)
+                # Every token of an answer may turn out to be a thought.
+                cost = max(compute_price(price, question, answer, audio, thoughts) for thoughts in (0, answer))
+                reservation = Reservation(question, answer, cost, audio)
                 if self._fits(reservation):
                     self._open.append(reservation)
                     return reservation
@@ -99,36 +135,67 @@ class Budget:
                     return None
                 self._changed.wait()
 
-    def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> None:
-        """Release a reservation and book what was used; `answer` is None if the call got no answer."""
+    def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> Account:
+        """Release a reservation, book what was used and return it; `answer` is None if the call got no answer."""
         with self._changed:
             self._open.remove(reservation)
-            account = self.account
-            if answer is None:
-                account.busy += 1
-            else:
-                question_tokens, answered = count_used_tokens(answer, reservation.prompt_tokens)
-                account.calls += 1
-                account.prompt_tokens += question_tokens
-                account.answer_tokens += answered
-                account.cost += compute_price(price, question_tokens, answered)
+            used = Account(busy=1)
+            if answer is not None:
+                question, answered = count_used_tokens(answer, reservation.prompt_tokens)
+                cost = answer.cost
+                if cost is None:
+                    # A backend that does not say which tokens are audio is taken at our estimate of those.
+                    audio = answer.audio_tokens or min(question, reservation.audio_tokens)
+                    cost = compute_price(price, question, answered, audio, answer.thinking_tokens)
+                used = Account(1, question, answered, cost, 0, 0, answer.audio_tokens, answer.thinking_tokens)
                 self._longest_answer = max(self._longest_answer, answered)
                 # If the backend counts more than was estimated, raise the estimate from now on.
-                self._dearer *= max(1.0, question_tokens / max(1, reservation.prompt_tokens))
+                self._dearer *= max(1.0, question / max(1, reservation.prompt_tokens))
+            self.account.add(used)
             self._changed.notify_all()
+        self._watch(self.account)
+        return used
 
     def _fits(self, reservation: Reservation) -> bool:
         under_way = [*self._open, reservation]
         tokens = self.account.tokens + sum(r.prompt_tokens + r.answer_tokens for r in under_way)
         cost = self.account.cost + sum(r.cost for r in under_way)
-        return (self.tokens is None or tokens <= self.tokens) and (self.cost is None or cost <= self.cost)
+        calls = self.account.calls + self.account.busy + len(under_way)
+        caps = ((self.tokens, tokens), (self.cost, cost), (self.calls, calls))
+        return all(cap is None or used <= cap for cap, used in caps)
 
 
-def compute_price(price: Price | None, prompt_tokens: int, answer_tokens: int) -> float:
-    """Return the cost of tokens; 0 without a price."""
+def require_price(judge: Judge, budget: Budget | None) -> None:
+    """Refuse a cap on the cost of a judge without a price.
+
+    Raises:
+        BadInput: there is a cap on cost and the judge has no price.
+    """
+    if budget and budget.cost is not None and judge.price is None and not judge.replays:
+        raise BadInput(
+            f"a cap on cost needs the price of {judge.model}: write price: {{prompt: …, answer: …}}, per million "
+            "tokens, into the judge's YAML file, or cap the tokens"
+        )
+
+
+def compute_price(
+    price: Price | None, prompt_tokens: int, answer_tokens: int, audio_tokens: int = 0, thinking_tokens: int = 0
+) -> float:
+    """Return the cost of tokens; 0 without a price.
+
+    Args:
+        price: price of a million of each kind.
+        prompt_tokens: tokens of the request.
+        answer_tokens: tokens of the answer.
+        audio_tokens: tokens of the request that are audio.
+        thinking_tokens: tokens of the answer that are thoughts.
+    """
     if price is None:
         return 0.0
-    return (prompt_tokens * price.prompt + answer_tokens * price.answer) / 1e6
+    audio = price.prompt if price.audio is None else price.audio
+    thinking = price.answer if price.thinking is None else price.thinking
+    prompt_cost = (prompt_tokens - audio_tokens) * price.prompt + audio_tokens * audio
+    return (prompt_cost + (answer_tokens - thinking_tokens) * price.answer + thinking_tokens * thinking) / 1e6
 
 
 def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
@@ -138,12 +205,12 @@ def count_used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, in
     return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens
 
 
-def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> int:
-    """Estimate the tokens of a request, too many rather than too few."""
+def estimate_tokens(messages: Sequence[Mapping[str, Any]], inputs: Iterable[str | AudioClip]) -> tuple[int, int]:
+    """Estimate the tokens of a request, too many rather than too few, and those of them that are audio."""
     size = 0
     for message in messages:
         content = message["content"]
         texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
         size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-    seconds = sum(value.seconds for value in inputs if isinstance(value, AudioClip))
-    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)
+    audio = round(sum(value.seconds for value in inputs if isinstance(value, AudioClip)) * TOKENS_A_SECOND)
+    return round(size / BYTES_A_TOKEN) + audio, audio

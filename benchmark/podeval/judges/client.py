@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -20,12 +20,13 @@ import pydantic
 
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
-from podeval.judges.budget import Account, Budget, estimate_tokens
+from podeval.judges.budget import USED_UP, Account, Budget, estimate_tokens, require_price
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.judges.exchange_records import JudgeExchange, Records, build_key
 from podeval.judges.judge import Judge
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.judges.prompt import AudioClip, Prompt, break_control_words, hash_inputs, strip_audio
+from podeval.judges.prompt import AudioClip, Prompt, break_control_words, describe_input, hash_inputs, strip_audio
+from podeval.judges.wording import reword
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused, convert_library_errors
 
 _SHOWN_AGAIN = 6000
@@ -98,7 +99,8 @@ class JudgeClient:
         workers: maximum number of concurrent calls.
         budget: cap and account; may be shared.
         refresh: ask again even if an answer is recorded; `failed`: only for requests without a usable answer.
-        patience: how long failed calls are repeated.
+        patience: length of time for which failed calls are repeated.
+        wordings: other wordings of prompts, by name.
 
     Raises:
         BadInput: there is a cap on cost and the judge has no price; or the records are damaged.
@@ -113,23 +115,25 @@ class JudgeClient:
         budget: Budget | None = None,
         refresh: Refresh = False,
         patience: Patience | None = None,
+        wordings: Mapping[str, str] | None = None,
     ) -> None:
         if workers < 1:
             raise BadInput(f"at least one call at a time is needed, not {workers}")
-        if budget and budget.cost is not None and judge.price is None and not judge.replays:
-            raise BadInput(
-                f"a cap on cost needs the price of {judge.model}: write price: {{prompt: …, answer: …}}, per million "
-                "tokens, into the judge's YAML file, or cap the tokens"
-            )
+        require_price(judge, budget)
         self.judge = judge
         self.records = Records(Path(str(judge.endpoint)) if judge.replays and folder is None else folder)
         self.budget = budget or Budget()
         self.pace = AdaptiveConcurrency(workers)
         self._refresh: Refresh = False if judge.replays else refresh
         self._patience = patience or Patience()
+        self._wordings = wordings or {}
         self._backend: ChatModel | None = None
         self._chance = random.Random(judge.id)  # noqa: S311
         self._asked_anew: set[str] = set()
+        self.on_use: Callable[[Account], None] = lambda used: None
+        """Called with what each call used, in the thread of that call."""
+        self.unsent = frozenset(self.records.unsent(judge.id))
+        """Parameters of the sampling that the judge refuses, as far as it was asked."""
 
     @property
     def account(self) -> Account:
@@ -143,6 +147,8 @@ class JudgeClient:
             ValueError: a request's inputs are not those of its prompt.
             PodevalError: the records cannot be written.
         """
+        wordings = [self._wordings.get(request.prompt.family, "") for request in requests]
+        requests = [replace(r, prompt=reword(r.prompt, wording)) for r, wording in zip(requests, wordings, strict=True)]
         keys = [self.key(request) for request in requests]
         unique = dict(zip(keys, requests, strict=True))
         # Answers that are recorded already.
@@ -240,6 +246,8 @@ class JudgeClient:
             form_name, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
             if form_name and form is not None:
                 form.name = form_name
+            if (remember := getattr(self._backend, "remember", None)) is not None:
+                remember(self.unsent)
         return self._backend
 
     def _ask_until_usable(
@@ -275,7 +283,7 @@ class JudgeClient:
                 prompt=request.prompt.id,
                 judge=self.judge.id,
                 seed=request.seed,
-                inputs={name: _describe_input(value) for name, value in request.inputs.items()},
+                inputs={name: describe_input(value) for name, value in request.inputs.items()},
                 messages=[strip_audio(message) for message in messages],
                 answer=answer,
                 asked=started.isoformat(timespec="milliseconds"),
@@ -283,6 +291,7 @@ class JudgeClient:
                 problem=problem,
             )
             self.records.add(exchange)
+            self.unsent |= set(answer.unsent)
             self._asked_anew.add(key)
             exchanges.append(exchange)
             if problem is None:
@@ -299,14 +308,18 @@ class JudgeClient:
         """
         judge = self.judge
         sampling = judge.sampling.with_seed(request.seed)
-        reckoned = estimate_tokens(messages, request.inputs.values())
+        tokens, audio_tokens = estimate_tokens(messages, request.inputs.values())
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:
                 reservation = None
                 if not halt.event.is_set():
-                    reservation = self.budget.reserve(reckoned, sampling.max_tokens or 4096, judge.price)
+                    longest = sampling.max_tokens or 4096
+                    reservation = self.budget.reserve(tokens, longest, judge.price, audio_tokens)
                     if reservation is None:
-                        halt.because(f"the budget is used up: {self.account.sentence()}; raise it and run again")
+                        halt.because(
+                            f"{USED_UP}: {self.account.sentence()}; the next call may take {tokens} tokens "
+                            f"and {longest} for the answer; raise it and run again"
+                        )
                 if reservation is None:
                     raise _NoAnswer(halt.reason)
                 started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
@@ -327,7 +340,7 @@ class JudgeClient:
                         self.pace.crowded(begun, min(busy.retry_after or 0.0, self._patience.longest_wait))
                     reason, retry_after = str(busy), busy.retry_after or 0.0
                 finally:
-                    self.budget.settle(reservation, answer, judge.price)
+                    self.on_use(self.budget.settle(reservation, answer, judge.price))
             if retry_after > self._patience.longest_wait:
                 halt.because(f"{reason}; it asks to be left alone for {retry_after:.0f} s, run again after that")
                 raise _NoAnswer(halt.reason)
@@ -383,10 +396,3 @@ def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -
             "role": "user",
             "content": f"This answer cannot be used: {problem}\nJudge again; answer with the whole JSON object only.",
         }
-
-
-def _describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """Describe an input for the record, which holds the messages too."""
-    if isinstance(value, AudioClip):
-        return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
-    return {"text": hash_inputs({"": value}), "characters": len(value)}

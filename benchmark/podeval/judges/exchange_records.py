@@ -42,11 +42,11 @@ class JudgeExchange:
         key: key in the records.
         series: increases when an answer is requested anew on purpose.
         attempt: 1 for the first; later requests say what was wrong with the answer before.
-        prompt, judge, seed, inputs: what the key is made of; `inputs` maps a name to the hash of a text or clip.
-        messages: what was sent, audio as its SHA-256.
-        answer: what the judge returned.
+        prompt, judge, seed, inputs: parts of the key; `inputs` maps a name to the hash of a text or clip.
+        messages: the messages sent, audio as its SHA-256.
+        answer: the answer of the judge.
         asked: time of the request, UTC, ISO 8601.
-        seconds: how long the answer took.
+        seconds: duration of the call.
         problem: why the answer was unusable when it arrived; None if it was usable.
     """
 
@@ -95,6 +95,7 @@ class Records:
         self._places: dict[str, list[tuple[int, int, int]]] = {}
         self._judges: dict[str, dict[str, Any]] = {}
         self._forms: dict[str, str] = {}
+        self._unsent: dict[str, tuple[str, ...]] = {}
         for offset, line in self._read():
             self._index(offset, line)
 
@@ -110,6 +111,10 @@ class Records:
     def form(self, judge: str) -> str | None:
         """Return the form in which this judge was last asked for a schema, or None."""
         return self._forms.get(judge)
+
+    def unsent(self, judge: str) -> tuple[str, ...]:
+        """Return the parameters of the sampling that were not sent to this judge last time, as it refuses them."""
+        return self._unsent.get(judge, ())
 
     def series(self, key: str) -> int:
         """Return the number of the newest series under a key, or -1."""
@@ -178,6 +183,7 @@ class Records:
         elif line["kind"] == "exchange":
             self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], offset))
             self._forms[line["judge"]] = line["answer"]["form"]
+            self._unsent[line["judge"]] = tuple(line["answer"].get("unsent", ()))
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield every complete line with its offset; a half-written last line is skipped."""

@@ -1,7 +1,7 @@
 """A judge: which model, where, in which revision, and how its answers are sampled.
 
 Written on a command line as
-- `MODEL@https://host/v1`: any OpenAI-compatible endpoint,
+- `MODEL@https://host/v1`: an endpoint of one of `podeval.models.chat_providers`, or any OpenAI-compatible one,
 - `gguf:/path/model.gguf`: a local model in this process, through xllamacpp,
 - `transformers:REPO@COMMIT`: a local model through transformers, on the GPU if there is one,
 - `records:FOLDER`: no model; answers come from records only,
@@ -28,7 +28,9 @@ from pydantic import ConfigDict, Field
 from podeval.errors import BadInput, ModelMissing
 from podeval.judges.prompt import AudioLimits
 from podeval.models.chat import ChatModel, Sampling
+from podeval.models.chat_providers import NAMES, PROVIDERS, Provider, find_provider
 from podeval.models.device import is_gpu_used
+from podeval.models.weights import hash_once
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 __all__ = ["Judge", "Price", "Sampling", "find_judge"]
@@ -44,12 +46,21 @@ _WAYS = (
 
 @dataclass(frozen=True)
 class Price:
-    """The price of a million tokens, in any one currency."""
+    """The price of a million tokens, in any one currency.
+
+    Args:
+        prompt: price of requests.
+        answer: price of answers.
+        audio: price of the audio in requests, if it differs.
+        thinking: price of the thoughts before an answer, if it differs.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     prompt: Annotated[float, Field(ge=0)]
     answer: Annotated[float, Field(ge=0)]
+    audio: Annotated[float, Field(ge=0)] | None = None
+    thinking: Annotated[float, Field(ge=0)] | None = None
 
 
 @dataclass(frozen=True)
@@ -61,18 +72,19 @@ class Judge:
         model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
         revision: commit or content hash; None if an endpoint does not state one.
         endpoint: base URL, or for `records` the folder.
-        sampling: how answers are sampled.
+        provider: name of the provider whose form the endpoint speaks; None to recognise it by its address.
+        sampling: settings by which answers are sampled.
         trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
         hears: whether it accepts audio; assumed for an endpoint that is named without a file.
         audio: limits on the audio that it accepts.
         extra: more fields of the request body, such as `reasoning_effort`.
         timeout: maximum seconds of a call.
-        tries: how many answers are requested, each with what was wrong with the one before, until a request is
+        tries: maximum number of answers requested, each with the faults of the one before, until a request is
             unanswered.
         context: maximum tokens that a local model reads; None for the model's own limit.
         dtype: precision of a local model through transformers, where it is not float32: bfloat16 on a GPU.
         price: price of its tokens, if they are paid for.
-        recorded: for `records`, the id of the judge whose answers they are.
+        recorded: the id of the judge that gave the recorded answers, for `records`.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -91,6 +103,7 @@ class Judge:
     context: Annotated[int, Field(ge=256)] | None = None
     dtype: str | None = None
     price: Price | None = None
+    provider: Literal[NAMES] | None = None  # type: ignore[valid-type]
     recorded: str | None = None
 
     @functools.cached_property
@@ -102,7 +115,7 @@ class Judge:
         changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
         # Left out where it is the usual one, so that judges keep the ids they have.
-        changing += [self.dtype] if self.dtype else []
+        changing += [usual for usual in (self.dtype, self.provider) if usual]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         return f"{self.model}@{(self.revision or 'unpinned')[:12]}#{digest}"
@@ -112,12 +125,19 @@ class Judge:
         """Whether this judge only replays records."""
         return self.backend == "records"
 
+    @property
+    def served_by(self) -> Provider:
+        """The provider of an endpoint: the one that is named, else the one at its address."""
+        matching = [provider for provider in PROVIDERS if provider.name == self.provider]
+        return matching[0] if matching else find_provider(str(self.endpoint), self.model)
+
     def described(self) -> dict[str, Any]:
-        """Return plain data for records and protocols: every field except price, timeout, tries and the usual dtype."""
+        """Return plain data for records and protocols: all fields except price, timeout, tries and usual ones."""
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
-        if self.dtype is None:
-            del kept["dtype"]
+        for usual in ("dtype", "provider"):
+            if kept[usual] is None:
+                del kept[usual]
         if self.backend == "gguf":
             # The folder is specific to this machine; the file's name and content identify the model.
             kept["endpoint"] = Path(str(self.endpoint)).name
@@ -132,7 +152,8 @@ class Judge:
         if self.backend == "endpoint":
             from podeval.models.chat_endpoint import EndpointChat
 
-            return EndpointChat(self.model, str(self.endpoint), key=read_key(str(self.endpoint)), extra=self.extra)
+            key = read_key(str(self.endpoint))
+            return EndpointChat(self.model, str(self.endpoint), key=key, extra=self.extra, provider=self.served_by)
         if self.backend == "gguf":
             from podeval.models.chat_gguf import load_gguf_chat
 
@@ -163,13 +184,10 @@ def find_judge(text: str) -> Judge:
         BadInput: the text has none of the accepted forms, or the file is invalid; the message says what to write.
         ModelMissing: a local model's file does not exist.
     """
+    readers = {"gguf": _gguf, "transformers": _transformers, "records": _read_recorded}
     kind, _, rest = text.partition(":")
-    if kind == "gguf" and rest:
-        return _gguf(Path(rest))
-    if kind == "transformers" and rest:
-        return _transformers(rest)
-    if kind == "records" and rest:
-        return _read_recorded(rest)
+    if rest and kind in readers:
+        return readers[kind](rest)
     if match := re.fullmatch("(.*)@(https?://.*)", text):
         return _at_endpoint(match[1], match[2])
     if Path(text).suffix.lower() in (".yaml", ".yml"):
@@ -180,7 +198,8 @@ def find_judge(text: str) -> Judge:
 def _at_endpoint(model: str, endpoint: str) -> Judge:
     if not model:
         raise BadInput(f"name the model at {_strip_secrets(endpoint)}: write MODEL@{_strip_secrets(endpoint)}")
-    return Judge("endpoint", model, endpoint=_check_endpoint(endpoint), hears=True)
+    checked = _check_endpoint(endpoint)
+    return Judge("endpoint", model, endpoint=checked, hears=find_provider(checked, model).hears)
 
 
 def _check_endpoint(endpoint: str) -> str:
@@ -205,23 +224,17 @@ def _strip_secrets(endpoint: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
-def _gguf(path: Path, pinned: str | None = None) -> Judge:
+def _gguf(text: str, pinned: str | None = None) -> Judge:
+    path = Path(text)
     if not path.is_file():
         raise ModelMissing(f"there is no model file {path}; give the path of a .gguf file")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise BadInput(f"{path} is not a GGUF file; give the path of a model in that format")
-    stat = path.stat()
-    revision = _file_digest(str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    revision = hash_once(path.resolve())
     if pinned not in (None, revision):
         raise BadInput(f"{path} has the SHA-256 {revision}, not {pinned}; download the right file")
     return Judge("gguf", path.name, revision=revision, endpoint=str(path))
-
-
-@functools.lru_cache(maxsize=16)
-def _file_digest(path: str, size: int, modified: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _transformers(text: str) -> Judge:
@@ -285,7 +298,7 @@ def _read_file(path: Path) -> Judge:
     if read.backend == "records":
         return _read_recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
-        local = _gguf(path.parent / str(read.endpoint), read.revision)
+        local = _gguf(str(path.parent / str(read.endpoint)), read.revision)
         return replace(read, model=read.model or local.model, revision=local.revision, endpoint=local.endpoint)
     if read.backend == "transformers":
         return replace(read, dtype=_transformers(f"{read.model}@{read.revision or ''}").dtype)

@@ -196,10 +196,11 @@ class Prompt:
     Args:
         name: such as `script_quality`.
         version: increases when the wording changes.
-        system: what the judge is and by what it judges; the rules that separate data from instructions are added to it.
+        system: the judge's role and its criteria; the rules that separate data from instructions are added to it.
         template: the request, with `{placeholders}` for the inputs; a literal brace is doubled.
         answer: the type against which an answer is validated.
         source: the paper and section that it follows.
+        passages: passages of the template that are longer for longer material, by the name that files give them.
     """
 
     name: str
@@ -208,12 +209,18 @@ class Prompt:
     template: str
     answer: type[pydantic.BaseModel]
     source: str
+    passages: tuple[tuple[str, str], ...] = ()
 
     @functools.cached_property
     def id(self) -> str:
         """Name, version and a hash of everything that changes the answer: wording, schema, and the rules for data."""
         everything = [self.system, self.template, RULES, _CONTROL_WORDS.pattern, self.schema]
         return f"{self.name}@{self.version}#{_digest(everything)[:12]}"
+
+    @property
+    def family(self) -> str:
+        """The name without the number of turns, which prompts of one wording share."""
+        return self.name.rstrip("_" + string.digits) if self.passages else self.name
 
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
@@ -349,3 +356,10 @@ def _make_strict(schema: Any) -> Any:
     if "properties" in strict:
         strict |= {"required": list(strict["properties"]), "additionalProperties": False}
     return strict
+
+
+def describe_input(value: str | AudioClip) -> dict[str, Any]:
+    """Describe an input of a prompt for a record, which holds the messages too."""
+    if isinstance(value, AudioClip):
+        return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
+    return {"text": hash_inputs({"": value}), "characters": len(value)}

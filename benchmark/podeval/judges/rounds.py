@@ -5,7 +5,8 @@ more, and returns its result. Many conversations run at the same time and their 
 total time depends on the number of requests and not on their order.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -57,31 +58,26 @@ class _Held(Generic[T]):
 
     def __init__(self, conversation: Conversation[T]) -> None:
         self._conversation = conversation
-        self.requests: Sequence[JudgeRequest] = ()
-        self._go_on(None)
+        self._step(partial(next, conversation))
 
     def hear(self, answers: Sequence[UsableAnswer | Unanswered]) -> None:
         """Continue with the answers to its requests."""
         missing = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
         if missing:
             several = f" ({len(missing)} of {len(answers)} requests without an answer)" if len(answers) > 1 else ""
-            self._go_on(NoAnswer(f"{missing[0]}{several}"))
+            self._step(partial(self._conversation.throw, NoAnswer(f"{missing[0]}{several}")))
         else:
-            self._go_on([answer for answer in answers if isinstance(answer, UsableAnswer)])
+            usable = [answer for answer in answers if isinstance(answer, UsableAnswer)]
+            self._step(partial(self._conversation.send, usable))
 
-    def _go_on(self, answers: Sequence[UsableAnswer] | NoAnswer | None) -> None:
-        self.requests = ()
+    def _step(self, step: Callable[[], Sequence[JudgeRequest]]) -> None:
+        """Run the conversation until it has requests, or ends."""
+        self.requests: Sequence[JudgeRequest] = ()
         try:
-            if isinstance(answers, NoAnswer):
-                self.requests = self._conversation.throw(answers)
-            elif answers is None:
-                self.requests = next(self._conversation)
-            else:
-                self.requests = self._conversation.send(answers)
+            while not self.requests:
+                self.requests = step()
+                step = partial(self._conversation.send, [])
         except StopIteration as end:
             self.outcome = end.value
         except PodevalError as error:
             self.outcome = error
-        else:
-            if not self.requests:
-                self._go_on([])

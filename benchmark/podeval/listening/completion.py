@@ -43,11 +43,9 @@ class Completion(FactSheet):
             raise ValueError(f"{self.panel} has an address of its own; name a panel, or an address with its hosts")
         if self.panel and self.code is None:
             raise ValueError(f"{self.panel} identifies its listeners by the study's code; give it as code")
-        if self.address:
-            self._check_address(self.address)
-        return self
-
-    def _check_address(self, address: str) -> None:
+        if self.address is None:
+            return self
+        address = self.address
         try:
             parts = urlsplit(address)
             host, port = parts.hostname, parts.port
@@ -57,6 +55,7 @@ class Completion(FactSheet):
             raise ValueError(f"{address} leads to {parts.netloc}, which is not among the hosts that the design names")
         if address.count("{code}") != 1 or address.count("{") != 1 or address.count("}") != 1:
             raise ValueError(f"{address} has to hold {{code}} once, and no other braces")
+        return self
 
     def code_for(self, own: str, screened_out: bool) -> str:
         """Return the code that a listener is shown: that of the study, or their own where it has none."""

@@ -16,9 +16,10 @@
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
 clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
-scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). How long
-a listener takes is estimated; a test that would take longer than `minutes` is refused with the number of items that
-would fit. `headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
+scales), `preference` (pairs, -2 to 2), `text_preference` (pairs of texts) and `abx` (X is one of two: which?). Where a
+page has one recording or one pair, `each: all` has every listener rate every one of an item. How long a listener takes
+is estimated; a test that would take longer than `minutes` is refused with the number of items that would fit.
+`headphone_check` and `completion` are described in `podeval.listening.headphones` and `.completion`.
 """
 
 import hashlib
@@ -32,10 +33,12 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
+from podeval.files import resolve_inside
 from podeval.listening import questionnaire
 from podeval.listening.completion import Completion
 from podeval.listening.headphones import PAGE, SECONDS, TRIALS, HeadphoneCheck
 from podeval.stats.mushra_scores import HIGH, LOW
+from podeval.stats.questionnaire_scores import ABOUT, SPEAKERS
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference", "abx"]
@@ -44,6 +47,9 @@ Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length
 
 PAIRED = ("preference", "text_preference", "abx")
 """Kinds whose pages compare two systems and mark neither by itself."""
+
+SPREAD = ("mos", "rubric", "preference", "text_preference")
+"""Kinds of which a listener rates one recording or pair of each item, unless the design says `each: all`."""
 
 MINUTES = 30.0
 """Default limit of a test's length in minutes; PodEval's listeners stayed within it."""
@@ -96,26 +102,30 @@ class DesignItem(FactSheet):
 class OwnQuestion(FactSheet):
     """A question of one's own in a questionnaire: marked from 1 by its labels, or answered in words where it has none.
 
-    `reason` asks why a mark was given; the reason may be left out.
+    `reason` asks why a mark was given. With `choice` the labels have no order, and their counts are reported in place
+    of a mean. A question named `speakers` without labels asks for a number. The names of podeval's nine questions are
+    screened and scored like these.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
     text: Words = Field(min_length=1)
     labels: tuple[Name, ...] = Field(default=(), max_length=20)
     reason: bool = False
+    choice: bool = False
 
     @model_validator(mode="after")
     def _can_be_answered(self) -> Self:
         if len(self.labels) == 1:
             raise ValueError("has one label, so there is nothing to choose")
-        if self.reason and not self.labels:
-            raise ValueError("asks for the reason of a mark, and has no labels to mark it by")
+        if (self.reason or self.choice) and not self.labels:
+            raise ValueError("asks for the reason of a mark or for a choice, and has no labels to mark it by")
         return self
 
     @property
     def asked(self) -> questionnaire.Question:
         """The question in the form that a page asks it."""
-        return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
+        in_words = not self.labels and self.name != SPEAKERS
+        return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=in_words)
 
 
 class ScreeningRule(FactSheet):
@@ -140,11 +150,13 @@ class Design(FactSheet):
     consent: Words = Field(default="", description="what listeners agree to, beside what the page itself says")
     listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
     items_each: Annotated[int, Field(ge=1)] | None = Field(default=None, description="None: as many as fit")
+    each: Literal["all"] | None = Field(default=None, description="all: every recording or pair of a listener's items")
     minutes: Annotated[float, Field(gt=0, le=600)] | None = MINUTES
     heard: Annotated[float, Field(ge=0, le=1)] = Field(default=0.0, description="share of each stimulus to be played")
     scales: tuple[Name, ...] = ()
     aspect: Words = ""
     questions: tuple[OwnQuestion, ...] = Field(default=(), max_length=100)
+    demographics: tuple[OwnQuestion, ...] = Field(default=(), max_length=100, description="asked once, on a last page")
     ties: bool = True
     screening: ScreeningRule = ScreeningRule()
     trials: Annotated[int, Field(ge=1, le=50)] = Field(default=1, description="pages for each item of an abx test")
@@ -167,6 +179,8 @@ class Design(FactSheet):
             raise ValueError("a comparison in pairs needs at least two systems")
         if self.trials > 1 and self.kind != "abx":
             raise ValueError(f"a {self.kind} test has one page for each item; trials are of an abx test")
+        if self.each and self.kind not in SPREAD:
+            raise ValueError(f"each: all is for {', '.join(SPREAD)}; a {self.kind} test does without")
         self._check_headphones()
         if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
             raise ValueError(f"there is no scale {unknown[0]!r}; choose from {', '.join(questionnaire.SCALES)}")
@@ -174,8 +188,13 @@ class Design(FactSheet):
             raise ValueError("a mos test names its scales, and no other kind has any")
         if self.questions and self.kind != "questionnaire":
             raise ValueError(f"a {self.kind} test has no questions of its own; use a questionnaire")
-        if len({question.name for question in self.questions}) < len(self.questions):
-            raise ValueError("two questions have one name")
+        for questions in (self.questions, self.demographics):
+            if len({question.name for question in questions}) < len(questions):
+                raise ValueError("two questions have one name")
+        if self.demographics and not any(question.labels for question in self.demographics):
+            raise ValueError("the demographics need a question with labels, by which their page counts as answered")
+        if any(item.id == ABOUT for item in self.items):
+            raise ValueError(f"{ABOUT} is the page of the demographics; give the item another id")
         # A listener must be able to finish within the time.
         fitting = self.fitting
         if fitting < 1 or (self.items_each or 1) > fitting:
@@ -214,10 +233,15 @@ class Design(FactSheet):
     def digest(self) -> str:
         """SHA-256 of the document and the questions asked; answers are pooled only between designs of equal digest."""
         # How listeners come back changes no answer. Without what came later, a design is the same as before.
-        plain = {"questions": (), "trials": 1, "headphone_check": None}
+        plain = {"questions": (), "demographics": (), "trials": 1, "headphone_check": None, "each": None}
         later = {name for name, value in plain.items() if getattr(self, name) == value}
-        content = [self.model_dump(mode="json", exclude={"consent", "completion"} | later), questionnaire.VERSION]
-        canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        document = self.model_dump(mode="json", exclude={"consent", "completion"} | later)
+        for question in document.get("questions", ()):
+            if not question["choice"]:
+                del question["choice"]
+        canonical = json.dumps(
+            [document, questionnaire.VERSION], sort_keys=True, ensure_ascii=True, separators=(",", ":")
+        )
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     @property
@@ -236,7 +260,7 @@ class Design(FactSheet):
         return list(itertools.combinations(self.systems, 2))
 
     @property
-    def each(self) -> int:
+    def items_heard(self) -> int:
         """Number of items for each listener."""
         return min(self.items_each or self.fitting, len(self.items))
 
@@ -260,7 +284,13 @@ class Design(FactSheet):
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: DesignItem) -> float:
-        """Return the seconds that one listener spends on one item, by what its page asks for."""
+        """Return the seconds that one listener spends on one item, by what its pages ask for."""
+        if self.each == "all":
+            times = len(self.pairs) if self.kind in PAIRED else len(item.stimuli)
+            return times * self._page_seconds(item)
+        return self._page_seconds(item)
+
+    def _page_seconds(self, item: DesignItem) -> float:
         durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
         whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
         match self.kind:
@@ -318,23 +348,30 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
 
 
 def measure_durations(design: Design, folder: Path) -> Design:
-    """Return the design with the length in seconds of every audio file that lacks one; paths are relative to `folder`.
+    """Return the design with the length in seconds of every audio file that lacks one; all of them are in `folder`.
 
     Raises:
-        BadInput: a file is missing or is not audio, or the test takes too long with the measured lengths.
+        BadInput: a file is elsewhere, is missing or is not audio, or the test takes too long with the measured lengths.
     """
     from podeval.audio.formats.container import read_container_and_seconds
 
     def measured(stimulus: dict[str, Any]) -> dict[str, Any]:
-        seconds = stimulus.get("seconds") or read_container_and_seconds(folder / stimulus["audio"])[1]
+        path = resolve_inside(folder, stimulus["audio"])
+        seconds = stimulus.get("seconds") or read_container_and_seconds(path)[1]
         return stimulus | {"seconds": seconds}
 
     return _change_stimuli(design, measured)
 
 
 def resolve_recordings(design: Design, folder: Path) -> Design:
-    """Return the design with absolute paths; relative paths are taken to lie in `folder`."""
-    return _change_stimuli(design, lambda stimulus: stimulus | {"audio": str((folder / stimulus["audio"]).resolve())})
+    """Return the design with absolute paths; its recordings stay in `folder`.
+
+    Raises:
+        BadInput: one is elsewhere.
+    """
+    return _change_stimuli(
+        design, lambda stimulus: stimulus | {"audio": str(resolve_inside(folder, stimulus["audio"]))}
+    )
 
 
 def _change_stimuli(design: Design, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Design:

@@ -8,15 +8,16 @@ import math
 import random
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import BadInput
 from podeval.listening import headphones, questionnaire
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.mushra_scores import HIGH, LOW
-from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
+from podeval.stats.questionnaire_scores import ABOUT, MUSIC, NEUTRAL, SPEAKERS
 from podeval.texts import write_sentence
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -30,14 +31,10 @@ class Page:
     item: str
     stimuli: tuple[str, ...]
 
-    def document(self) -> dict[str, Any]:
-        """Return the page as plain data."""
-        return asdict(self) | {"stimuli": list(self.stimuli)}
-
     @property
     def letters(self) -> list[str]:
         """Letters of the stimuli in their order; the last one of an ABX page, which is one of the others, is X."""
-        repeats = self.stimuli[-1] in self.stimuli[:-1]
+        repeats = len(set(self.stimuli)) < len(self.stimuli)
         return [*name_letters(len(self.stimuli) - 1), "X"] if repeats else name_letters(len(self.stimuli))
 
     @classmethod
@@ -68,18 +65,27 @@ def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     """Make the pages of the listener at a place of the balanced assignment.
 
     Items, systems and their order follow from the place; sides of a pair, letters of a MUSHRA page and what X is are
-    drawn with the seed. A headphone check comes first.
+    drawn with the seed. A headphone check comes first, and questions about the listener last.
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
     if design.headphone_check:
         pages.append(Page(headphones.PAGE, "", headphones.TRIAL_NAMES))
-    chosen = choose_items(slot, len(design.items), design.each)
+    last = [Page(ABOUT, "", ())] if design.demographics else []
+    chosen = choose_items(slot, len(design.items), design.items_heard)
     if design.kind == "abx":
-        return pages + _make_trials(design, chosen, chance)
-    for number, hearing in chosen:
-        pages += _pages(design, design.items[number], number, hearing, chance)
-    return pages
+        return pages + _make_trials(design, chosen, chance) + last
+    of_items = [page for n, hearing in chosen for page in _pages(design, design.items[n], n, hearing, chance)]
+    if design.each == "all":
+        chance.shuffle(of_items)
+    return pages + of_items + last
+
+
+def count_marks(design: Design) -> tuple[int, Counter[str]]:
+    """Return the pages of one listener, and the marks of each system where all listeners of the design finish."""
+    slots = [[page for page in make_pages(design, slot, 0) if page.item] for slot in range(design.listeners)]
+    names = (name for pages in slots for page in pages for name in dict.fromkeys(page.stimuli))
+    return len(slots[0]), Counter(name for name in names if name in design.systems)
 
 
 def _make_trials(design: Design, chosen: list[tuple[int, int]], chance: random.Random) -> list[Page]:
@@ -112,12 +118,18 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
             order = build_williams_row(len(design.systems), hearing)
             return [Page(f"{item.id}/{i + 1}", item.id, (design.systems[code],)) for i, code in enumerate(order)]
         case "rubric" | "mos":
-            systems = [system for system in design.systems if system in item.stimuli]
-            return [Page(item.id, item.id, (systems[choose_alternative(number, hearing, len(systems))],))]
+            alternatives: list[tuple[str, ...]] = [(system,) for system in design.systems if system in item.stimuli]
         case _:
-            pair = list(design.pairs[choose_alternative(number, hearing, len(design.pairs))])
-            chance.shuffle(pair)
-            return [Page(item.id, item.id, tuple(pair))]
+            alternatives = list(design.pairs)
+    if design.each != "all":
+        alternatives = [alternatives[choose_alternative(number, hearing, len(alternatives))]]
+    sides = [list(each) for each in alternatives]
+    for side in sides:
+        chance.shuffle(side)
+    chance.shuffle(sides)
+    # Pages of an item are numbered in the order of their listener, so that a number tells no system.
+    names = [item.id] if design.each != "all" else [f"{item.id}/{n}" for n in range(1, len(sides) + 1)]
+    return [Page(name, item.id, tuple(shown)) for name, shown in zip(names, sides, strict=True)]
 
 
 def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
@@ -181,6 +193,8 @@ def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> li
     """
     if not isinstance(answer, Mapping):
         raise BadInput(write_sentence("answer-form", page=page.id))
+    if page.id == ABOUT:
+        return _read_questionnaire([question.asked for question in design.demographics], page, answer)
     match design.kind:
         case "mushra":
             allowed = page.letters
@@ -244,6 +258,7 @@ def _read_questionnaire(
 ) -> list[PageAnswer]:
     needed = [question.name for question in asked_questions if not question.optional]
     _require_exactly(page, answer, needed, [question.name for question in asked_questions if question.optional])
+    stimulus = page.stimuli[0] if page.stimuli else ""
     answers = []
     for question in asked_questions:
         reply = answer.get(question.name)
@@ -254,7 +269,7 @@ def _read_questionnaire(
             reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
             if why := clean_words(reply.get("reason", "")):
-                answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
+                answers.append(PageAnswer(stimulus, question.name, None, why))
             continue
         # Require the mark, and the reason where the question asks for one.
         most = len(question.labels) or 50
@@ -262,7 +277,7 @@ def _read_questionnaire(
         reason = clean_words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(write_sentence("reason-for-mark", page=page.id, name=question.name, value=f"{value:g}"))
-        answers.append(PageAnswer(page.stimuli[0], question.name, value, reason))
+        answers.append(PageAnswer(stimulus, question.name, value, reason))
     return answers
 
 
@@ -294,15 +309,15 @@ def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whol
 
 def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
     """Return the failed attention checks of a questionnaire answer; they are recorded, never shown to listeners."""
-    if design.kind != "questionnaire" or design.questions:
+    if design.kind != "questionnaire" or page.id == ABOUT:
         return []
     clip = find_stimulus(design, page.item, page.stimuli[0])
     marks = {answer.question: answer.value for answer in answers}
     failures = []
-    if clip.speakers is not None and marks.get(SPEAKERS) != clip.speakers:
-        failures.append(f"heard {marks.get(SPEAKERS):g} speakers where {clip.speakers} speak")
-    if clip.music is False and marks.get(MUSIC) != NEUTRAL:
-        failures.append(f"marked music {marks.get(MUSIC):g} where there is none")
+    if clip.speakers is not None and (count := marks.get(SPEAKERS)) not in (None, clip.speakers):
+        failures.append(f"heard {count:g} speakers where {clip.speakers} speak")
+    if clip.music is False and (mark := marks.get(MUSIC)) not in (None, NEUTRAL):
+        failures.append(f"marked music {mark:g} where there is none")
     return failures
 
 

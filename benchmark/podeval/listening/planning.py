@@ -38,7 +38,7 @@ class ListenersNeeded:
         first, second: the systems.
         pilot: listeners who heard both.
         spread: standard deviation of the listeners' differences, as cautious as a pilot of that size asks for.
-        listeners: how many are needed; None for more than `MOST`.
+        listeners: number of listeners needed; None for more than `MOST`.
     """
 
     first: str
@@ -54,10 +54,10 @@ class StoppingVerdict:
 
     Attributes:
         first, second: the systems.
-        listeners: who heard both.
-        mean: of the listeners' differences, first minus second.
-        interval: that holds at every look; None where there are too few listeners for any.
-        better: which may be called better now, so that the test may stop; "" where neither may.
+        listeners: number of listeners who heard both.
+        mean: mean of the listeners' differences, first minus second.
+        interval: interval that is valid at every look; None if there are too few listeners for any.
+        better: the system that may be called better now, so that the test may stop; "" if neither may.
         expected: listeners in all at which it would be told if the rest marked like these; None if it cannot be said.
     """
 
@@ -122,7 +122,7 @@ def count_listeners(
         marks: marks of the pilot.
         systems: all of the test.
         difference: least difference of means that is to be found, in marks.
-        power: how surely it is to be found.
+        power: probability that the difference is found.
         pairs: whether the marks are those of a test of pairs.
 
     Raises:

@@ -4,9 +4,12 @@ Their substance follows PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (
 change to a question, a label or an instruction requires a new `VERSION`, which is part of a test's digest.
 """
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from podeval.stats.questionnaire_scores import MUSIC, SPEAKERS
+from podeval.stats.questionnaire_scores import MUSIC, RATED, SPEAKERS
 
 VERSION = "1"
 
@@ -107,7 +110,42 @@ QUESTIONNAIRE = (
 )
 """Nine questions about a clip; those with labels are marked 1 to 5, with a reason."""
 
+_PODEVALS = {
+    SPEAKERS: (r"how many (?:speakers|people)", ""),
+    "quality": (r"(?:audio|sound) quality", r"dissatisfied"),
+    "expression": (r"\bexpress", r"dislike"),
+    "delivery": (r"\bdeliver", r"^not\b"),
+    MUSIC: (r"\bmusic\b|sound effects", r"interfere|disturb"),
+    "engagement": (r"\bengaging\b", r"^not\b"),
+    "full_episode": (r"(?:full|whole) episode", r"^(?:certainly )?not\b"),
+    "human_likeness": (r"humans?\b.*\bAI\b|people or by a machine", r"\bAI\b|machine"),
+    "comment": (r"additional comments|anything else", ""),
+}
+"""Questions of PodEval's questionnaire, each with a pattern of its text and one of the lowest of its five labels."""
+
+
+def name_questions(questions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Name the questions of PodEval's questionnaire as podeval's nine, by text and labels, so that they are screened
+    and scored alike.
+
+    All others keep their names; so do all of a questionnaire that lacks one of the seven marked questions or its
+    reason, because the screening excludes listeners who give none.
+    """
+    names: dict[str, int] = {}
+    for number, question in enumerate(questions):
+        labels = question.get("labels", ())
+        for name, (text, lowest) in _PODEVALS.items():
+            ends = [bool(re.search(lowest, label, re.IGNORECASE)) for label in (*labels[:1], *labels[-1:])]
+            fits = (len(labels) == 5 and ends == [True, False] and question.get("reason")) if lowest else not labels
+            if name not in names and fits and re.search(text, question["text"], re.IGNORECASE):
+                names[name] = number
+                break
+    by_number = {number: name for name, number in names.items()} if set(RATED) <= set(names) else {}
+    return [{**question, "name": by_number.get(number, question["name"])} for number, question in enumerate(questions)]
+
+
 SCALES = {
+    "ACR": Question("ACR", "How good is the quality of the speech?", BANDS),
     "timbre": Question(
         "timbre",
         "How steady does each voice stay? Do not mind the room, noise, pronunciation, melody, or changes of timbre "
@@ -133,7 +171,24 @@ SCALES = {
         ("Hardly or not", "A little", "Adequately", "Very well", "Perfectly"),
     ),
 }
-"""Scales of single marks, by name: LFS-Bench's listening tests, and PAM's two."""
+"""Scales of single marks, by name: ITU-T P.800's, LFS-Bench's three, and PAM's two."""
+
+STANDARDS = {
+    "ACR": "ITU-T P.800 (absolute category rating)",
+    "OVL": "PAM; ITU-T P.800 has Good for 4 and Fair for 3",
+    "REL": "PAM",
+    **dict.fromkeys(("timbre", "fidelity", "expressiveness"), "LFS-Bench"),
+    "mushra": "ITU-R BS.1534 (MUSHRA): 0 to 100 in bands of 20",
+}
+"""Source of a scale, or of the marks of a kind of test."""
+
+
+def describe_scales(kind: str, scales: Sequence[str]) -> list[str]:
+    """Return for each scale of a test which standard it follows, with its labels; nothing where none is followed."""
+    if kind == "mushra":
+        return [f"scale: {STANDARDS[kind]}: {', '.join(BANDS)}"]
+    return [f"scale {name}: {', '.join(SCALES[name].labels)} (1 to 5), as in {STANDARDS[name]}" for name in scales]
+
 
 SAME = ("X is A", "X is B")
 """Answers of an ABX page."""

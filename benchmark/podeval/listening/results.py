@@ -13,22 +13,23 @@ from podeval.errors import BadInput
 from podeval.listening import session_results
 from podeval.listening.designs import PAIRED, Design
 from podeval.listening.headphones import NEEDED, TRIALS
+from podeval.listening.questionnaire import describe_scales
 from podeval.plots.charts import BoxRow, draw_boxes
 from podeval.plots.svg import WIDTH, Frame
 from podeval.stats.intervals import Interval, mean_ci
 from podeval.stats.mushra_scores import (
-    HIGH,
-    LOW,
     Mark,
     MushraRules,
     ScreenedListener,
+    describe_pairs,
+    describe_screening,
     reliability,
     screen,
     screen_pam,
     standings,
 )
 from podeval.stats.pair_comparisons import holm
-from podeval.stats.questionnaire_scores import RATED, screen_answers
+from podeval.stats.questionnaire_scores import screen_answers
 from podeval.store.database import Database
 
 _FARTHEST = 12.0
@@ -127,7 +128,8 @@ def d_prime(share: float) -> float:
 class ListeningResults:
     """The results of a test: rows by stimulus and scale, a verdict on every MUSHRA listener, remarks in sentences.
 
-    `dropped` is the number of finished listeners that the screening excluded.
+    `dropped` is the number of finished listeners that the screening excluded. Each row has the figures of those who
+    count, and those of all finished listeners in the fields that begin with `unscreened_`.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -144,47 +146,76 @@ def summarise(database: Database, test: str) -> ListeningResults:
     """
     overview = session_results.read_overview(database, test)
     design, marks = overview.design, session_results.read_session_marks(database, test)
+    who = "listener" if overview.finished == 1 else "listeners"
     remarks = [
-        f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
+        f"{overview.finished} {who} finished, {overview.unfinished} did not (their marks do not count), "
         f"{overview.excluded} were left out by hand{' or by the headphone check' if design.headphone_check else ''}"
     ]
-    remarks += _describe_headphones(database, design)
+    remarks += [*_describe_headphones(database, design), *describe_scales(design.kind, design.scales)]
     # Screen the listeners by the rules of the kind of test.
     screened: list[ScreenedListener] = []
+    chosen: list[Mark] = []
     if design.kind == "questionnaire":
         answers, clips = session_results.read_session_answers(database, test)
-        dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
+        dropped = dict(screen_answers(answers, clips))
         silent = {stimulus for stimulus, clip in clips.items() if clip.music is False}
-        rated = [question.name for question in design.questions] or RATED
-        marks = [
-            mark
-            for mark in marks
-            if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
-        ]
+        choices = {question.name for question in design.questions if question.choice}
+        rated = [question.name for question in design.questionnaire if question.labels and question.name not in choices]
+        chosen, marks = (
+            marks,
+            [
+                mark
+                for mark in marks
+                if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
+            ],
+        )
     else:
         screened = _screen(design, marks)
-        dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
+        dropped = {verdict.rater: list(verdict.reasons) for verdict in screened if not verdict.kept}
+    every_mark = marks
     # Drop hurried marks where the design asks for it.
     if design.screening.pam:
         screening = screen_pam(marks)
-        dropped |= screening.dropped_raters
+        dropped |= {rater: [reason] for rater, reason in screening.dropped_raters.items()}
         marks = list(screening.kept)
         if screening.hurried:
             remarks.append(f"{screening.hurried} marks were given in less than 10 s and do not count")
     # Summarise the remaining marks, by scale.
-    remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
+    remarks += [f"left out: {rater}: {'; '.join(reasons)}" for rater, reasons in dropped.items()]
     marks = [mark for mark in marks if mark.rater not in dropped]
     if design.kind == "abx":
         rows = _discriminate(design, marks)
     else:
-        rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+        rows = _set_beside(_list_rows(design, marks), _list_rows(design, every_mark))
+        remarks += describe_screening(_by_system(every_mark) if design.kind in PAIRED else every_mark, dropped)
+    remarks += _count_choices(design, [mark for mark in chosen if mark.rater not in dropped])
+    remarks += _describe_demographics(database, test)
     # Measure the agreement of listeners.
     if design.kind != "abx" and len({mark.rater for mark in marks}) > 1:
         alpha = reliability(marks)
         if alpha.value is not None:
             bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
             remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
+        remarks += describe_pairs(marks)
     return ListeningResults(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
+
+
+def _count_choices(design: Design, marks: list[Mark]) -> list[str]:
+    """Return how often each label of a question without an order was chosen, by question and system."""
+    lines = []
+    for question in design.questions:
+        for system in design.systems if question.choice else ():
+            numbers = [int(mark.value) for mark in marks if (mark.scale, mark.stimulus) == (question.name, system)]
+            counts = ", ".join(f"{label} {numbers.count(n)}" for n, label in enumerate(question.labels, 1))
+            lines.append(f"{system} · {question.name}: {counts}")
+    return lines
+
+
+def _describe_demographics(database: Database, test: str) -> list[str]:
+    return [
+        f"listeners, {name}: {', '.join(f'{label} {count}' for label, count in counts.items())}"
+        for name, counts in session_results.count_demographics(database, test).items()
+    ]
 
 
 def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
@@ -202,17 +233,35 @@ def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
     return screen(marks, rules)
 
 
+_FIGURES = ("mean", "low", "high", "marks", "listeners", "best", "worst")
+"""Fields of a row that differ without screening."""
+
+
+def _set_beside(screened: list[dict[str, Any]], unscreened: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with the figures without screening beside them; a row of which no mark counts comes last."""
+    rows = {(row["stimulus"], row["scale"]): row for row in screened}
+    for row in unscreened:
+        nothing = row | dict.fromkeys(_FIGURES) | {"marks": 0, "listeners": 0}
+        kept = rows.setdefault((row["stimulus"], row["scale"]), nothing)
+        kept |= {f"unscreened_{name}": row[name] for name in _FIGURES}
+    return list(rows.values())
+
+
+def _list_rows(design: Design, marks: list[Mark]) -> list[dict[str, Any]]:
+    return [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+
+
 def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]:
     of_scale = [mark for mark in marks if mark.scale == scale]
     if design.kind in PAIRED:
         of_scale = _by_system(of_scale)
-    ranked = [system for system in design.systems if system not in (HIGH, LOW)]
-    together = design.kind == "mushra"
+    # Only systems that are marked on one page have ranks; anchors have none.
+    ranked = design.systems if design.kind == "mushra" else ()
     return [
         {
             "test": design.id,
             "stimulus": standing.stimulus,
-            "scale": "" if scale in ("naturalness",) else scale,
+            "scale": "" if scale == "naturalness" else scale,
             "mean": standing.mean.mean,
             "low": standing.mean.low,
             "high": standing.mean.high,
@@ -221,8 +270,14 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
             "best": standing.best,
             "worst": standing.worst,
         }
-        for standing in standings(of_scale, ranked if together else (), _BOUNDS[design.kind])
+        for standing in standings(of_scale, ranked, _find_bounds(design, scale))
     ]
+
+
+def _find_bounds(design: Design, scale: str) -> tuple[float, float]:
+    """Return the least and the largest mark on a scale; a question of one's own has as many as labels."""
+    labels = {question.name: len(question.labels) for question in design.questions}
+    return (1, labels[scale]) if scale in labels else _BOUNDS[design.kind]
 
 
 def _describe_headphones(database: Database, design: Design) -> list[str]:
@@ -289,11 +344,16 @@ def _by_system(marks: list[Mark]) -> list[Mark]:
     return rows
 
 
-def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) -> list[str]:
+def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener], *, alone: bool = True) -> list[str]:
     """Draw a box plot for each listener of a MUSHRA test, which shows at once who gave all stimuli the same mark.
 
     A box for each stimulus, marks from 0 to 100 (PodEval Figure 9). Listeners whose marks do not count come first, and
     are named so in words, not by colour alone.
+
+    Args:
+        marks: marks of the test.
+        screened: verdicts on its listeners.
+        alone: whether a picture brings its style, which the policy of the site's pages forbids.
     """
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}
@@ -308,7 +368,7 @@ def draw_listeners(marks: Sequence[Mark], screened: Sequence[ScreenedListener]) 
             BoxRow(stimulus, values.get((rater, stimulus), []), dots="out" if rater in dropped else "dot")
             for stimulus in stimuli
         ]
-        frame = Frame(": ".join(filter(None, (rater, reasons))), WIDTH, alone=True)
+        frame = Frame(": ".join(filter(None, (rater, reasons))), WIDTH, alone=alone)
         heading = f"{rater[:24]} (left out)" if rater in dropped else rater[:24]
         pictures.append(draw_boxes(rows, frame, ends=(0, 100), heading=heading))
     return pictures

@@ -6,6 +6,7 @@ sessions are kept and counted apart; they are in no result.
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,6 +32,7 @@ from podeval.listening.sessions import (
     end_session,
     find_free_place,
     find_longest,
+    find_session,
     find_source,
     flag_attention,
     get_page,
@@ -39,8 +41,10 @@ from podeval.listening.sessions import (
     read_progress,
     record_check,
     show_check,
+    show_demographics,
     validate_played,
 )
+from podeval.stats.questionnaire_scores import ABOUT
 from podeval.store import operator_settings
 from podeval.store.database import Database
 from podeval.store.pseudonyms import find_pseudonym, make_pseudonym, remember_name
@@ -147,8 +151,7 @@ class Listening:
             design = get_design(session, test)
             listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
-            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
-            row = session.scalar(select(ListeningSession).where(*mine))
+            row = find_session(session, test, listener)
             # Begin one where there is none.
             if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
@@ -163,7 +166,7 @@ class Listening:
                     test=test,
                     listener=listener,
                     place=slot,
-                    pages=[page.document() for page in make_pages(design, slot % design.listeners, seed)],
+                    pages=[asdict(page) for page in make_pages(design, slot % design.listeners, seed)],
                     seed=seed,
                     origin=self._secret.mark("origin", origin) if origin else "",
                     started_at=now,
@@ -184,8 +187,7 @@ class Listening:
         with self.database.reading() as session:
             design = get_design(session, test)
             listener = find_pseudonym(session, self._secret, identity)
-            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
-            row = session.scalar(select(ListeningSession).where(*mine)) if listener else None
+            row = find_session(session, test, listener) if listener else None
             return read_progress(session, row, design) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
@@ -219,16 +221,18 @@ class Listening:
             design, page, count = get_design(session, row.test), get_page(row, number), len(row.pages)
         if page.id == headphones.PAGE and design.headphone_check:
             return show_check(page, number, count, design.headphone_check.kind)
+        if page.id == ABOUT:
+            return show_demographics(design, page, number, count)
         item = design.item(page.item)
         sources = [find_stimulus(design, page.item, name) for name in page.stimuli]
         if design.kind == "abx":
             # All three are played as copies of one length.
             longest = find_longest(design, page) or None
             sources = [stimulus.model_copy(update={"seconds": longest}) for stimulus in sources]
-        stimuli: dict[str, Mapping[str, Any]] = {}
-        for letter, stimulus in zip(page.letters, sources, strict=True):
-            text = stimulus.text
-            stimuli[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
+        stimuli: dict[str, Mapping[str, Any]] = {
+            letter: {"audio": letter, "seconds": stimulus.seconds} if stimulus.text is None else {"text": stimulus.text}
+            for letter, stimulus in zip(page.letters, sources, strict=True)
+        }
         return Shown(
             kind=design.kind,
             number=number,
@@ -240,10 +244,7 @@ class Listening:
             reference="reference" if item.reference else None,
             prompt_audio="prompt" if item.prompt_audio else None,
             stimuli=stimuli,
-            questions=tuple(
-                {"name": q.name, "text": q.text, "labels": list(q.labels), "reason": q.reason, "optional": q.optional}
-                for q in list_questions(design, item)
-            ),
+            questions=tuple(asdict(question) for question in list_questions(design, item)),
             heard=design.heard,
         )
 
@@ -271,8 +272,8 @@ class Listening:
         Args:
             session_id: the session.
             number: number of the page.
-            answer: as `podeval.listening.listener_pages.validate_answer` takes it.
-            heard_shares: for each letter, the share of the sound that was played, 0 to 1.
+            answer: the answer, as `podeval.listening.listener_pages.validate_answer` takes it.
+            heard_shares: share of the sound that was played, 0 to 1, by letter.
             seconds: time spent on the page.
 
         Raises:
@@ -348,8 +349,7 @@ class Listening:
 
         def work(session: Session) -> None:
             get_design(session, test)
-            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
-            row = session.scalar(select(ListeningSession).where(*mine))
+            row = find_session(session, test, listener)
             if row is None:
                 raise BadInput(write_sentence("listener-unknown", listener=listener, test=test))
             now = self._clock()

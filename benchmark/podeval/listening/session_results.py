@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -13,10 +13,12 @@ from podeval.listening.completion import Completion
 from podeval.listening.designs import PAIRED, Design, read_design
 from podeval.listening.headphones import count_right
 from podeval.stats.mushra_scores import Mark
-from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
+from podeval.stats.questionnaire_scores import ABOUT, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 from podeval.texts import write_sentence
+
+Answered = TypeVar("Answered", ListeningRating, ListeningAnswer)
 
 ATTENTION = "attention"
 """The rule under which a missed attention check is flagged."""
@@ -150,13 +152,8 @@ def read_session_marks(database: Database, test: str) -> list[Mark]:
     """
     with database.reading() as session:
         design = get_design(session, test)
-        rows = session.execute(
-            select(ListeningSession.listener, ListeningRating)
-            .join(ListeningSession)
-            .where(*_select_counted(test), ListeningRating.item != "")
-            .order_by(ListeningSession.place, ListeningRating.number)
-        ).all()
-        others = {(a.session, a.page): a.reason for a in _answers(session, test)}
+        rows = _read_counted(session, test, ListeningRating, ListeningRating.item != "")
+        others = {(a.session, a.page): a.reason for _, a in _read_counted(session, test, ListeningAnswer)}
         explained = design.kind == "rubric"
 
         def name_page(rating: ListeningRating) -> str:
@@ -191,28 +188,47 @@ def read_session_answers(
         design = get_design(session, test)
         if design.kind != "questionnaire":
             raise BadInput(write_sentence("only-questionnaires", test=test, kind=design.kind))
-        rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
-        rows = session.execute(
-            select(ListeningSession.listener, ListeningRating)
-            .join(ListeningSession)
-            .where(*_select_counted(test), ListeningRating.scale.in_(rated))
-            .order_by(ListeningSession.place, ListeningRating.number)
-        ).all()
-        reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
+        rated = [question.name for question in design.questionnaire if not question.optional]
+        rows = _read_counted(
+            session, test, ListeningRating, ListeningRating.scale.in_(rated), ListeningRating.item != ""
+        )
+        in_words = _read_counted(session, test, ListeningAnswer, ListeningAnswer.item != "")
+        reasons = {(a.session, a.page, a.question): a.reason for _, a in in_words}
         page_answers = [
             QuestionnaireAnswer(
                 who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), "")
             )
             for who, r in rows
         ]
-        if in_words := [question.name for question in design.questions if not question.labels]:
-            page_answers += _in_words(session, test, in_words)
+        # The test's own questions that have no mark.
+        unmarked = {question.name for question in design.questions} - set(rated)
+        page_answers += [
+            QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason)
+            for who, a in in_words
+            if a.question in unmarked
+        ]
     clips = {
         (item.id, system): ClipFacts(stimulus.speakers, stimulus.music)
         for item in design.items
         for system, stimulus in item.stimuli.items()
     }
     return page_answers, clips
+
+
+def count_demographics(database: Database, test: str) -> dict[str, Counter[str]]:
+    """Count what the listeners who finished and count say of themselves, by question and label.
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    with database.reading() as session:
+        design = get_design(session, test)
+        rows = _read_counted(session, test, ListeningRating, ListeningRating.page == ABOUT)
+        labels = {question.name: question.labels for question in design.demographics}
+        counts = {name: Counter(dict.fromkeys(of_question, 0)) for name, of_question in labels.items() if of_question}
+        for _, row in rows:
+            counts[row.scale][labels[row.scale][int(row.value) - 1]] += 1
+    return counts
 
 
 def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]]:
@@ -232,32 +248,24 @@ def list_failed_attention(database: Database, test: str) -> list[tuple[str, str]
         return [(listener, detail) for listener, detail in session.execute(query)]
 
 
-def _in_words(session: Session, test: str, questions: list[str]) -> list[QuestionnaireAnswer]:
-    """Return the answers to questions of a test's own that have no mark."""
-    rows = session.execute(
-        select(ListeningSession.listener, ListeningAnswer)
+def _read_counted(session: Session, test: str, table: type[Answered], *only: Any) -> list[tuple[str, Answered]]:
+    """Return the rows of the finished, counted sessions with their listeners, in the order of places and of answers."""
+    query = (
+        select(ListeningSession.listener, table)
         .join(ListeningSession)
-        .where(*_select_counted(test), ListeningAnswer.question.in_(questions))
-        .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
+        .where(ListeningSession.test == test, ListeningSession.finished_at.is_not(None), *only)
+        .where(ListeningSession.standing == "counted")
+        .order_by(ListeningSession.place, table.number)
     )
-    return [QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
-
-
-def _answers(session: Session, test: str) -> list[ListeningAnswer]:
-    return list(session.scalars(select(ListeningAnswer).join(ListeningSession).where(*_select_counted(test))))
-
-
-def _select_counted(test: str) -> tuple[Any, ...]:
-    finished = ListeningSession.finished_at.is_not(None)
-    return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")
+    return [(listener, row) for listener, row in session.execute(query)]
 
 
 def read_marks_by_test(database: Database) -> dict[str, list[Mark]]:
     """Return the marks of every listening test of single outputs, by test; finished sessions only."""
     with database.reading() as session:
-        tests = list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.id)))
-    single = [test for test in tests if read_overview(database, test).design.kind not in PAIRED]
-    return {test: read_session_marks(database, test) for test in single}
+        single = select(ListeningTest.id).where(ListeningTest.kind.not_in(PAIRED)).order_by(ListeningTest.id)
+        tests = list(session.scalars(single))
+    return {test: read_session_marks(database, test) for test in tests}
 
 
 def tabulate_marks_of_test(database: Database, test: str) -> list[dict[str, Any]]:

@@ -3,8 +3,9 @@
 import secrets
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from podeval.listening.completion import Completion
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import Page, find_stimulus
 from podeval.listening.session_results import ATTENTION, HEADPHONES
+from podeval.stats.questionnaire_scores import ABOUT
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
 from podeval.texts import write_sentence
 
@@ -129,6 +131,24 @@ def show_check(page: Page, number: int, of: int, kind: str) -> Shown:
     )
 
 
+def show_demographics(design: Design, page: Page, number: int, of: int) -> Shown:
+    """Return the page of questions about the listener."""
+    return Shown(
+        kind="questionnaire",
+        number=number,
+        of=of,
+        page=page.id,
+        title="",
+        introduction=design.introduction,
+        prompt="",
+        reference=None,
+        prompt_audio=None,
+        stimuli={},
+        questions=tuple(asdict(question.asked) for question in design.demographics),
+        heard=0.0,
+    )
+
+
 def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
     """Return what was saved for a page, without names of systems; None where nothing was."""
     about = {"session": row.id, "page": page.id}
@@ -141,8 +161,7 @@ def read_answered_page(session: Session, row: ListeningSession, page: Page, kind
     shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
     # Restore the form in which the page sent the answer.
     answer: dict[str, Any]
-    if page.id == headphones.PAGE:
-        kind = page.id
+    kind = {headphones.PAGE: headphones.PAGE, ABOUT: "questionnaire"}.get(page.id, kind)
     match kind:
         case "mushra":
             answer = {letter[r.stimulus]: r.value for r in ratings}
@@ -175,6 +194,11 @@ def get_session(session: Session, session_id: str) -> ListeningSession:
     if row is None:
         raise BadInput(write_sentence("no-such-session"))
     return row
+
+
+def find_session(session: Session, test: str, listener: str) -> ListeningSession | None:
+    """Return a listener's session of a test; None where they did not begin it."""
+    return session.scalar(select(ListeningSession).filter_by(test=test, listener=listener))
 
 
 def get_page(row: ListeningSession, number: int) -> Page:
@@ -252,10 +276,7 @@ def find_free_place(session: Session, design: Design) -> int:
         return free
     done = Counter(slot % design.listeners for slot, end, standing in places if end and standing == "counted")
     least = min(range(design.listeners), key=lambda slot: (done[slot], slot))
-    rounds = 1
-    while rounds * design.listeners + least in used:
-        rounds += 1
-    return rounds * design.listeners + least
+    return next(slot for slot in count(least + design.listeners, design.listeners) if slot not in used)
 
 
 def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:

@@ -74,18 +74,13 @@ class StimulusAudio:
 
 def write_level_noise(folder: Path) -> Path:
     """Write pink noise of the speech band at `LEVEL` as a WAV file that loops without a click; return its path."""
-    path = folder / "level-noise.wav"
-    if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _make_noise())
-    return path
-
-
-def _make_noise() -> bytes:
     import soundfile
 
     from podeval.audio import loudness
 
+    path = folder / "level-noise.wav"
+    if path.is_file():
+        return path
     count = round(_SECONDS * RATE)
     frequencies = np.fft.rfftfreq(count, 1 / RATE)
     heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
@@ -97,7 +92,8 @@ def _make_noise() -> bytes:
     measured = loudness.measure(both, RATE, "stereo").integrated
     out = io.BytesIO()
     soundfile.write(out, both * 10 ** ((LEVEL - measured) / 20), RATE, "PCM_16", format="WAV")
-    return out.getvalue()
+    write_whole(path, out.getvalue())
+    return path
 
 
 @lru_cache(maxsize=4096)

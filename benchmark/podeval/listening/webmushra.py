@@ -4,9 +4,11 @@ webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listenin
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
 that all stimuli of a page share is taken as the category.
 
-The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`), with the text field after them
-that asks why, and those answered in words (`text`, `long_text`, `option`). A file with questions of other types (stars,
-lists to select from, numbers) is refused, and the message names them.
+The questions of a questionnaire are kept: those marked by labels (`rate2`, `likert`) or stars (`rate`; eleven are 0 to
+10), with the text field after them that asks why, choices of a list (`select`), and those answered in words (`text`,
+`long_text`, `option`). Those of PodEval's own are named as podeval's nine, and screened and scored like these. What the
+last page asks about the listener is asked on a last page here. A file with questions of other types is refused, and the
+message names them.
 """
 
 import csv
@@ -21,7 +23,9 @@ import pandas as pd
 
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
+from podeval.listening.questionnaire import name_questions
 from podeval.stats.mushra_scores import HIGH, LOW, Mark
+from podeval.stats.questionnaire_scores import SPEAKERS
 from podeval.text.table_files import make_csv_safe
 from podeval.text.yaml_text import LONGEST_YAML, read_yaml
 
@@ -43,7 +47,9 @@ _NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
 _IN_WORDS = ("text", "long_text", "option")
-_BY_LABELS = ("rate2", "likert", "likert2")
+_BY_LABELS = ("rate2", "likert", "likert2", "rate", "select")
+_TEN = 11
+"""Stars of PodEval's scale from 0 to 10."""
 _WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
 _MASK = "\ue000"
 
@@ -69,9 +75,12 @@ def read_configuration(path: Path) -> Imported:
     notes: list[str] = []
     pages: dict[str, list[dict[str, Any]]] = {}
     questionnaires: list[list[dict[str, Any]]] = []
+    demographics: list[dict[str, Any]] = []
     # Sort pages by kind, and note which are left out.
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
+        if page.get("type") == "finish" and isinstance(page.get("questionnaire"), list):
+            demographics = _list_demographics(page["questionnaire"], notes)
         if kind is None:
             if page.get("type") not in ("generic", "finish", "volume"):
                 notes.append(f"page {page.get('id')} of type {page.get('type')} was left out")
@@ -99,6 +108,7 @@ def read_configuration(path: Path) -> Imported:
                     "items": items,
                     "minutes": None,
                     "questions": questionnaires[0] if kind == "questionnaire" else (),
+                    "demographics": demographics,
                 }
             )
         )
@@ -143,7 +153,7 @@ def tabulate(test: str, kind: str, rows: Iterable[Mapping[str, Any]]) -> str:
     Args:
         test: its id.
         kind: `mushra`, `abx` or `mos`.
-        rows: as `session_results.tabulate_marks_of_test` gives them; those that do not count are left out.
+        rows: rows as `session_results.tabulate_marks_of_test` returns them; those that do not count are left out.
 
     Raises:
         BadInput: webMUSHRA has no table for the kind.
@@ -219,7 +229,10 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
     if not isinstance(stimuli, Mapping) or not stimuli:
         raise BadInput(f"page {name} has no stimuli")
     category, systems = _split_names(name, [str(key) for key in stimuli])
-    recordings = {system: {"audio": str(audio)} for system, audio in zip(systems, stimuli.values(), strict=True)}
+    recordings = {
+        system: dict(audio) if isinstance(audio, Mapping) else {"audio": str(audio)}
+        for system, audio in zip(systems, stimuli.values(), strict=True)
+    }
     item: dict[str, Any] = {"id": category, "stimuli": recordings}
     if kind == "mushra":
         for key, anchor in (("high", HIGH), ("low", LOW)):
@@ -246,24 +259,35 @@ def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[di
         entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
     questions: list[dict[str, Any]] = []
     strange: list[str] = []
+    required: list[str] = []
     for entry in entries:
         kind, text, labels = _entry(entry)
         if not text or (kind in _BY_LABELS and len(labels) < 2) or kind not in (*_IN_WORDS, *_BY_LABELS):
             strange.append(f"{text[:60] or 'a question without a text'!r} of type {kind or 'none'}")
         elif kind in _BY_LABELS:
-            questions.append({"name": f"q{len(questions) + 1}", "text": text, "labels": labels})
+            question = {"name": f"q{len(questions) + 1}", "text": text, "labels": labels}
+            questions.append(question | ({"choice": True} if kind == "select" else {}))
         elif _WHY.match(text) and questions and questions[-1].get("labels") and not questions[-1].get("reason"):
             questions[-1]["reason"] = True
         else:
             questions.append({"name": f"q{len(questions) + 1}", "text": text})
             if kind != "option" and not (isinstance(entry, Mapping) and entry.get("optional")):
-                notes.append(f"{text[:60]!r} is answered in words, which listeners may leave out here")
+                required.append(text)
     if strange:
         more = f" and {len(strange) - 3} more" if strange[3:] else ""
         raise BadInput(
             f"{path} asks what podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by labels (rate2 with "
-            "rate_labels) or in words (text), or write a design of podeval's own"
+            "rate_labels), stars (rate), a list (select) or in words (text), or write a design of podeval's own"
         )
+    questions = name_questions(questions)
+    in_words = [question["text"] for question in questions if not question.get("labels")]
+    speakers = next((question["text"] for question in questions if question["name"] == SPEAKERS), "")
+    left = [text for text in required if text in in_words and text != speakers]
+    notes += [f"{text[:60]!r} is answered in words, which listeners may leave out here" for text in left]
+    if any(question.get("labels", [""])[0].startswith("0") for question in questions):
+        notes.append("marks by eleven stars are 1 to 11 here, one more than the 0 to 10 that listeners see")
+    if speakers:
+        notes.append("the questions are PodEval's: they are screened, and scored with Q and J, like podeval's nine")
     if not questions:
         notes.append("the pages ask no questions of their own, so podeval's nine about a podcast are asked")
     return questions
@@ -273,14 +297,47 @@ def _entry(entry: Any) -> tuple[str, str, list[str]]:
     """Return type, text and labels of an entry of a page's `response`."""
     if not isinstance(entry, Mapping):
         return "", str(entry), []
-    labels = entry.get("rate_labels")
-    if labels is None:
-        options = entry.get("response")
-        labels = [option.get("label") for option in options or () if isinstance(option, Mapping)]
+    kind, stars, labels = str(entry.get("type") or ""), entry.get("rate"), entry.get("rate_labels")
+    listed = [part for part in entry.get("response") or () if isinstance(part, Mapping)]
+    # A list to select from may be a response of its own.
+    selects = [part.get("select_value") for part in (entry, *listed) if part.get("type") == "select"]
+    if kind == "rate" and isinstance(stars, int) and 2 <= stars <= 20:
+        labels = _label_stars(entry, stars)
+    elif selects:
+        kind, labels = "select", str(selects[0] or "").split("/")
+    elif labels is None:
+        labels = [option.get("label") for option in listed]
     labels = [_text(label) for label in labels] if isinstance(labels, list) else []
-    if isinstance(entry.get("rate"), int) and entry["rate"] != len(labels):
+    if isinstance(stars, int) and stars != len(labels):
         labels = []
-    return str(entry.get("type") or ""), _text(entry.get("label")), labels if all(labels) else []
+    return kind, _text(entry.get("label")), labels if all(labels) else []
+
+
+def _label_stars(entry: Mapping[str, Any], stars: int) -> list[str]:
+    """Return the numbers of stars as labels, the ends and the middle with what the page says of them."""
+    numbers = range(stars) if stars == _TEN else range(1, stars + 1)
+    keys = {0: "min_value", stars // 2: "mid_value", stars - 1: "max_value"}
+    meanings = {number: str(entry[key]) for number, key in keys.items() if entry.get(key)}
+    return [f"{label}: {meanings[n]}" if n in meanings else str(label) for n, label in enumerate(numbers)]
+
+
+def _list_demographics(entries: Sequence[Any], notes: list[str]) -> list[dict[str, Any]]:
+    """Return what a last page asks about the listener, but for their name; none without a question by labels."""
+    questions: list[dict[str, Any]] = []
+    for number, entry in enumerate(entries, 1):
+        kind, text, labels = _entry(entry)
+        plain = re.sub(r"[^a-z0-9_]", "", str(entry.get("name") or "").lower()) if isinstance(entry, Mapping) else ""
+        name = plain if re.match("[a-z]", plain) else f"d{number}"
+        if not text or plain in ("username", "email"):
+            continue
+        multiple = kind == "likert2" or len(labels) < 2
+        options = f" ({', '.join(labels)})" if multiple and labels else ""
+        choices = {} if multiple else {"labels": labels, "choice": True}
+        questions.append({"name": name[:40], "text": text + options, **choices})
+    if not any(question.get("labels") for question in questions):
+        return []
+    notes.append(f"listeners are asked {len(questions)} questions about themselves, on a last page")
+    return questions
 
 
 def _text(markup: Any) -> str:

@@ -15,5 +15,4 @@ __all__ = [
     "score_tables",
     "scores",
     "space_files",
-    "standing",
 ]

@@ -10,24 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval import progress as work_progress
-from podeval.errors import BadInput, MissingInput
-from podeval.measuring.engine import (
-    WORDS,
-    MetricPlan,
-    ScoreRequest,
-    add_words,
-    has_speakers,
-    plan_metrics,
-    read_request,
-    score_source,
-)
-from podeval.measuring.inputs import TEXT_SUFFIXES, convert_to_text, list_recordings, read_source
-from podeval.measuring.recording_results import RecordingFacts
-from podeval.measuring.scores import Scores, ScoreTable
+from podeval.errors import BadInput
+from podeval.measuring.engine import score_source, score_words
+from podeval.measuring.inputs import WORDS, convert_to_text, has_speakers, read_request
+from podeval.measuring.scores import ScoreTable
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
-from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.score import Unscored
+from podeval.recording.source import list_recordings
 
 
 def score(
@@ -48,12 +37,12 @@ def score(
     Args:
         source: a path, the bytes of a file, `(samples, rate)`, `{"array", "sampling_rate"}`, or a row of a `datasets`
             audio column; a folder, a list or a column of such for many.
-        text: what is said, which gets word errors and who speaks when: the path of a file, a text, or a script as
-            turns of speaker and text. For many recordings one for all, or a list with one each.
+        text: the spoken words, which add word errors and the speaker of each turn: the path of a file, a text, or a
+            script as turns of speaker and text. For many recordings one for all, or a list with one each.
         references: the voices the speakers should have: one recording, or recordings by speaker.
         metrics: names, where not all are wanted.
         profile: the profile of the models: `embedded` or `reference`.
-        speakers: how many people speak, where it is known.
+        speakers: number of people who speak, if it is known.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
         progress: a function that is called with the name of the task at hand, how much of it is finished, and the
             total, such as `("metrics", 4, 22)`.
@@ -77,66 +66,30 @@ def score(
         "profile": profile,
         "speakers": speakers,
         "allow_upsampling": allow_upsampling,
+        "face": "python",
     }
     with work_progress.listen(progress) if progress is not None else nullcontext():
-        return _score_any(source, text, options)
+        many = list_recordings(source)
+        if many is None:
+            return score_source(source, read_request(text=text, **options))
+        return score_many(many, text, options)
 
 
-def _score_any(source: Any, text: Any, options: Mapping[str, Any]) -> Any:
-    """Score one recording or many, with one text for all or one for each, of which some may be missing."""
-    many = list_recordings(source)
-    if many is None:
-        return score_one(source, read_request(text=text, **options))
-    texts = _list_texts(text, len(many))
+def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) -> ScoreTable:
+    """Score recordings one after the other, with one text for all or one for each, of which some may be missing.
+
+    Those that cannot be read are errors of the table.
+    """
+    texts = _list_texts(text, len(sources))
     if texts is None:
-        return score_many(many, [read_request(text=text, **options)] * len(many))
-    return score_many(many, [read_request(text="" if one is None else one, **options) for one in texts])
-
-
-def score_one(source: Any, request: ScoreRequest) -> Scores:
-    """Score one recording as a request asks.
-
-    Raises:
-        BadInput: the recording cannot be read, or a metric that is wanted by name lacks an input.
-    """
-    if isinstance(source, str | Path) and Path(source).suffix.lower() in TEXT_SUFFIXES:
-        return _score_words(add_words(request, Path(source)), str(source))
-    plan = plan_metrics(request)
-    try:
-        opened = read_source(source, profile=request.profile, allow_upsampling=request.allow_upsampling)
-    except MissingInput as absence:
-        return Scores(
-            name="missing recording",
-            results={metric.name: Unscored(str(absence), "ours") for metric in plan.metrics},
-            left_out=plan.left_out,
-            advice=plan.advice,
-            defects=(),
-            protocols={},
-            profile=request.profile,
-            facts=RecordingFacts(0.0, 0, 0),
-            requested=request.metrics,
-            script=request.script,
-        )
-    return score_source(opened, request, plan)
-
-
-def _score_words(request: ScoreRequest, name: str = "text") -> Scores:
-    """Score what a request has beside a recording with those of the metrics that hear nothing.
-
-    Raises:
-        BadInput: an input is missing, cannot be read, or does not fit.
-    """
-    silent = tuple(metric for metric in plan_metrics(request).metrics if "recording" not in metric.inputs)
-    return score_source(None, request, MetricPlan(silent), name)
-
-
-def score_many(sources: Sequence[Any], requests: Sequence[ScoreRequest]) -> ScoreTable:
-    """Score recordings one after the other; those that cannot be read are errors of the table."""
+        requests = [read_request(text=text, **options)] * len(sources)
+    else:
+        requests = [read_request(text="" if one is None else one, **options) for one in texts]
     scored, errors = [], {}
     for number, (source, request) in enumerate(zip(sources, requests, strict=True)):
         work_progress.report("recordings", number, len(sources))
         try:
-            scored.append(score_one(source, request))
+            scored.append(score_source(source, request))
         except BadInput as refusal:
             name = str(source) if isinstance(source, str | Path) else f"recording {number + 1}"
             errors[name] = str(refusal)
@@ -167,8 +120,8 @@ def measure(
             generation log or the name of a system, as text, data, or the path of a file.
         profile: the profile of the models.
         text: the words of a recording, as `score` takes them.
-        references: what it compares with: voices, a script, or the votes, marks or answers of people.
-        request: what was asked for, as text or data.
+        references: the material for comparison: voices, a script, or the votes, marks or answers of people.
+        request: the request that the item answers, as text or data.
         speakers: the number of people who speak, where it is known.
         allow_upsampling: whether recordings below a model's rate are scored all the same.
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
@@ -208,10 +161,18 @@ def measure(
         "parameters": {declared.name: choices},
         "speakers": speakers,
         "allow_upsampling": allow_upsampling,
-        "judge": JudgeConfig(judge, records, refresh=refresh),
+        "face": "python",
     }
+    if declared.asks:
+        from podeval.metrics.judge_use import JudgeConfig
+
+        options["judge"] = JudgeConfig(judge, records, refresh=refresh)
     if hears:
-        return _score_any(source, text, {**options, "references": references})
+        options["references"] = references
+        many = list_recordings(source)
+        if many is None:
+            return score_source(source, read_request(text=text, **options))
+        return score_many(many, text, options)
     # What is measured and what it is compared with, under the names that the metric has for them.
     first, against = declared.inputs[0], references if request is None else request
     if compared and against is None:
@@ -219,8 +180,8 @@ def measure(
         raise BadInput(f"{declared.name} also needs {INPUTS[compared]}: add {option}=")
     beside = {compared: _take(compared, against)} if compared else {}
     if first in WORDS:
-        return _score_words(read_request(text="" if source is None else source, inputs=beside, **options))
-    return _score_words(read_request(inputs={first: _take(first, source), **beside}, **options))
+        return score_words(read_request(text="" if source is None else source, inputs=beside, **options))
+    return score_words(read_request(inputs={first: _take(first, source), **beside}, **options))
 
 
 def _take(name: str, source: Any) -> Any:
@@ -241,7 +202,7 @@ class MetricListing(tuple[Metric, ...]):
 
     def _repr_html_(self) -> str:
         """Return the list as a table, as a notebook shows it."""
-        from podeval.measuring.standing import format_reach
+        from podeval.metrics.standing import format_reach
 
         head = "".join(f"<th>{name}</th>" for name in ("metric", "says", "values", "people", "good systems"))
         cells = ((one.name, one.purpose, _list_keys(one), *format_reach(one.headline)) for one in self)

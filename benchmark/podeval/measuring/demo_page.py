@@ -1,16 +1,23 @@
-"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio."""
+"""A page to try one metric on one file; the stock widget of `evaluate` does not work with the present Gradio.
 
+On a Space its visitors are strangers: their recordings are decoded apart, their texts name no files, and they choose no
+judge, because a judge gets the owner's key.
+"""
+
+import os
 from typing import Any
 
 import gradio as gr
 
 from podeval.errors import PodevalError
 from podeval.measuring.compute import compute
-from podeval.measuring.inputs import MetricInputs
+from podeval.measuring.inputs import RECORDS, MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import choose_own_profile
 from podeval.metrics.judge_use import JudgeConfig
+from podeval.recording import Recording
+from podeval.recording.reference_voices import ReferenceVoices
 
 
 def page(name: str) -> gr.Interface:
@@ -18,7 +25,8 @@ def page(name: str) -> gr.Interface:
     metric = catalogue.get(name)
     profile = choose_own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
-    judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
+    is_own = metric.asks and not os.environ.get("SPACE_ID")
+    judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if is_own else []
 
     def score(*entered: Any) -> dict[str, Any]:
         # Refuse empty fields, then measure.
@@ -26,7 +34,8 @@ def page(name: str) -> gr.Interface:
         if empty := [INPUTS[name] for name, item in zip(fields, entries, strict=True) if not item]:
             raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")
         try:
-            inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
+            opened = {name: _open(name, item, profile) for name, item in zip(fields, entries, strict=True)}
+            inputs = MetricInputs(opened, profile=profile).read()
             bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
             names = tuple(inputs)
             return compute(metric, [inputs], input_names=names, profile=profile, bench=bench, timelines=False)
@@ -36,6 +45,15 @@ def page(name: str) -> gr.Interface:
     return gr.Interface(
         score, [*fields.values(), *judges], gr.JSON(label="Result"), title=metric.title, description=metric.about
     )
+
+
+def _open(name: str, item: Any, profile: str) -> Any:
+    """Return an input as it was entered, but never as the name of a file, or decoded apart if it is a recording."""
+    openers: dict[str, Any] = {"recording": Recording.open, "reference_voices": ReferenceVoices.read}
+    if name in openers:
+        return openers[name](item, apart=True, profile=profile)
+    # Records in a single line would be read as the name of a file of this machine.
+    return f"{item}\n" if name in RECORDS else item
 
 
 def _field(name: str) -> gr.components.Component:

@@ -24,6 +24,7 @@ from typing import Any
 import evaluate
 
 import datasets
+from podeval.audio.samples import read_samples
 from podeval.errors import BadInput
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs, convert_to_text
@@ -31,7 +32,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import list_arguments
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.recording.samples import OBJECT_KEYS, list_rows, read_audio, read_samples
+from podeval.recording.source import OBJECT_KEYS, list_rows, read_audio
 
 _SPOOL = "podeval-spool-"
 _UNENCODABLE = re.compile("[\ud800-\udfff]")
@@ -71,7 +72,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add items; audio in any form that `podeval.recording.samples.read_audio` takes; None for a missing one.
+        """Add items; audio in any form that `podeval.recording.source.read_audio` takes; None for a missing one.
 
         Raises:
             BadInput: the items are not a list, references are needed and not given or of no use, or audio comes in a

@@ -1,4 +1,4 @@
-"""The inputs of metrics: in which forms a person or a program hands them in, and how each is read.
+"""What is asked of a recording, and the inputs of metrics: the forms in which people and programs hand them in.
 
 The command line, `evaluate`, the pages that try a metric, the Space, runs and Python all hand in a `MetricInputs` an
 item. The reader of an input is imported where an input of its kind is read, so that a metric of audio needs neither
@@ -11,33 +11,37 @@ import hashlib
 import json
 import os
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.audio.decode import hash_file
-from podeval.errors import BadInput, MissingInput
+from podeval.errors import BadInput, MissingInput, is_missing
+from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.recording.recording import Recording
-from podeval.recording.samples import is_samples, list_rows, read_audio
-from podeval.text.missing_value import is_missing
+from podeval.recording.source import is_samples
 
 if TYPE_CHECKING:
-    pass
+    from podeval.metrics.judge_use import JudgeConfig
+    from podeval.text.script import Script
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md", ".srt", ".vtt"}
 """File name endings of the words among files of audio."""
 
-AUDIO_SUFFIXES = frozenset(
-    {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
-)
-"""Of a folder's files, those that are taken for recordings."""
+WORDS = ("reference_text", "text", "passage", "script")
+"""Names of the words as an input of metrics; in metrics of texts the words themselves are measured."""
+
+DEFAULT_PROFILE = "embedded"
+
+Face = Literal["shell", "python"]
+
 
 _OPENS_FILES = ("recording", "reference_voices")
-_RECORDS = ("reference_votes", "reference_marks", "reference_answers")
+RECORDS = ("reference_votes", "reference_marks", "reference_answers")
 """Inputs that open a file by its name, and the records of people, of which a text may be such a name."""
 
 
@@ -122,7 +126,7 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         MissingInput: the source is a missing value, or a file without content.
         BadInput: the input cannot be read; the message says why.
     """
-    is_table = isinstance(source, Path) and name in _RECORDS and source.suffix == ".parquet"
+    is_table = isinstance(source, Path) and name in RECORDS and source.suffix == ".parquet"
     if isinstance(source, Path) and name not in (*_OPENS_FILES, "system") and not is_table:
         source = _read_file(name, source)
     if not isinstance(source, Path) and is_missing(source):
@@ -165,15 +169,15 @@ def _read_file(name: str, path: Path) -> str:
 
 
 _PARSERS = {
-    "readings": "podeval.text.accepted_readings:AcceptedReadings.parse",
+    "readings": "podeval.text.comparison.accepted_readings:AcceptedReadings.parse",
     "request": "podeval.text.podcast_request:PodcastRequest.parse",
     "generation_log": "podeval.metrics.speech.rtf:GenerationLog.parse",
-    "system": "podeval.stats.battles:clean_name",
+    "system": "podeval.metrics.battle_log:clean_name",
     "reference_votes": "podeval.metrics.human_records:read_votes",
     "reference_marks": "podeval.metrics.human_records:read_marks",
     "reference_answers": "podeval.metrics.human_records:read_answers",
 }
-"""By input the function that reads it from a source alone."""
+"""Function that reads an input from a source alone, by input."""
 
 
 def convert_to_text(item: Any, name: str = "script") -> str:
@@ -190,7 +194,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
 
-    if name in ("system", *_RECORDS) and isinstance(item, str | Path):
+    if name in ("system", *RECORDS) and isinstance(item, str | Path):
         return "" if is_missing(item) else str(item)
     if isinstance(item, Path):
         try:
@@ -199,7 +203,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
             return ""
     if isinstance(item, str):
         return "" if is_missing(item) else refuse_file_name(item)
-    if name in _RECORDS and not is_missing(item):
+    if name in RECORDS and not is_missing(item):
         text: str = resolve_name("podeval.metrics.human_records:write_records")(item, name.replace("_", " "))
         return text
     item = item.to_json() if isinstance(item, Script) else item.tolist() if hasattr(item, "tolist") else item
@@ -244,120 +248,152 @@ def read_voices(references: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         if pairs and len(pairs) == len(references) and all(sign for _, sign, _ in pairs):
             references = {speaker: path for speaker, _, path in pairs}
         elif len(references) > 1:
-            raise BadInput("several reference voices need their speakers: write --reference SPEAKER=FILE for each")
+            raise BadInput(
+                "several reference voices need their speakers: write --reference SPEAKER=FILE for each, in Python "
+                "references={SPEAKER: FILE}"
+            )
         else:
             references = next(iter(references), None)
     return {} if references is None else {"reference_voices": read_input("reference_voices", references, **options)}
 
 
-@dataclass
-class AudioSource:
-    """One recording that may be opened; it is not decoded before somebody asks for it.
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What is asked of one recording, or of the words alone.
 
     Attributes:
-        name: what it is called in results.
-        content: what its facts are kept under; for a file the SHA-256 of its bytes.
-        audio: the path or the bytes of a file, or the recording itself.
-        options: the options of `Recording.open`.
+        script: the words, where they could be read.
+        inputs: inputs besides the recording, by name; the words may be an empty cell or file, and the metrics that need
+            them are then unscored.
+        metrics: names of those that are wanted; empty for all whose inputs are there.
+        profile: the profile of the models.
+        speakers: expected number of speakers; 0 if nobody says.
+        parameters: the choices that are not at their default, by metric.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        judge: the judge of the metrics that ask one.
+        face: the face whose user reads the advice on what is missing.
     """
 
-    name: str
-    content: str
-    audio: Path | bytes | Recording
-    options: Mapping[str, Any]
+    script: Script | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    profile: str = DEFAULT_PROFILE
+    speakers: int = 0
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    allow_upsampling: bool = False
+    judge: JudgeConfig | None = None
+    face: Face = "shell"
 
-    @cached_property
-    def recording(self) -> Recording:
-        """The recording, decoded when it is first asked for.
+    @property
+    def lacks_words(self) -> bool:
+        """Whether there is an empty cell or file in which words should be."""
+        return self.script is None and "script" in self.inputs
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether the words say who speaks, as a script of several speakers does."""
+        return self.script is not None and len(self.script.speakers) > 1
+
+    def names_for(self, metric: Metric) -> tuple[str, ...]:
+        """The inputs that a metric gets; words without speakers do not tell who speaks when."""
+        names = [
+            name for name in (*metric.inputs, *metric.optional_inputs) if name == "recording" or name in self.inputs
+        ]
+        # Who speaks is in the script that is missing, where the metric is told by nothing else.
+        told_by_script = self.lacks_words and metric.needs_speakers and not self.chosen_for(metric).get("speakers")
+        if "recording" in metric.inputs and not self.has_turns and not told_by_script:
+            names = [name for name in names if name != "script" or name in metric.inputs]
+        return tuple(names)
+
+    def chosen_for(self, metric: Metric) -> dict[str, Any]:
+        """Every parameter of a metric with its value.
 
         Raises:
-            BadAudio: it cannot be read as audio.
+            BadInput: an unknown parameter, or a value it cannot take.
         """
-        if isinstance(self.audio, Recording):
-            return self.audio
-        if isinstance(self.audio, bytes):
-            return Recording.from_bytes(self.audio, **self.options)
-        return Recording.open(self.audio, **self.options)
+        values = dict(self.parameters.get(metric.name, {}))
+        if self.speakers and has_speakers(metric) and not (self.speakers == 1 and is_of_speakers(metric)):
+            values.setdefault("speakers", self.speakers)
+        return metric.read_parameters(values)
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of everything beside the recording that can change a value and is in no protocol."""
+        words = json.dumps(self.script.to_json()) if self.script else ""
+        references = self.inputs.get("reference_voices")
+        voices = None if references is None else {who: voice.content for who, voice in references.items()}
+        content = json.dumps([words, voices, self.allow_upsampling], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
 
-def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
-    """Say what a recording is by its content, without decoding a file.
+def read_request(
+    *,
+    text: Any = None,
+    references: Any = None,
+    metrics: Sequence[str] | str | None = None,
+    profile: str = DEFAULT_PROFILE,
+    speakers: int | None = None,
+    allow_upsampling: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ScoreRequest:
+    """Read what a person or a program asks for.
 
     Args:
-        source: audio in any form that `read_audio` takes, or a `Recording`.
-        name: what it is called; for a path the path itself.
-        options: the options of `Recording.open`.
+        text: the words: the path of a file, a text, a script as data or JSON.
+        references: a recording of the voice, or recordings by speaker, as paths.
+        metrics: names, or one text with commas between them.
+        profile: the profile of the models.
+        speakers: expected number of speakers.
+        allow_upsampling: whether recordings below a model's rate are scored all the same.
+        inputs: further inputs of metrics by name.
+        options: `parameters`, `judge` and `face` of the request.
 
     Raises:
-        BadInput: none of these forms; a file that does not exist, is empty or a directory.
-        MissingInput: there is no recording.
+        BadInput: no such metric or profile, or words that cannot be read.
     """
-    if isinstance(source, Recording):
-        return AudioSource(name or source.name, source.content, source, options)
-    audio = read_audio(source)
-    if audio is None:
-        raise MissingInput("recording")
-    if isinstance(audio, Path):
-        # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
-        return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
-    name = name or _read_name(source) or "recording"
-    if isinstance(audio, bytes):
-        return AudioSource(name, hashlib.sha256(audio).hexdigest(), audio, options)
-    recording = Recording.from_samples(*audio, name=name, **options)
-    return AudioSource(name, recording.content, recording, options)
+    # The default profile needs no check, for which the card of every model would be read.
+    if profile != DEFAULT_PROFILE:
+        from podeval.models.registry import require_profile
+
+        require_profile(profile)
+    names = metrics.split(",") if isinstance(metrics, str) else list(metrics or ())
+    chosen = tuple(dict.fromkeys(catalogue.get(name.strip()).name for name in names if name.strip()))
+    if speakers is not None and speakers < 1:
+        raise BadInput(f"speakers is the number of people who speak, at least 1, not {speakers}")
+    voices = read_voices(references, {"profile": profile, "allow_upsampling": allow_upsampling})
+    request = ScoreRequest(
+        inputs={**voices, **(inputs or {})},
+        metrics=chosen,
+        profile=profile,
+        speakers=speakers or 0,
+        allow_upsampling=allow_upsampling,
+        **options,
+    )
+    return request if text is None else add_words(request, text)
 
 
-def list_recordings(source: Any) -> list[Any] | None:
-    """The recordings of a folder or a collection; None for what is one recording itself.
+def add_words(request: ScoreRequest, text: Any) -> ScoreRequest:
+    """Add the words to a request, or the text as it is where there is nothing in it.
 
     Raises:
-        BadInput: a folder or a collection that holds none; samples without their rate.
+        BadInput: they cannot be read, or contain no words.
     """
-    if is_missing(source):
-        return None
-    if isinstance(source, str | Path):
-        # Unlike a path's own method, it takes what is too long for a name.
-        if not os.path.isdir(source):
-            return None
-        folder = Path(source)
-        files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
-        if not files:
-            suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
-            raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
-        return list(files)
-    source = list_rows(source)
-    if (
-        isinstance(source, bytes | bytearray | memoryview | Mapping)
-        or is_samples(source)
-        or not isinstance(source, Iterable)
-        or not any(hasattr(source, name) for name in ("__len__", "cast_column", "column_name"))
-        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording", "raw_data"))
-    ):
-        return None
-    if _is_bare_samples(source):
-        raise BadInput("samples without their rate cannot be measured: give (samples, rate), the rate in Hz")
-    many = list(source)
-    if isinstance(source, Sequence) and not many:
-        raise BadInput("there is nothing to score in an empty list; give one recording or more")
-    return many
+    # Of words that are no file's name, as they are too long for one, `Path.is_file` raises.
+    if isinstance(text, str) and os.path.isfile(text):
+        text = Path(text)
+    script = None
+    with suppress(MissingInput):
+        script = read_input("script", text if isinstance(text, Path) else convert_to_text(text))
+    words = dict.fromkeys(WORDS, text if script is None else script)
+    return replace(request, script=script, inputs={**request.inputs, **words})
 
 
-def _is_bare_samples(source: Any) -> bool:
-    """Whether it is an array or a list of numbers; a column of a table may have recordings, or no value at all."""
-    if hasattr(source, "dtype") and hasattr(source, "ndim"):
-        kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
-        return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
-    numbers = isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
-    return numbers and not is_missing(source[0])
+def has_speakers(metric: Metric) -> bool:
+    """Whether a metric can be told how many people speak."""
+    return any(parameter.name == "speakers" for parameter in metric.parameters)
 
 
-def is_audio_name(path: Path) -> bool:
-    """Whether a file's name ends as recordings do, and is none that is hidden."""
-    return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
-
-
-def _read_name(source: Any) -> str:
-    """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
-    audio = source.get("audio", source) if isinstance(source, Mapping) else None
-    path = audio.get("path") if isinstance(audio, Mapping) else None
-    return "" if is_missing(path) else Path(str(path)).name
+def is_of_speakers(metric: Metric) -> bool:
+    """Whether a metric can be told how many people speak, and one is too few for it."""
+    return has_speakers(metric) and not metric.needs_speakers

@@ -1,4 +1,4 @@
-"""Scores one recording as a separate program, which others can bound in memory and time and end at any moment.
+"""Scores one recording or script as a separate program that others can bound in memory and time and end at any time.
 
 `python -m podeval.measuring.isolated JOB.json` appends a line to `scored.jsonl` for each metric as soon as it has a
 result, lines on how far it is, and writes `report.html` at the end. Facts of the recording go to `PODEVAL_CACHE`.
@@ -6,6 +6,7 @@ result, lines on how far it is, and writes `report.html` at the end. Facts of th
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,48 +14,62 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from podeval import progress
 from podeval.errors import PodevalError
-from podeval.measuring.engine import MetricPlan, plan_metrics, read_request, score_source
-from podeval.measuring.inputs import read_source
-from podeval.measuring.recording_results import Defect, RecordingFacts, RecordingResults
-from podeval.metrics.score import Result, parse_result
+from podeval.measuring.compute import compute
+from podeval.measuring.engine import MetricPlan, plan_metrics, score_source
+from podeval.measuring.inputs import MetricInputs, read_request
+from podeval.measuring.recording_results import RecordingFacts, RecordingResults
+from podeval.measuring.verdict import ReportWords
+from podeval.metrics import catalogue
+from podeval.metrics.description import VISITOR_INPUTS
+from podeval.metrics.score import Defect, Result, format_clock, parse_result
+from podeval.metrics.translation import translate
+from podeval.recording.source import read_source
 
 LINES, REPORT = "scored.jsonl", "report.html"
+
+_PAUSE = 0.5
+"""Seconds between two lines on how far a step is."""
+_SOON = 2.0
+"""Seconds of a step after which the rest of it can be estimated."""
 
 
 class ScoreJob(BaseModel):
     """What the program is told.
 
     Attributes:
-        recording: the file.
-        name: what it is called in the report.
-        text: what is said in it; empty where nobody says.
-        speakers: how many people speak; 0 where nobody says.
+        recording: the file; None if the text is a script that is scored by itself.
+        name: name of the recording in the report.
+        text: the words that are spoken; empty if nobody says.
+        speakers: number of people who speak; 0 if nobody says.
         metrics: names of those that are wanted; those whose inputs are missing are left out with the reason.
         out: folder for what it writes.
-        language: of the report.
+        language: language of the report.
+        allow_upsampling: whether a recording below a model's sampling rate is scored all the same.
     """
 
-    recording: Path
+    recording: Path | None
     name: str
     text: str
     speakers: int
     metrics: Sequence[str]
     out: Path
     language: str = "en"
+    allow_upsampling: bool = False
 
 
 def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResults | None:
     """Return what was scored so far, as the lines say; None before the first.
 
     Args:
-        lines: as the program wrote them.
+        lines: the lines that the program wrote.
         name: the name of the recording.
     """
     results: dict[str, Result] = {}
     protocols: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    facts, defects = RecordingFacts(0.0, 0, 0), []
+    facts, defects = RecordingFacts(), []
     for line in lines:
         left_out |= line.get("left_out", {})
         if "metric" in line:
@@ -65,21 +80,25 @@ def read_results(lines: Sequence[Mapping[str, Any]], name: str) -> RecordingResu
     if not results and not left_out:
         return None
     in_order = tuple(sorted(set(defects), key=lambda one: (one.start, one.end)))
-    return RecordingResults(name, results, left_out, {}, in_order, protocols, "embedded", facts)
+    return RecordingResults(name, results, left_out, defects=in_order, protocols=protocols, facts=facts)
 
 
 def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     """Score a recording metric by metric, tell each result, and write the report.
 
     Args:
-        job: what is asked.
+        job: the job to do.
         tell: called with what stands on each line.
 
     Raises:
         BadInput: the recording or the words cannot be read.
     """
+    if job.recording is None:
+        _score_script(job, tell)
+        return
     # With a line break nothing that somebody wrote is taken for the name of a file.
-    request = read_request(text=f"{job.text}\n" if job.text.strip() else None, speakers=job.speakers or None)
+    spoken = f"{job.text}\n" if job.text.strip() else None
+    request = read_request(text=spoken, speakers=job.speakers or None, allow_upsampling=job.allow_upsampling)
     plan = plan_metrics(request)
     # What takes little time comes first, so that there is something to read soon.
     chosen = tuple(
@@ -87,9 +106,13 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
     )
     tell({"left_out": {name: plan.left_out[name] for name in job.metrics if name in plan.left_out}})
     source = read_source(job.recording, name=job.name)
+    words = ReportWords(job.language)
+    teller = StepTeller(tell, words)
     for number, metric in enumerate(chosen):
-        tell({"at": number / len(chosen), "what": metric.title})
-        scores = score_source(source, request, MetricPlan((metric,)))
+        title = translate(metric.title, job.language)
+        teller.begin(number / len(chosen), words["progress"]["metric"].format(number + 1, len(chosen), title))
+        with progress.listen(teller):
+            scores = score_source(source, request, MetricPlan((metric,)))
         tell(
             {
                 "metric": metric.name,
@@ -99,8 +122,59 @@ def score_job(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
                 "defects": [asdict(defect) for defect in scores.defects],
             }
         )
+    teller.begin(1.0, words["progress"]["report"])
     everything = score_source(source, request, replace(plan, metrics=chosen))
     everything.report(job.out / REPORT, job.language)
+
+
+class StepTeller:
+    """A listener to progress that says how far a step is and how long it will take, in the language of the reader.
+
+    Args:
+        tell: called with `at`, the share of the work that is done, and `what`, a phrase such as
+            `3 of 21: Word error rate · transcribing 1:20 of 3:40, about 40 s left`, twice per second at most.
+        words: the texts; a step without a name among them is not told.
+    """
+
+    def __init__(self, tell: Callable[[Mapping[str, Any]], None], words: ReportWords) -> None:
+        self._tell, self._words, self._texts = tell, words, words["progress"]
+        self._begun: dict[str, tuple[float, float]] = {}
+        self._at, self._what, self._last = 0.0, "", 0.0
+
+    def begin(self, at: float, what: str) -> None:
+        """Tell what is done from now on, which steps are a part of."""
+        self._at, self._what = at, what
+        self._tell({"at": at, "what": what})
+
+    def __call__(self, what: str, done: float, total: float) -> None:
+        """Tell of a step, unless something was told a moment ago."""
+        now, name = time.monotonic(), self._texts["steps"].get(what)
+        start, before = self._begun.setdefault(what, (now, done))
+        if done < before:
+            start, before = self._begun[what] = (now, done)
+        if name is None or (done < total and now - self._last < _PAUSE):
+            return
+        if done >= total:
+            # What follows may say nothing of itself.
+            self.begin(self._at, self._what)
+            return
+        self._last = now
+        write = format_clock if what in progress.SECONDS else round
+        phrase = name if total == 1 else self._texts["step"].format(name, write(done), write(total))
+        if now - start > _SOON and done > before:
+            left = self._words.round_length((now - start) * (total - done) / (done - before))
+            phrase += self._texts["left"].format(left)
+        self._tell({"at": self._at, "what": f"{self._what} · {phrase}"})
+
+
+def _score_script(job: ScoreJob, tell: Callable[[Mapping[str, Any]], None]) -> None:
+    inputs = MetricInputs(dict.fromkeys(VISITOR_INPUTS["script"], job.text), keep=True)
+    inputs.read()  # what cannot be read is said before anything is measured
+    for metric in map(catalogue.get, job.metrics):
+        selected = inputs.select(metric)
+        result = compute(metric, [selected], input_names=tuple(selected))
+        no_recording = {"facts": asdict(RecordingFacts()), "defects": []}
+        tell({"metric": metric.name, "result": result["items"][0], "protocol": result["protocol"], **no_recording})
 
 
 def main(job_file: str) -> None:

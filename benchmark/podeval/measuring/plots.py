@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.measuring.standing import find_usual
+from podeval.measuring.verdict import ReportWords
 from podeval.metrics import catalogue
+from podeval.metrics.standing import find_usual
 from podeval.plots.lines import LEFT, RIGHT, Highlight, Line, draw_lines
 from podeval.plots.svg import Axis, Frame, stack_pictures
 
 if TYPE_CHECKING:
-    from podeval.measuring.recording_results import Defect, RecordingResults
+    from podeval.measuring.recording_results import RecordingResults
 
 WIDTH, HEIGHT = 720, 130
 
@@ -35,46 +36,28 @@ class TimelinePlot:
         target.write_text(stack_pictures(list(self.pictures.values()), ", ".join(self.pictures)), encoding="utf-8")
         return target
 
-    def _repr_html_(self) -> str:
-        """Return the pictures, as a notebook shows them."""
-        return self.to_html()
-
     def to_html(self) -> str:
-        """Return the pictures one under another as HTML."""
+        """Return the pictures one under another as HTML, which a notebook shows."""
         return "".join(f"<div>{picture}</div>" for picture in self.pictures.values())
 
-
-@dataclass(frozen=True)
-class PlotTexts:
-    """What a picture says besides numbers.
-
-    Attributes:
-        usual: what the band of usual values is.
-        over_time: the name of a picture, with `{}` for the value.
-        describe: says what a defect is.
-        css_class: the class of pictures on a page that has a style for them; empty for pictures that stand alone.
-    """
-
-    usual: str = "what people and good systems reach"
-    over_time: str = "{} over time"
-    describe: Callable[[Defect], str] = lambda defect: f"{defect.kind}: {defect.detail}"
-    css_class: str = ""
+    _repr_html_ = to_html
 
 
-ENGLISH = PlotTexts()
-
-
-def plot_results(results: RecordingResults, name: str = "", texts: PlotTexts = ENGLISH) -> TimelinePlot:
+def plot_results(
+    results: RecordingResults, name: str = "", words: ReportWords | None = None, css_class: str = ""
+) -> TimelinePlot:
     """Draw the timelines of a recording.
 
     Args:
         results: the scores of the recording.
         name: a metric, or one value of it (`dnsmos.ovrl`); empty for every metric that has a timeline.
-        texts: texts in the language of the reader.
+        words: the texts of a report in the language of the reader; English if there are none.
+        css_class: the class of pictures on a page that has a style for them; empty for pictures that stand alone.
 
     Raises:
         BadInput: it has no values over time; says which metrics have.
     """
+    words = words or ReportWords()
     metric, _, wanted = name.partition(".")
     timelines = {one: line for one, line in results.timelines.items() if not metric or one == metric}
     if not timelines or (wanted and wanted not in timelines[metric].values):
@@ -86,21 +69,25 @@ def plot_results(results: RecordingResults, name: str = "", texts: PlotTexts = E
         for column, values in timeline.values.items():
             if column not in keys or column != (wanted or column) or all(value is None for value in values):
                 continue
-            title, unit = f"{one}.{column}", keys[column].unit
+            title, unit = words.title(catalogue.get(one), keys[column]), keys[column].unit
             in_time = timeline.unit == "s"
             length = max(results.facts.seconds if in_time else 0.0, timeline.starts[-1] + timeline.window)
             # A value is drawn in the middle of its window.
             middles = [start + timeline.window / 2 for start in timeline.starts]
-            pictures[title] = draw_lines(
+            pictures[f"{one}.{column}"] = draw_lines(
                 [Line(list(zip(middles, values, strict=True)))],
                 Axis.over_length(length, LEFT, WIDTH - RIGHT, seconds=in_time),
-                Frame(texts.over_time.format(title), WIDTH, 11, texts.css_class, alone=not texts.css_class),
+                Frame(words["plot_over_time"].format(title), WIDTH, 11, css_class, alone=not css_class),
                 HEIGHT,
                 title=f"{title} ({unit})" if unit else title,
                 unit="" if in_time else timeline.unit,
-                usual=find_usual(keys[column], results.profile),
-                usual_text=texts.usual,
-                highlights=[Highlight(one.start, one.end, texts.describe(one)) for one in results.defects if in_time],
+                usual=find_usual(catalogue.get(one), keys[column], results.profile),
+                usual_text=str(words["usual"]),
+                highlights=[
+                    Highlight(one.start, one.end, ": ".join(filter(None, words.defect(one))))
+                    for one in results.defects
+                    if in_time
+                ],
                 data_length=length if in_time else None,
             )
     return TimelinePlot(pictures)

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.measuring.standing import Tone, Word, choose_tone, choose_word, format_reach
 from podeval.metrics import catalogue
-from podeval.metrics.score import Result, Score, Timeline, Unscored, describe_notes
+from podeval.metrics.score import Defect, Result, Score, Timeline, Unscored, describe_notes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from podeval.measuring.inputs import AudioSource
-    from podeval.metrics.declaration import Key, Metric
+    from podeval.measuring.verdict import ReportWords, ScoreRow
     from podeval.recording import Recording
+    from podeval.recording.source import AudioSource
     from podeval.stats.intervals import Interval
     from podeval.text.script import Script
 
@@ -28,25 +27,10 @@ MOST_COLUMNS = 7
 """Values that a table of many recordings shows; all are in `to_pandas()`."""
 
 
+_MUSIC = "there is music, which the recordings that it would be compared with hardly have"
+
 BLOCK = 1 << 20
 """Frames that are looked at together."""
-
-
-@dataclass(frozen=True)
-class Defect:
-    """One stretch of a recording that is not as it should be.
-
-    Attributes:
-        kind: kind of the defect in a word, such as `hole` or `clipped`.
-        start: seconds from the beginning.
-        end: seconds from the beginning.
-        detail: phrase for a reader.
-    """
-
-    kind: str
-    start: float
-    end: float
-    detail: str
 
 
 @dataclass(frozen=True)
@@ -56,13 +40,13 @@ class RecordingFacts:
     Attributes:
         seconds: it lasts.
         rate: Hz, as stored.
-        channels: as stored.
-        notes: what was not read of the file or is silent in it, a sentence each.
+        channels: number of channels, as stored.
+        notes: sentences on what was not read of the file or is silent in it.
     """
 
-    seconds: float
-    rate: int
-    channels: int
+    seconds: float = 0.0
+    rate: int = 0
+    channels: int = 0
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -72,49 +56,18 @@ class RecordingFacts:
 
 
 @dataclass(frozen=True)
-class ScoreRow:
-    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
-
-    A value that is not ranked (`unranked` says why) is neither good nor bad news.
-    """
-
-    metric: Metric
-    key: Key
-    value: float | None
-    unranked: str = ""
-
-    def word(self, profile: str) -> Word:
-        """Whether the value is low, usual or high; empty if nobody knows, or if it is not ranked."""
-        return "" if self.unranked else choose_word(self.key, self.value, profile)
-
-    def tone(self, profile: str) -> Tone:
-        """Whether that is good news."""
-        return "" if self.unranked else choose_tone(self.key, self.value, profile)
-
-    @property
-    def name(self) -> str:
-        """`metric.key`, by which the value is asked for."""
-        return f"{self.metric.name}.{self.key.name}"
-
-    @property
-    def short_name(self) -> str:
-        """The same, and the metric's name alone where its key is called so too."""
-        return self.metric.name if self.metric.name == self.key.name else self.name
-
-
-@dataclass(frozen=True)
 class RecordingResults:
     """The scores of one recording as data.
 
     Attributes:
-        name: of the recording.
-        results: by metric a score, or why there is none.
-        left_out: by metric why it was not tried.
-        advice: what would get more, with the metrics that it gets.
-        defects: where the recording is not as it should be.
-        protocols: by metric how its values came about.
-        profile: whose models were used.
-        facts: how long the recording is, its rate and channels.
+        name: name of the recording.
+        results: a score, or the reason why there is none, by metric.
+        left_out: reasons why metrics were not tried, by metric.
+        advice: phrases on what to add to get more metrics, with the metrics that each gets.
+        defects: stretches where the recording is not as it should be.
+        protocols: protocols of the values, by metric.
+        profile: name of the profile whose models were used.
+        facts: length, rate and channels of the recording.
         requested: the metrics that were asked for by name; empty for all.
         script: the words that were given.
 
@@ -122,12 +75,12 @@ class RecordingResults:
 
     name: str
     results: Mapping[str, Result]
-    left_out: Mapping[str, str]
-    advice: Mapping[str, tuple[str, ...]]
-    defects: tuple[Defect, ...]
-    protocols: Mapping[str, Mapping[str, Any]]
-    profile: str
-    facts: RecordingFacts
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    defects: tuple[Defect, ...] = ()
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    profile: str = "embedded"
+    facts: RecordingFacts = RecordingFacts()
     requested: tuple[str, ...] = ()
     script: Script | None = field(default=None, repr=False)
     source: AudioSource | None = field(default=None, repr=False, compare=False)
@@ -177,17 +130,51 @@ class RecordingResults:
     @property
     def rows(self) -> list[ScoreRow]:
         """Every value with its metric and key, in the order of the board."""
+        from podeval.measuring.verdict import ScoreRow
+
         rows = []
         for name, result in self.results.items():
             if isinstance(result, Score):
                 metric = catalogue.get(name)
                 keys = {key.name: key for key in metric.keys}
+                # The length that rates are by: hours of sound, or thousands of words.
+                notes = result.notes
+                lengths = {"per hour": notes.get("seconds_sounding", 0) / 3600}
+                lengths["per 1000 words"] = notes.get("reference_length", 0) / 1000
                 rows += [
-                    ScoreRow(metric, keys[key], value, result.unranked.get(key, ""))
+                    ScoreRow(
+                        metric,
+                        keys[key],
+                        value,
+                        result.unranked.get(key) or (_MUSIC if notes.get("stem") else ""),
+                        self.profile,
+                        bool(self.defects),
+                        lengths.get(keys[key].unit, 0.0),
+                    )
                     for key, value in result.values.items()
                     if key in keys
                 ]
         return rows
+
+    @property
+    def lines(self) -> list[ScoreRow]:
+        """Those of `shown_rows` that are shown first."""
+        from podeval.measuring.verdict import choose_lines
+
+        return choose_lines(self.shown_rows, self.requested)
+
+    @property
+    def verdict(self) -> str:
+        """What the recording is like, in a sentence or two."""
+        from podeval.measuring.verdict import ReportWords
+
+        return self.write_verdict(ReportWords())
+
+    def write_verdict(self, words: ReportWords) -> str:
+        """Say what the recording is like, in the language of the words."""
+        from podeval.measuring.verdict import write_verdict
+
+        return write_verdict(self.lines, self.defects, self.results, words)
 
     def __getitem__(self, name: str) -> float:
         """Return a value by `metric.key`, or a metric's headline by the metric's name.
@@ -219,16 +206,26 @@ class RecordingResults:
     def to_json(self) -> dict[str, Any]:
         """Return plain data, as `podeval score --json` prints it.
 
-        `duration` is the length of the sound that was heard in seconds, null if there was none.
+        `duration` is the length of the sound that was heard in seconds, null if there was none. `titles` has the name
+        of each value, and `band` what its word (`good`, `usual`, `poor`) rests on.
         """
+        titles: dict[str, dict[str, str]] = {}
+        bands: dict[str, dict[str, Any]] = {}
+        for row in self.rows:
+            titles.setdefault(row.metric.name, {})[row.key.name] = row.metric.title_of(row.key)
+            if row.word:
+                bands.setdefault(row.metric.name, {})[row.key.name] = {"word": row.word, **row.band}
         return {
             "file": self.name,
             "duration": round(self.facts.seconds, 3) or None,
+            "verdict": self.verdict,
             "scores": {name: dict(one.values) for name, one in self.results.items() if isinstance(one, Score)},
             "unscored": self.unscored,
             "notes": self.notes,
             "defects": [asdict(defect) for defect in self.defects],
             "protocols": dict(self.protocols),
+            "titles": titles,
+            "band": bands,
         }
 
     def to_pandas(self) -> pd.DataFrame:
@@ -239,6 +236,7 @@ class RecordingResults:
         """
         import pandas as pd
 
+        from podeval.metrics.standing import format_reach
         from podeval.text.terminal_safe import make_printable
 
         columns = (
@@ -249,12 +247,11 @@ class RecordingResults:
         file_note = "; ".join(filter(None, (notes.get("file"), notes.get("text"))))
         rows = []
         for row in self.rows:
-            people, systems = format_reach(row.key, self.profile)
-            word = row.word(self.profile)
+            people, systems = format_reach(row.key) if row.band else ("", "")
             protocol = self.protocols[row.metric.name]["id"]
             key, metric = row.key, row.metric.name
             of_key = (make_printable(self.name), metric, key.name, row.value, key.unit, key.better)
-            rows.append((*of_key, people, systems, word, protocol, notes.get(metric, ""), file_note))
+            rows.append((*of_key, people, systems, row.word, protocol, notes.get(metric, ""), file_note))
         return pd.DataFrame(rows, columns=list(columns))
 
 
@@ -263,8 +260,8 @@ class ResultsTable:
     """The scores of many recordings as data.
 
     Attributes:
-        scores: of those that could be read, in their order.
-        errors: by name why a recording could not be read.
+        scores: scores of the recordings that could be read, in their order.
+        errors: errors of the recordings that could not be read, by name.
     """
 
     scores: tuple[RecordingResults, ...]
@@ -285,11 +282,11 @@ class ResultsTable:
 
     @cached_property
     def headlines(self) -> list[ScoreRow]:
-        """The values a table has room for: each metric's first key that is a number somewhere."""
+        """The values a table has room for: the first that is shown of each metric, in the order of the board."""
         rows: dict[str, ScoreRow] = {}
         for scores in self.scores:
-            for row in scores.rows:
-                if row.value is not None and row.key.better != "informative":
+            for row in scores.lines:
+                if row.key.better != "informative":
                     rows.setdefault(row.metric.name, row)
         order = {name: number for number, name in enumerate(catalogue.NAMES)}
         return sorted(rows.values(), key=lambda row: order[row.metric.name])[:MOST_COLUMNS]

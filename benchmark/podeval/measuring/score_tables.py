@@ -1,51 +1,67 @@
-"""Scores as tables: for a terminal, for text, and for a notebook."""
+"""Scores as tables: for a report, a terminal, a text and a notebook, in the words of the reader's language."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
-from podeval.measuring.plots import plot_results
-from podeval.measuring.report import ReportWords, format_clock, tabulate_means, tabulate_values
-from podeval.reports.page import Part, Table, TableCell, Text, render_parts
+from podeval.measuring.verdict import ReportWords, group_rows
+from podeval.metrics.score import format_clock
+from podeval.metrics.standing import format_span, format_value
+from podeval.metrics.translation import translate
+from podeval.reports.page import (
+    Entry,
+    Listing,
+    Part,
+    RowOfCells,
+    Table,
+    TableCell,
+    Text,
+    make_heads,
+    render_parts,
+)
 from podeval.text.terminal_safe import make_printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.console import RenderableType
 
     from podeval.measuring.recording_results import RecordingResults, ResultsTable
 
-_COLOURS = {"good": "green", "bad": "yellow", "quiet": "dim"}
-_SHOWN = (False, True, False, True, True, False)
-"""Columns of the values of a recording in a terminal, and whether they have a header there."""
+_COLOURS = {"good": "green", "poor": "yellow", "quiet": "dim"}
 _WIDTH = 120
 """Columns of a table where nobody says how wide it may be."""
-_WHOLE_NAMES, _LONGEST_NAME = 108, 22
-"""Columns of a terminal below which names are broken, and the longest name that is left whole there."""
-
 STYLE = """<style>
 .podeval table{border-collapse:collapse}.podeval td,.podeval th{padding:.15em .7em;text-align:left}
 .podeval td.number{text-align:right;font-variant-numeric:tabular-nums}
-.podeval .good{color:#1a7f37}.podeval .bad{color:#9a6700}
+.podeval .good{color:#1a7f37}.podeval .poor{color:#9a6700}
+.podeval .conclusion{font-size:1.1em}.podeval .group th{padding-top:.6em}
 .podeval svg{max-width:44em;height:auto}
 </style>"""
 
 
+MOST_DEFECTS = 8
+"""Defects that a terminal lists and that reports do not fold; files have all."""
+
+
+def write_heading(scores: RecordingResults, words: ReportWords) -> str:
+    """Write the name of a recording, and what it is."""
+    return f"{scores.name} · {describe_facts(scores, words)}"
+
+
+def describe_facts(scores: RecordingResults, words: ReportWords) -> str:
+    """Say what a recording is, in one line: length, rate, channels, profile."""
+    facts = scores.facts
+    parts = [str(words["only_words"])]
+    if facts.channels:
+        channels = words["channels"].get(str(facts.channels)) or words["channels"]["many"].format(facts.channels)
+        parts = [words.length(facts.seconds), f"{facts.rate / 1000:g} kHz", str(channels)]
+    return " · ".join([*parts, str(words["profile"]).format(scores.profile)])
+
+
 def write_notes(scores: RecordingResults) -> list[str]:
-    """Under the table: defects, what was not scored and why, and how to get more."""
+    """Under the table: what a reader must know, what was not scored and why, and how to get more."""
     lines = []
-    if scores.defects:
-        kinds: dict[str, list[float]] = {}
-        for defect in scores.defects:
-            kinds.setdefault(defect.kind, []).append(defect.start)
-        kind_texts = (
-            f"{kind} {len(at)} ({', '.join(format_clock(one) for one in at[:3])}{' …' * (len(at) > 3)})"
-            for kind, at in kinds.items()
-        )
-        lines.append(f"Defects: {'; '.join(kind_texts)}")
     noted = ((sentence, name) for name, sentences in scores.notes.items() for sentence in sentences)
     for sentence, names in _group(noted).items():
         lines.append(f"Note ({', '.join(names)}): {sentence}")
@@ -57,100 +73,140 @@ def write_notes(scores: RecordingResults) -> list[str]:
     return lines
 
 
-def build_table(scores: RecordingResults | ResultsTable) -> RenderableType:
-    """The table of one recording, or of many, for a console of rich."""
+def list_defects(scores: RecordingResults, words: ReportWords) -> list[Listing]:
+    """List the defects with their times, from which a player plays; many are folded."""
+    entries = []
+    for one in scores.defects:
+        kind, detail = words.defect(one)
+        text = f"{words['until']} {format_clock(one.end, 1)}, {kind}" + (f": {detail}" if detail else "")
+        entries.append(Entry(text, format_clock(one.start, 1), start=one.start))
+    first, more = entries[:MOST_DEFECTS], entries[MOST_DEFECTS:]
+    folded = [Listing(more, words["more_defects"].format(len(more)))] if more else []
+    return [Listing(first), *folded] if first else []
+
+
+def sum_up(scores: RecordingResults, words: ReportWords) -> list[Part]:
+    """Say what a recording is like, and list its defects: what every form of the result begins with."""
+    return [Text(scores.write_verdict(words), "conclusion"), *list_defects(scores, words)]
+
+
+def tabulate_values(scores: RecordingResults, words: ReportWords, *, whole: bool = False) -> Table:
+    """Make the table of a recording's values in groups: the chosen lines, or the whole, which is folded."""
+    rows: list[RowOfCells] = []
+    rows_of_scores = scores.shown_rows if whole else scores.lines
+    for group, members in group_rows(rows_of_scores).items():
+        rows.append(RowOfCells([str(words["groups"][group])], span="group"))
+        for row in members:
+            about = translate(row.key.about or row.metric.purpose, words.language).replace("`", "")
+            name = TableCell(words.name(row), hint=f"{row.name}: {about}")
+            value = TableCell(words.value(row), css="quiet" if row.unranked else "", hint=row.unranked)
+            word = TableCell(str(words["stands"][row.word]) if row.word else "", css=row.word, hint=words.basis(row))
+            rows.append(RowOfCells([name, value, words.unit(row), word, words.usual(row)]))
+    names = ("metric", "value", "unit", "compared", "usual_range")
+    summary = str(words["every_value"]).format(len(rows_of_scores)) if whole else ""
+    return Table(words["values"], make_heads(words.texts, names, ("value",)), rows, "values", summary)
+
+
+def tabulate_all(scores: RecordingResults, words: ReportWords) -> list[Part]:
+    """Make the tables of a recording: the chosen lines, and behind a fold the whole if it has more."""
+    tables: list[Part] = [tabulate_values(scores, words)]
+    return [*tables, tabulate_values(scores, words, whole=True)] if count_hidden(scores) else tables
+
+
+def count_hidden(scores: RecordingResults) -> int:
+    """Count the values that are not among the chosen lines."""
+    return len(scores.shown_rows) - len(scores.lines)
+
+
+def tabulate_means(table: ResultsTable, words: ReportWords) -> Table:
+    """Make the table of many recordings, with the mean of each value and its interval."""
+    headline_rows = table.headlines
+    heads = [TableCell(words["recording"])]
+    heads += [TableCell(words.name(row), words.unit(row), css="number", hint=row.name) for row in headline_rows]
+    rows = []
+    for number, (scores, name) in enumerate(zip(table.scores, table.short_names, strict=True)):
+        rows_by_name = {row.name: row for row in scores.rows}
+        of_shown = ((row.key, rows_by_name.get(row.name)) for row in headline_rows)
+        cells = [
+            TableCell(format_value(key, row.value if row else None), css=row.word if row else "")
+            for key, row in of_shown
+        ]
+        rows.append(RowOfCells([TableCell(name, link=f"#recording-{number}"), *cells]))
+    for name, sentence in table.errors.items():
+        rows.append(RowOfCells([f"{name}: {words['error']} {sentence}"], span="why"))
+    means = [(row.key, table.intervals.get(row.name)) for row in headline_rows]
+    mean_of = words["mean_of"].format(len(table.scores))
+    rows.append(RowOfCells([mean_of, *(format_value(key, m.mean if m else None) for key, m in means)]))
+    bounds = (format_span(key, (m.low, m.high)) if m and m.low is not None else "" for key, m in means)
+    rows.append(RowOfCells([words["interval"], *bounds]))
+    return Table(words["all"], heads, rows, "means")
+
+
+def build_table(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> RenderableType:
+    """The result of one recording, or of many, for a console of rich; `whole` shows every value of one."""
     from rich.console import Group
     from rich.text import Text as Line
 
     from podeval.measuring.recording_results import ResultsTable
 
-    if not isinstance(scores, ResultsTable):
-        return _ByWidth(scores)
-    table = tabulate_means(scores, ReportWords())
-    errors = [Line(make_printable(str(row.cells[0])), style="red") for row in table.rows if row.span]
-    return Group(_convert(table), *errors, *(Line(make_printable(line)) for line in scores.notes))
+    words = ReportWords()
+    if isinstance(scores, ResultsTable):
+        table = tabulate_means(scores, words)
+        errors = [Line(make_printable(str(row.cells[0])), style="red") for row in table.rows if row.span]
+        return Group(_convert(table), *errors, *(Line(make_printable(line)) for line in scores.notes))
+    parts: list[RenderableType] = [
+        Line(make_printable(write_heading(scores, words)), style="bold"),
+        Line(""),
+    ]
+    parts += [Line(make_printable(scores.write_verdict(words)), style="bold"), Line("")]
+    listed = list_defects(scores, words)
+    for entries in listed:
+        lines = [entries.summary] if entries.summary else [f"{one.lead} {one.text}" for one in entries.entries]
+        parts += [Line(make_printable(f"  {line}")) for line in lines]
+    if scores.rows:
+        parts += [Line("")] * bool(listed) + [_convert(tabulate_values(scores, words, whole=whole), named=False)]
+    hidden = 0 if whole else count_hidden(scores)
+    notes = [*([words["hidden"].format(hidden)] if hidden else []), *write_notes(scores)]
+    return Group(*parts, Line(""), *(Line(make_printable(line)) for line in notes))
 
 
-class _ByWidth:
-    """The table of one recording for a console of any width, and under it what was not scored."""
-
-    def __init__(self, scores: RecordingResults) -> None:
-        self._scores = scores
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        from rich.text import Text as Line
-
-        words = ReportWords()
-        yield Line(make_printable(words.heading(self._scores)), style="bold")
-        if self._scores.rows:
-            table = tabulate_values(self._scores, words)
-            yield _convert(table, _SHOWN, narrow=options.max_width < _WHOLE_NAMES)
-        yield from (Line(make_printable(line)) for line in write_notes(self._scores))
-
-
-def _convert(table: Table, heads: Sequence[bool] = (), *, narrow: bool = False) -> RenderableType:
-    """Convert a table of a report; `heads` says of each column that is shown whether it has a header."""
+def _convert(table: Table, *, named: bool = True) -> RenderableType:
+    """Convert a table of a report; `named` says whether all its columns have headers, not the last alone."""
     from rich.table import Table as Grid
     from rich.text import Text as Line
 
-    heads = heads or [True] * len(table.headers)
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for number, (head, is_named) in enumerate(zip(table.headers, heads, strict=False)):
-        text = "\n".join(filter(None, (head.text, head.note))) if is_named else ""
-        # In a narrow terminal names and units take several lines, so that no figure is cut off.
-        grid.add_column(
-            Line(text),
-            justify="right" if head.css else "left",
-            vertical="bottom",
-            overflow="fold",
-            no_wrap=number not in (0, 2),
-            max_width=10 if narrow and number == 2 else None,
-        )
-    before = ""
-    for row in (row for row in table.rows if not row.span):
-        cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row.cells[: len(heads)]]
-        lines = [Line(make_printable(Markup(cell.text).striptags()), _COLOURS.get(cell.css, "")) for cell in cells]
-        name = lines[0].plain
-        if narrow:
-            lines[0] = Line(_break_name(name, before))
-        before = name.partition(".")[0]
-        grid.add_row(*lines)
+    for number, head in enumerate(table.headers):
+        # In a narrow terminal names take several lines, so that no figure is cut off.
+        text = "\n".join(filter(None, (head.text, head.note))) if named or number == len(table.headers) - 1 else ""
+        justify: Any = "right" if head.css else "left"
+        grid.add_column(Line(text), justify=justify, vertical="bottom", overflow="fold", no_wrap=number > 0)
+    for row in table.rows:
+        cells = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row.cells]
+        if row.span == "group":
+            grid.add_row(Line(cells[0].text, "bold"))
+        elif not row.span:
+            grid.add_row(*(Line(make_printable(cell.text), _COLOURS.get(cell.css, "")) for cell in cells))
     return grid
 
 
-def _break_name(name: str, before: str) -> str:
-    """The name of a value for a narrow column: its key alone under the metric it shares with the row before."""
-    metric, _, key = name.partition(".")
-    if metric == before and key:
-        return f"  .{key}"
-    return f"{metric}\n  .{key}" if len(name) > _LONGEST_NAME else name
-
-
-def render_text(scores: RecordingResults | ResultsTable) -> str:
-    """The table as plain text."""
+def render_text(scores: RecordingResults | ResultsTable, *, whole: bool = False) -> str:
+    """The result as plain text."""
     from rich.console import Console
 
     stream = io.StringIO()
     console = Console(file=stream, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    console.print(build_table(scores), soft_wrap=True)
+    console.print(build_table(scores, whole=whole), soft_wrap=True)
     return "\n".join(line.rstrip() for line in stream.getvalue().rstrip().split("\n"))
-
-
-def render_html(scores: RecordingResults) -> str:
-    """The table of one recording with its plots, for a notebook."""
-    words = ReportWords()
-    parts: list[Part] = [Text(words.heading(scores), "strong"), tabulate_values(scores, words)]
-    plots = plot_results(scores).to_html() if scores.timelines else ""
-    over_time = f"<details><summary>{words['over_time']}</summary>{plots}</details>" if plots else ""
-    return _render_parts([*parts, *map(Text, write_notes(scores))], over_time)
 
 
 def render_summary_html(table: ResultsTable) -> str:
     """The table of many recordings, for a notebook."""
-    return _render_parts([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
+    return render_for_notebook([tabulate_means(table, ReportWords()), *map(Text, table.notes)])
 
 
-def _render_parts(parts: Sequence[Part], more: str = "") -> str:
+def render_for_notebook(parts: Sequence[Part], more: str = "") -> str:
+    """Render parts with the style of a notebook's table."""
     return f'{STYLE}<div class="podeval">{render_parts(parts)}{more}</div>'
 
 

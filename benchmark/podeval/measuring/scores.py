@@ -12,23 +12,35 @@ if TYPE_CHECKING:
     from podeval.measuring.plots import TimelinePlot
 
 
+class _PrintsTable:
+    """What prints as a table."""
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        from podeval.measuring.score_tables import render_text
+
+        return render_text(self)  # type: ignore[arg-type]
+
+    __repr__ = __str__
+
+
 @dataclass(frozen=True, repr=False)
-class Scores(RecordingResults):
+class Scores(_PrintsTable, RecordingResults):
     """The scores of one recording.
 
     Print it for a table; in a notebook it shows itself as a table with plots.
 
     Attributes:
-        name: of the recording.
+        name: name of the recording.
         values: every value by `metric.key`.
-        unscored: by metric why it has no score, and whose cause that is.
-        defects: where the recording is not as it should be.
-        results: by metric a score with its notes and timeline, or why there is none.
-        left_out: by metric why it was not tried.
-        advice: what would get more, with the metrics that it gets.
-        protocols: by metric how its values came about.
-        profile: whose models were used.
-        facts: how long the recording is, its rate and channels.
+        unscored: reason why a metric has no score, and whose fault it is, by metric.
+        defects: stretches where the recording is not as it should be.
+        results: a score with its notes and timeline, or the reason why there is none, by metric.
+        left_out: reasons why metrics were not tried, by metric.
+        advice: phrases on what to add to get more metrics, with the metrics that each gets.
+        protocols: protocols of the values, by metric.
+        profile: name of the profile whose models were used.
+        facts: length, rate and channels of the recording.
         requested: the metrics that were asked for by name; empty for all.
         script: the words that were given.
 
@@ -66,29 +78,21 @@ class Scores(RecordingResults):
 
         return write_report(self, Path(path), language)
 
-    def __str__(self) -> str:
-        """Return the table as text."""
-        from podeval.measuring.score_tables import render_text
-
-        return render_text(self)
-
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
         """Return the table with plots, as a notebook shows it."""
-        from podeval.measuring.score_tables import render_html
+        from podeval.measuring.report import render_html
 
         return render_html(self)
 
 
 @dataclass(frozen=True, repr=False)
-class ScoreTable(ResultsTable):
+class ScoreTable(_PrintsTable, ResultsTable):
     """The scores of many recordings: a row each, and of every value the mean with its 95 % interval.
 
     Attributes:
-        scores: of those that could be read, in their order.
-        errors: by name why a recording could not be read.
-        intervals: by `metric.key` the mean with its interval.
+        scores: scores of the recordings that could be read, in their order.
+        errors: errors of the recordings that could not be read, by name.
+        intervals: mean with its interval, by `metric.key`.
     """
 
     def report(self, path: str | Path, language: str = "en") -> Path:
@@ -104,14 +108,6 @@ class ScoreTable(ResultsTable):
         from podeval.measuring.report import write_reports
 
         return write_reports(self, Path(path), language)
-
-    def __str__(self) -> str:
-        """Return the table as text."""
-        from podeval.measuring.score_tables import render_text
-
-        return render_text(self)
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the table, as a notebook shows it."""

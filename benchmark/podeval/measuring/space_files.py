@@ -17,6 +17,7 @@ from podeval.metrics.card_facts import (
     CURATOR,
     cite,
     list_paper_values,
+    list_places,
     list_values_of_metric,
     read_example_output,
 )
@@ -24,12 +25,12 @@ from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import choose_own_profile, collect_metric_facts, find_score_part, list_arguments
 from podeval.models import registry
-from podeval.models.card import PROFILES
+from podeval.models.profiles import MEASURING
 from podeval.version import __version__
 
 BOARD_SPACE = "podeval/leaderboard"
 BOARD_SITE = f"https://{BOARD_SPACE.replace('/', '-')}.hf.space"
-"""Where the Space of the board itself answers, outside the Hub's frame, which passes no paths on."""
+"""Address of the Space of the board itself, outside the Hub's frame, which passes no paths on."""
 THUMBNAIL = f"https://huggingface.co/spaces/{BOARD_SPACE}/resolve/main/static/thumbnail.png"
 
 _TIMES = " * "
@@ -59,7 +60,7 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 BIAS_PICTURE = "bias.svg"
-"""In the folder of a metric's Space, the picture that `studies/bias.py` draws."""
+"""File of the picture that `studies/bias.py` draws, in the folder of a metric's Space."""
 
 
 def install() -> dict[str, Path]:
@@ -170,9 +171,8 @@ def write_card(metric: Metric) -> str:
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]
     parts[1:1] = [f"## Intended use\n\n{metric.intended_use}", f"## Limitations and bias\n\n{_describe_bias(metric)}"]
-    parts.append(
-        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(metric_facts)) + f"\n\n{RESULT}"
-    )
+    keys = [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in metric_facts["keys"]]
+    parts.append("## Values\n\n" + _table(("key", "better", "unit", "range", "what"), keys) + f"\n\n{RESULT}")
     parts.append(f"## Example output\n\n{_describe_output(metric)}")
     if metric.needs:
         rows = [
@@ -194,8 +194,11 @@ def _describe_bias(metric: Metric) -> str:
 
 
 def _describe_origin(metric: Metric) -> list[str]:
-    """Write the parts of the card on values from papers, citation and curation."""
-    parts = [f"## Values from papers\n\n{_describe_paper_values(metric)}"]
+    """Write the parts of the card on its place, values from papers, citation and curation."""
+    places = [f"{title} (track {track})" for title, track in list_places(metric)]
+    where = f"Measured by {', '.join(places)}." if places else f"No benchmark measures it. {metric.no_benchmark}"
+    parts = [f"## Benchmarks\n\n{where}"]
+    parts += [f"## Values from papers\n\n{_describe_paper_values(metric)}"]
     parts.append(
         f"## Origin\n\nPaper: {metric.paper}. Version {metric.version} of the metric, made from its declaration "
         "in podeval, the benchmark for long-form spoken audio made by machines. Licence of the code: Apache-2.0."
@@ -318,7 +321,7 @@ def write_example(metric: Metric) -> str:
         call += f", references=[{_REFERENCE[metric.reference]}]"
     if metric.asks:
         call += f", {_JUDGE}"
-    if choose_own_profile(metric) != PROFILES[0]:
+    if choose_own_profile(metric) != MEASURING[0]:
         call += f', profile="{choose_own_profile(metric)}"'
     lines += [f"result = metric.compute({call})", f'print(result["{metric.headline.name}"], result["protocol"]["id"])']
     return "\n".join(lines) + "\n"
@@ -329,10 +332,6 @@ def _arguments(metric: Metric) -> str:
     choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
     note = f"\n\nPart of the protocol, so that other choices give other protocols: {choices}." if choices else ""
     return _table(("argument", "values, default first", "what"), rows) + note
-
-
-def _key_rows(metric_facts: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in metric_facts["keys"]]
 
 
 def _better(key: dict[str, Any]) -> str:

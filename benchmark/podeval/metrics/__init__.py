@@ -2,6 +2,7 @@
 
 __all__ = [
     "aggregate",
+    "battle_log",
     "card_facts",
     "catalogue",
     "checklists",
@@ -20,4 +21,6 @@ __all__ = [
     "score",
     "speech",
     "spoken_dialogue",
+    "standing",
+    "translation",
 ]

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ PEOPLE = frozenset({"real_pod", "real_dialogue", "real_speech", "mtalk_human"})
 """Reported rows of people, not of systems."""
 
 EXAMPLES = Path(__file__).with_name("example_outputs.json")
-"""What each metric gives for the example below, as this version computes it; a test computes it anew."""
+"""Scores of each metric for the example below, as this version computes them; a test computes them anew."""
 
 PAPER_VALUES = Path(__file__).with_name("paper_values.csv")
-"""What papers print of metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
+"""Figures of papers about metrics themselves, made from the transcribed tables by `studies/paper_values.py`."""
 
 
 _PAM = """@inproceedings{deshmukh2024pam,
@@ -37,7 +37,13 @@ _OWN = """@software{podeval,
   license = {Apache-2.0},
 }"""
 _BENCHMARKS = {"PodEval": "real_pod", "LFS-Bench": "lfs_bench", "PodBench": "podbench", "MTalk-Bench": "mtalk_bench"}
-_TITLES = {"podeval": "PodEval", "lfs": "LFS-Bench", "podbench": "PodBench", "mtalk": "MTalk-Bench"}
+PAPER_TITLES = {"podeval": "PodEval", "lfs": "LFS-Bench", "podbench": "PodBench", "pam": "PAM", "mtalk": "MTalk-Bench"}
+
+
+def name_source(source: str) -> str:
+    """Return `PodEval, Table 9` of a paper's id and its table, `podeval, Table 9`; any other source as it is."""
+    paper, comma, table = source.partition(", ")
+    return f"{PAPER_TITLES.get(paper, paper)}{comma}{table}"
 
 
 def cite(metric: Metric) -> str:
@@ -45,6 +51,16 @@ def cite(metric: Metric) -> str:
     entries = [benchmarks.get(benchmark).citation for title, benchmark in _BENCHMARKS.items() if title in metric.paper]
     entries += [_PAM] if metric.paper == "PAM" else []
     return "\n\n".join(entries or [_OWN])
+
+
+def list_places(metric: Metric) -> list[tuple[str, str]]:
+    """List the benchmarks that measure a metric, by title, each with the track on which it does."""
+    return [
+        (benchmark.title, track.name)
+        for benchmark in benchmarks.find_all().values()
+        for track in benchmark.tracks
+        if any(use.name == metric.name for use in benchmark.metrics(track.name))
+    ]
 
 
 def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
@@ -67,28 +83,27 @@ def list_paper_values(metric: Metric) -> list[tuple[str, ...]]:
         if systems:
             (low, lowest), (high, highest) = systems[0], systems[-1]
             spread = f"{low:g} ({lowest}) to {high:g} ({highest})"
-        about = (_TITLES.get(paper, paper), table, variant.replace("_", " "), f"`{key}`", str(len(systems)), spread)
-        rows.append((*about, ", ".join(f"{value:g}" for value in people)))
+        about = (PAPER_TITLES.get(paper, paper), table, variant.replace("_", " "), f"`{key}`")
+        rows.append((*about, str(len(systems)), spread, ", ".join(f"{value:g}" for value in people)))
     return rows
 
 
 def list_values_of_metric(metric: Metric) -> list[tuple[str, str, str]]:
     """Return what papers print of a metric itself: where, what it is, and the values as printed."""
-    with PAPER_VALUES.open(encoding="utf-8", newline="") as table:
-        own = [row for row in csv.DictReader(table) if row["metric"] == metric.name]
-    return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in own]
+    rows = [row for row in _read_table(PAPER_VALUES) if row["metric"] == metric.name]
+    return [(f"{row['paper']}, {row['where']}", row["what"], row["values"]) for row in rows]
 
 
 @cache
 def _read_figures() -> tuple[tuple[str, Mapping[str, str]], ...]:
-    return tuple(_walk_figures())
+    """Return every reported figure with the system that it is of."""
+    paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
+    return tuple((path.parent.name, row) for path in paths for row in _read_table(path))
 
 
-def _walk_figures() -> Iterator[tuple[str, Mapping[str, str]]]:
-    for path in sorted(locate_hub_source("submissions").glob("*/results.csv")):
-        with path.open(encoding="utf-8", newline="") as table:
-            for row in csv.DictReader(table):
-                yield path.parent.name, row
+def _read_table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as table:
+        return list(csv.DictReader(table))
 
 
 def read_example_output(metric: Metric) -> Mapping[str, Any] | None:

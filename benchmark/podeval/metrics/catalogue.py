@@ -44,11 +44,13 @@ _ORDER = (
     "speaker_attribution",
     "content_errors",
     "integrity",
+    "podcast_checks",
+    "grounding",
     "arena",
     "mushra",
     "mos",
 )
-"""Where the order of the board is not that of names; a metric that is not here comes after these."""
+"""Metrics in the order of the board, which is not that of names; a metric that is not here comes after these."""
 
 
 def _find_modules() -> dict[str, str]:
@@ -77,6 +79,11 @@ def get(name: str) -> Metric:
     if name not in REGISTERED:
         importlib.import_module(_MODULES[name])
     return REGISTERED[name]
+
+
+def get_title(name: str) -> str:
+    """Return the title of a metric; of one that this version does not have, its name."""
+    return get(name).title if name in NAMES else name.replace("_", " ")
 
 
 def load_all_metrics() -> tuple[Metric, ...]:

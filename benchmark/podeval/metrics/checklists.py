@@ -12,12 +12,13 @@ Differs from the paper, whose judge derives the list anew with each script befor
 # Apart from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` derives lists too.
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.client import JudgeRequest, UsableAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Grade, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.citations import require_found
@@ -219,46 +220,40 @@ Findings = tuple[list[dict[str, Any]], list[str]]
 """Each requirement with its kind, score, reason and quotes; and the records from which the findings can be replayed."""
 
 
-def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
-    """Ask the judge to derive the checklist of a request."""
-    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)]
-    return select_values(Checklist, answers)[0].checklist
+def derive(request: PodcastRequest, generic: bool = False) -> Conversation[tuple[list[Requirement], list[str]]]:
+    """Ask the judge to derive the checklist of a request; return it with the records of the answers."""
+    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request))]
+    return select_values(Checklist, answers)[0].checklist, [answer.record_id for answer in answers]
 
 
 def audit(
-    request: PodcastRequest, script: Script, shown_text: str, counted: str, *, generic: bool = False, seed: int = 0
+    request: PodcastRequest, script: Script, shown_text: str, counted: str, *, generic: bool = False
 ) -> Conversation[Findings]:
     """Derive the checklist, unless the request has an approved one, and audit the script against it.
 
     Args:
-        request: what was asked for.
+        request: the request for the script.
         script: the whole script, in which evidence is looked for.
-        shown_text: what of it the judge reads.
-        counted: what was counted, in words.
+        shown_text: the text of the script that the judge reads.
+        counted: the counts, in words.
         generic: derive the list without knowledge of podcasts.
-        seed: the seed of the judge.
     """
+    requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
     records: list[str] = []
-    if request.checklist:
-        requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
-    else:
-        answers: Sequence[UsableAnswer] = yield [
-            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)
-        ]
-        requirements = select_values(Checklist, answers)[0].checklist
-        records.append(answers[0].record_id)
+    if not request.checklist:
+        requirements, records = yield from derive(request, generic)
     numbered = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(requirements, 1))
     inputs = {**_request_inputs(request), "checklist": numbered, "script": shown_text, "counted": counted}
-    answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(requirements), script))]
+    answers = yield [JudgeRequest(AUDIT, inputs, check=partial(_check_audit, count=len(requirements), script=script))]
     graded = select_values(Audit, answers)[0].items
     findings = [_describe(item, one) for item, one in zip(requirements, graded, strict=True)]
     return findings, [*records, answers[0].record_id]
 
 
-def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) -> Conversation[Findings]:
+def accept(request: PodcastRequest, script: Script, text: str) -> Conversation[Findings]:
     """Ask for checklist and audit in a single answer, as the paper does."""
     inputs = {**_request_inputs(request), "script": text}
-    answers = yield [JudgeRequest(ACCEPT, inputs, seed, check=_evidence(script))]
+    answers = yield [JudgeRequest(ACCEPT, inputs, check=partial(_check_acceptance, script=script))]
     graded = select_values(Acceptance, answers)[0].checklist
     return [_describe(one, one) for one in graded], [answers[0].record_id]
 
@@ -273,21 +268,15 @@ def _request_inputs(request: PodcastRequest) -> dict[str, str]:
     return {"request": request.text, "sources": "\n\n".join(numbered) or "(nothing was given)"}
 
 
-def _complete(count: int, script: Script) -> Callable[[Any], None]:
-    def check(answer: Any) -> None:
-        numbers = [item.number for item in answer.items]
-        if numbers != list(range(1, count + 1)):
-            raise ValueError(f"the checklist has items 1 to {count}; give each once, in this order, not {numbers}")
-        _require_evidence([(f"item {item.number}", item) for item in answer.items], script)
-
-    return check
+def _check_audit(answer: Any, count: int, script: Script) -> None:
+    numbers = [item.number for item in answer.items]
+    if numbers != list(range(1, count + 1)):
+        raise ValueError(f"the checklist has items 1 to {count}; give each once, in this order, not {numbers}")
+    _require_evidence([(f"item {item.number}", item) for item in answer.items], script)
 
 
-def _evidence(script: Script) -> Callable[[Any], None]:
-    def check(answer: Any) -> None:
-        _require_evidence([(f"“{item.requirement[:60]}”", item) for item in answer.checklist], script)
-
-    return check
+def _check_acceptance(answer: Any, script: Script) -> None:
+    _require_evidence([(f"“{item.requirement[:60]}”", item) for item in answer.checklist], script)
 
 
 def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: Script) -> None:

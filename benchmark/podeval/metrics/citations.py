@@ -5,10 +5,9 @@ of quotation marks do not matter. `…` or `...` inside a quote leaves words out
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
-from podeval.text.characters import HAN
+from podeval.text.characters import HAN, keep_letters
 from podeval.text.script import Script
 
 _GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
@@ -62,11 +61,6 @@ def _contains(quote: str, text: str) -> bool:
             return False
         start = position + len(part)
     return True
-
-
-def keep_letters(text: str) -> str:
-    """Return letters and digits alone, without case and in compatibility form."""
-    return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
 
 def _says_enough(quote: str) -> bool:

@@ -4,22 +4,24 @@ The `evaluate` module, the card, the command line's help, the docs table and the
 metric's function takes its inputs as positional and its choices as keyword-only parameters.
 """
 
+from __future__ import annotations
+
 import inspect
 import math
-import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError
-from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections, transcribe_spoken_words
+from podeval.errors import BadInput, CannotScore, ModelMissing, NoWords, PodevalError, require_fields
+from podeval.metrics.parameters import Parameter, describe_parameter, read_arguments
 from podeval.metrics.reach import Reach
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.recording.recording import MODEL_RATE
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Asked, Conversation
+    from podeval.metrics.judge_use import JudgeUse
 
 Better = Literal["higher", "lower", "in range", "informative"]
 DIMENSION_GROUPS = {
@@ -29,6 +31,7 @@ DIMENSION_GROUPS = {
     "semantics": "🎼",
     "expressiveness": "🎭",
     "audio": "🎚️",
+    "podcast": "📻",
     "dialogue": "💬",
     "human": "👂",
     "efficiency": "⏱️",
@@ -53,9 +56,10 @@ INPUTS = {
 }
 """The inputs a metric may ask for, by parameter name."""
 ARROWS: Mapping[Better, str] = {"higher": "↑", "lower": "↓", "in range": "↔", "informative": ""}
-"""By direction: which way is better."""
+"""Arrow of the better direction, by direction."""
 
-_KINDS = {int: "a whole number", float: "a number", str: "a text"}
+_OCCASIONAL = ("separator", "second_transcriber", "segmentation")
+"""Jobs that only some recordings need."""
 
 
 @dataclass(frozen=True)
@@ -69,55 +73,24 @@ class Key:
     ideal: tuple[float, float] | None = None
     about: str = ""
     title: str = ""
-    """What the column is called, where the metric's title with the key's name would not do."""
+    """Name of the column if the metric's title with the key's name would not do."""
     reach: Reach | None = None
-    """What people and good systems reach; None where nothing comparable is known."""
+    """Values that people and good systems reach; None if nothing comparable is known."""
     ranked: bool = True
     """Whether systems are ranked by it; not so where it is easily won, and shown because a paper prints it."""
     unreached: str = ""
     """Why nothing comparable is known; a key by which systems are ranked has this or `reach`."""
     timing: bool = False
     """Whether it depends on pauses between turns: then the strategy is part of the protocol's id."""
+    percent: bool = False
+    """Whether people read it in percent; data keep the fraction."""
     only_for: str = ""
-    """What an item must have for the key to exist; if this is empty, None is a gap."""
+    """Condition under which the key exists for an item; if this is empty, None is a gap."""
 
     @property
     def unit_text(self) -> str:
         """Unit and arrow, which says what is better: `MOS ↑`, `LUFS ↔`."""
         return f"{self.unit} {ARROWS[self.better]}".strip()
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A choice of a metric that changes its values."""
-
-    name: str
-    default: Any
-    choices: tuple[Any, ...]
-    kind: type
-    about: str
-
-    def read(self, value: Any) -> Any:
-        """Read a value from text or data and check it.
-
-        Raises:
-            BadInput: the value is not one of the choices, or not of the parameter's kind.
-        """
-        if self.choices:
-            if value not in self.choices:
-                raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}")
-            return value
-        if self.kind is bool and isinstance(value, str):
-            if value.lower() not in ("true", "false"):
-                raise BadInput(f"{self.name} must be true or false, not {value!r}")
-            return value.lower() == "true"
-        try:
-            read = self.kind(value)
-        except (TypeError, ValueError, OverflowError):
-            read = None
-        if read is None or (isinstance(value, float) and read != value):
-            raise BadInput(f"{self.name} must be {_KINDS.get(self.kind, self.kind.__name__)}, not {value!r}")
-        return read
 
 
 @dataclass(frozen=True)
@@ -134,23 +107,25 @@ class Metric:
     keys: tuple[Key, ...]
     needs: tuple[str, ...]
     paper: str
-    function: "Callable[..., Result | Conversation[Result]]"
+    function: Callable[..., Result | Conversation[Result]]
     inputs: tuple[str, ...]
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
     only_for: str = ""
-    """What a recording has to have for the metric to say anything; empty where every recording of speech will do."""
+    """Condition on a recording for the metric to say anything; empty if every recording of speech will do."""
     caution: str = ""
-    """What raises the value without being better, or what it must not be read as, in a sentence for its card."""
+    """Pitfalls that raise the value without being better, or a reading to avoid, in a sentence for its card."""
     needs_speakers: bool = False
     """Whether it is unscored where neither a script nor the parameter `speakers` says how many people speak."""
     intended_use: str = ""
-    """What it is for, and what not."""
+    """Use that the metric is for, and uses that it is not for."""
     limitations: str = ""
-    """What it cannot tell, and whom or what it favours."""
+    """Limits of the metric: distinctions that it cannot make, and whom or what it favours."""
     where_available: tuple[str, ...] = ()
     """The model jobs that it uses in profiles that have a model for them, and does without in others."""
+    no_benchmark: str = ""
+    """Why no benchmark measures it; empty if one does."""
 
     @property
     def emoji(self) -> str:
@@ -226,8 +201,17 @@ class Metric:
             for name, parameter in parameters.items()
         }
 
+    def state_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that protocols state: every one, but those added later only if not at their default.
+
+        Raises:
+            BadInput: a parameter is unknown, or has a value it cannot take.
+        """
+        added = {parameter.name: parameter.default for parameter in self.parameters if parameter.constraint.added}
+        return {n: v for n, v in self.read_parameters(values).items() if n not in added or v != added[n]}
+
     def __call__(
-        self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: "Asked | None" = None
+        self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None, client: Asked | None = None
     ) -> Result:
         """Score one item by its inputs, with the choices that are not at their default and the client of a judge.
 
@@ -240,32 +224,39 @@ class Metric:
         return result
 
     def score(
-        self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
-    ) -> "Iterator[Result | PodevalError]":
+        self, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: Asked | None
+    ) -> Iterator[Result | PodevalError]:
         """Yield the result of each item, or the error of one that is refused; a judge is asked about all at once."""
-        outcomes: Iterable[Result | PodevalError] = (self._measure(inputs, chosen) for inputs in items)
-        if self.asks and client:
-            from podeval.judges.rounds import hold
+        if self.asks:
+            from podeval.metrics.judge_use import hold_conversations
 
-            outcomes = hold([self.conversation(inputs, chosen) for inputs in items], client)
-        elif self.asks:
-            outcomes = [Unscored(NO_JUDGE, "ours")] * len(items)
-        yield from map(self.to_result, outcomes, items)
+            outcomes = hold_conversations(self.function, map(self._arguments, items), chosen, client)
+            yield from map(self.to_result, outcomes, items)
+            return
+        for inputs in items:
+            try:
+                result: Any = self.function(**self._arguments(inputs), **chosen)
+            except CannotScore as refusal:
+                # The file is not to be changed first, only to learn of the weights second.
+                result = self._find_missing_model(inputs, chosen) or refusal
+            except PodevalError as error:
+                result = error
+            yield self.to_result(result, inputs)
 
-    def _measure(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> Result | PodevalError:
+    def _find_missing_model(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> ModelMissing | None:
+        """Return the absence of a model without which no recording is scored; None where they are all here."""
+        from podeval.models import registry
+
+        beside = {"script", "reference_text"} & inputs.keys()
+        occasional = {*_OCCASIONAL, "diarizer" if beside else "transcriber"}
+        profile = getattr(inputs.get("recording"), "profile", "")
         try:
-            return self.function(**self._arguments(inputs), **chosen)  # type: ignore[return-value]
-        except PodevalError as error:
-            return error
-
-    def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
-        """Return the conversation about one item of a metric that asks a judge, to be held together with others.
-
-        The notes of its score say where the judged material contains words addressed to the judge.
-        """
-        arguments = self._arguments(inputs)
-        conversation = self.function(**arguments, **chosen)
-        return note_injections(conversation, lambda: transcribe_spoken_words(arguments))  # type: ignore[arg-type]
+            for job in self.jobs(chosen) if profile else ():
+                if job not in occasional and registry.explain_missing([job], profile):
+                    registry.load(job, profile)
+        except ModelMissing as missing:
+            return missing
+        return None
 
     def to_result(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result | PodevalError:
         """Turn an error that makes an item unscored into that; return any other, and check the values of a score."""
@@ -322,7 +313,8 @@ def metric(
     intended_use: str = "",
     limitations: str = "",
     where_available: tuple[str, ...] = (),
-) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
+    no_benchmark: str = "",
+) -> Callable[[Callable[..., Result | Conversation[Result]]], Metric]:
     """Declare a function as a metric.
 
     Args:
@@ -333,28 +325,28 @@ def metric(
         keys: the values it gives, the headline first.
         paper: the paper that it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
-        asks: what it asks of a judge, if it asks one.
-        only_for: what a recording must have for the metric to say anything; one without it is unscored, and no failure.
-        caution: what raises the value without being better, or what it must not be read as, in a sentence.
+        asks: the kind of question to a judge, if it asks one.
+        only_for: condition on a recording for the metric to say anything; one without it is unscored, and no failure.
+        caution: pitfalls that raise the value without being better, or a reading to avoid, in a sentence.
         needs_speakers: whether it needs a script or the parameter `speakers` to know how many people speak.
-        intended_use: what it is for, and what not; on its card.
-        limitations: what it cannot tell, and whom or what it favours; on its card.
+        intended_use: uses that it is for, and uses that it is not for; on its card.
+        limitations: distinctions that it cannot make, and whom or what it favours; on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
+        no_benchmark: why no benchmark measures it, in a sentence; on its card.
 
     Raises:
         ValueError: a field without which nothing can be told of the metric is missing, or the dimension's group is none
             of `DIMENSION_GROUPS`.
     """
     required = {"title": title, "version": version, "dimension": dimension, "keys": keys, "paper": paper}
-    if missing := [field for field, value in required.items() if not value]:
-        raise ValueError(f"{name}: the declaration lacks {' and '.join(missing)}")
+    require_fields(name, required)
     if dimension.partition(".")[0] not in DIMENSION_GROUPS:
         raise ValueError(f"{name}: the dimension's group is one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}")
 
-    def declare(function: "Callable[..., Result | Conversation[Result]]") -> Metric:
+    def declare(function: Callable[..., Result | Conversation[Result]]) -> Metric:
         signature = inspect.signature(function)
-        hints = typing.get_type_hints(function)
-        described = _read_arguments(inspect.getdoc(function) or "")
+        hints = typing.get_type_hints(function, include_extras=True)
+        described = read_arguments(inspect.getdoc(function) or "")
         positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         declared = Metric(
             name=name,
@@ -368,7 +360,7 @@ def metric(
             inputs=tuple(p.name for p in positional if p.default is p.empty),
             optional_inputs=tuple(p.name for p in positional if p.default is not p.empty),
             parameters=tuple(
-                _parameter(p, hints[p.name], described.get(p.name, ""))
+                describe_parameter(p, hints[p.name], described.get(p.name, ""))
                 for p in signature.parameters.values()
                 if p.kind is p.KEYWORD_ONLY
             ),
@@ -379,21 +371,9 @@ def metric(
             intended_use=intended_use,
             limitations=limitations,
             where_available=where_available,
+            no_benchmark=no_benchmark,
         )
         REGISTERED[name] = declared
         return declared
 
     return declare
-
-
-def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    return Parameter(parameter.name, parameter.default, choices, type(choices[0]) if choices else hint, about)
-
-
-def _read_arguments(docstring: str) -> dict[str, str]:
-    """Read the descriptions in a docstring's `Args` section, by argument."""
-    section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
-    lines = section.group(1) if section else ""
-    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", lines, flags=re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}

@@ -30,8 +30,8 @@ class DefectReport:
     """What the proof-listener has to say of a recording.
 
     Attributes:
-        defects: in order of time.
-        unscored: by metric, what could not be listened to and why.
+        defects: the defects in order of time.
+        unscored: sentence on what could not be listened to and why, by metric.
     """
 
     defects: tuple[TimedDefect, ...]
@@ -74,7 +74,7 @@ def _list_faults(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[
     recording: Recording = inputs["recording"]
     try:
         recording.require_sound(SHORTEST)
-        faults = list_faults(recording, inputs.get("script"), music_asked=music_asked)
+        faults, _ = list_faults(recording, inputs.get("script"), music_asked=music_asked)
     except (CannotScore, ModelMissing) as error:
         return metric.to_result(error, inputs)
     return Score({}, notes={"defects": [fault.to_json() for fault in faults]})

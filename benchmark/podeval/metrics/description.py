@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import ModelMissing
-from podeval.metrics.declaration import INPUTS, Key, Metric, Parameter
+from podeval.metrics.declaration import INPUTS, Key, Metric
 from podeval.metrics.judge_use import ARGUMENTS
+from podeval.metrics.parameters import Parameter
 from podeval.models import registry
-from podeval.models.card import PROFILES, Profile
+from podeval.models.profiles import MEASURING
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def list_arguments(metric: Metric) -> tuple[Argument, ...]:
     if metric.asks:
         rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
-        rows.append(Argument("profile", _list_values(PROFILES), "whose models to use"))
+        rows.append(Argument("profile", _list_values(MEASURING), "whose models to use"))
     if metric.needs and first == "recording":
         rows.append(
             Argument(
@@ -111,25 +112,25 @@ def collect_metric_facts(metric: Metric) -> dict[str, Any]:
                 **{job: _model(job, profile) for job in metric.needs},
                 **{job: title for job in metric.where_available if (title := _model(job, profile))},
             }
-            for profile in PROFILES
+            for profile in MEASURING
         },
     }
 
 
 VISITOR_INPUTS = {"recording": ("recording", "reference_text"), "script": ("text", "passage")}
-"""What visitors of the site give in the parts of its Score tab."""
+"""Inputs of visitors of the site, by part of its Score tab."""
 
 
 def find_score_part(metric: Metric) -> str:
     """Return the part of the site's Score tab that offers a metric; empty where that needs a judge or a download."""
-    if metric.asks or choose_own_profile(metric) != "embedded":
+    if metric.asks or choose_own_profile(metric) != MEASURING[0]:
         return ""
     return next((part for part, given in VISITOR_INPUTS.items() if set(metric.inputs) <= set(given)), "")
 
 
-def choose_own_profile(metric: Metric) -> Profile:
-    """Return the default profile of a metric: `embedded`, or the first that has a model for every job of the metric."""
-    return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
+def choose_own_profile(metric: Metric) -> str:
+    """Return the default profile of a metric: the first that has a model for every job of the metric."""
+    return next((p for p in MEASURING if all(_model(job, p) for job in metric.needs)), MEASURING[0])
 
 
 def format_range(key: Key, language: str = "en") -> str:

@@ -1,6 +1,6 @@
 """Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
 
-Votes may also have the forms of other arenas and of judges (`podeval.stats.battles`), and a table may be CSV with
+Votes may also have the forms of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV with
 commas, semicolons or tabs, Parquet, or a DataFrame.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
@@ -22,17 +22,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from podeval.errors import BadInput, MissingInput
-from podeval.stats.battles import Battles, clean_name
+from podeval.errors import BadInput, MissingInput, is_missing
+from podeval.metrics.battle_log import clean_name, read_battles
+from podeval.stats.battles import Battles
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
-from podeval.text.missing_value import is_missing
 
 _KEPT = 8
 _CONTENT = re.compile(r"^\s*[\[{]|\n")
-"""What the name of a file has not."""
+"""Pattern of content, which the name of a file does not match."""
 _MUSIC = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-"""What is said of the music in a clip."""
+"""Values of the field on the music in a clip."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def read_answers(source: Any) -> QuestionnaireAnswers:
 @lru_cache(maxsize=_KEPT)
 def _parse_votes(text: str) -> Battles:
     places, records = zip(*list_records(text, "vote"), strict=True)
-    return Battles.of_records(records, places)
+    return read_battles(records, places)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -121,6 +121,8 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
             continue
         # A listener's answer.
         question = _word(record, "question", location).casefold()
+        if question not in (*RATED, SPEAKERS) and "mark" in record and is_missing(record["mark"]):
+            continue  # A question that is answered in words alone.
         if question not in (*RATED, SPEAKERS):
             raise BadInput(f"{location}: the questions are {', '.join((*RATED, SPEAKERS))}, not {record['question']!r}")
         mark = _read_count(record, "mark", location)

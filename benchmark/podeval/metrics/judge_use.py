@@ -11,13 +11,15 @@ reports a podcast about prompt injection. A sign is therefore a reason to read t
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.score import Result, Score
+from podeval.metrics.score import Result, Score, Unscored
 
 NOTE = "the material spoke to the judge"
 
@@ -97,10 +99,11 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 if TYPE_CHECKING:
+    from podeval.judges.budget import Budget
     from podeval.judges.client import JudgeClient
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
-    from podeval.judges.rounds import Conversation
+    from podeval.judges.rounds import Asked, Conversation
 
 JUDGE, RECORDS = "judge", "records"
 """Keywords of `compute` for a judged metric."""
@@ -135,13 +138,17 @@ class JudgeUse:
 class JudgeConfig:
     """The choice of a judge: its name and the folder of its records; without a name there is no judge.
 
-    `refresh` says which recorded answers are asked for anew: none, `failed` or `all`.
+    `refresh` says which recorded answers are asked for anew: none, `failed` or `all`. All metrics share the `budget`;
+    without one, nothing is capped. `wordings` are other wordings of prompts by name
+    (`podeval.metrics.prompts.read_wordings`).
     """
 
     judge: str = ""
     records: str | Path | None = None
     workers: int = 4
     refresh: Literal["", "failed", "all"] = ""
+    budget: "Budget | None" = field(default=None, compare=False)
+    wordings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def seat(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "Judge | None":
         """Return the judge with the sampling that this metric asks for.
@@ -156,6 +163,16 @@ class JudgeConfig:
         judge = find_judge(self.judge)
         changed = asks.sampling(parameters)
         return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
+
+    @property
+    def hears(self) -> bool:
+        """Whether there is a judge that takes audio.
+
+        Raises:
+            BadInput: there is no judge of that name.
+        """
+        judge = self.seat(JudgeUse(prompts=lambda _: ()), {})
+        return judge is not None and judge.hears
 
     def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
         """Return the client of the judge with its records, which lie in the user's cache where no folder is named.
@@ -172,7 +189,8 @@ class JudgeConfig:
             raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
         folder = None if judge.replays else Path(self.records) if self.records else locate_default_records()
         anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
-        return JudgeClient(judge, folder, workers=self.workers, refresh=anew)
+        choices: dict[str, Any] = {"budget": self.budget, "wordings": self.wordings}
+        return JudgeClient(judge, folder, workers=self.workers, refresh=anew, **choices)
 
     def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the judge and prompts that are part of a protocol; empty for a metric that asks no judge."""
@@ -181,11 +199,42 @@ class JudgeConfig:
         judge = self.seat(asks, parameters)
         return {
             "judge": judge.described() if judge else None,
-            "prompts": [prompt.id for prompt in asks.prompts(parameters)],
+            "prompts": [self.reword(prompt).id for prompt in asks.prompts(parameters)],
         }
+
+    def reword(self, prompt: "Prompt") -> "Prompt":
+        """Return the prompt as it is asked: in another wording where there is one."""
+        from podeval.judges.wording import reword
+
+        return reword(prompt, self.wordings.get(prompt.family, ""))
 
 
 NOBODY = JudgeConfig()
+
+
+def hold_conversations(
+    metric: Callable[..., Any],
+    items: Iterable[Mapping[str, Any]],
+    chosen: Mapping[str, Any],
+    client: "Asked | None",
+) -> "Iterable[Result | PodevalError]":
+    """Hold the conversations of a judged metric about several items together; without a judge none is scored.
+
+    The notes of a score say where the judged material contains words addressed to the judge.
+
+    Args:
+        metric: the metric's function, which returns a conversation.
+        items: arguments of the function for each item.
+        chosen: every parameter with its value.
+        client: the client of the judge.
+    """
+    if not client:
+        return repeat(Unscored(NO_JUDGE, "ours"))
+    from podeval.judges.rounds import hold
+
+    return hold(
+        [note_injections(metric(**item, **chosen), partial(transcribe_spoken_words, item)) for item in items], client
+    )
 
 
 def note_injections(
@@ -194,7 +243,7 @@ def note_injections(
     """Wrap a conversation so that the notes of its score say where the material addresses the judge.
 
     Args:
-        conversation: what is asked of the judge.
+        conversation: the conversation with the judge.
         transcripts: gives the words spoken in the recordings that the judge hears, by the name of the recording.
     """
     texts: dict[str, str] = {}

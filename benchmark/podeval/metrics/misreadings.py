@@ -26,6 +26,7 @@ UNMEASURED = (
 )
 
 MISREADINGS: Mapping[str, str] = {
+    "grounding": f"that what a grounded podcast says is true: only its sources are known. {_JUDGED}",
     "dnsmos": (
         "that the higher of two systems sounds better if they differ in sex, level, room or pace: women's voices "
         "score 0.30 lower, reducing the level by 20 dB costs 0.55, a small room costs 0.42, and Opus adds 0.12 "
@@ -158,4 +159,4 @@ MISREADINGS: Mapping[str, str] = {
     "rubric": f"that people would find a criterion met because a judge does. {_JUDGED}",
     "content_density": f"that a short answer is a helpful one. {_JUDGED}",
 }
-"""By metric, the end of the text that begins with "Do not conclude"."""
+"""End of the text that begins with "Do not conclude", by metric."""

@@ -11,8 +11,8 @@ silently; here they end the battle.
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -22,15 +22,14 @@ from podeval.errors import BadInput
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.judged.rubric import Modality
-from podeval.metrics.spoken_dialogue import BRACKETS, SpokenDialogue, Transcripts
+from podeval.metrics.spoken_dialogue import BRACKETS, Modality, SpokenDialogue, Transcripts
 
 Variant = Literal["default", "mtalk"]
 Side = Literal["A", "B", "tie"]
 Outcome = Literal["a", "b", "tie"]
 
 SAMPLING: dict[str, dict[str, Any]] = {"default": {}, "mtalk": {"temperature": 0.1}}
-"""What each variant changes in how answers are drawn."""
+"""Changes of each variant to how answers are drawn."""
 
 
 class Choice(JudgeAnswer):
@@ -90,9 +89,6 @@ def build_reading_prompt(variant: Variant = "default") -> Prompt:
     )
 
 
-READ = build_reading_prompt()
-
-
 @cache
 def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
@@ -112,6 +108,7 @@ def build_hearing_prompt(turns: int, variant: Variant = "default") -> Prompt:
         f"and what else can be heard.\n\n{turns_text}\n{_TASK}{_NAME[variant]}",
         answer=Choice if variant == "default" else ForcedChoice,
         source=_SOURCE,
+        passages=(("turns", turns_text),),
     )
 
 
@@ -144,6 +141,9 @@ class JudgedBattle:
     system_a: str
     system_b: str
     ballots: tuple[JudgeBallot, ...]
+    modality: Literal["transcript", "audio"] = "transcript"
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Length of each system's dialogue as the judge read or heard it, in characters or seconds."""
 
     @property
     def winner(self) -> str | None:
@@ -167,13 +167,16 @@ class JudgedBattle:
             "system_b": self.system_b,
             "outcome": self.outcome,
             "winner": self.winner,
+            "modality": self.modality,
+            "lengths": dict(self.lengths),
             "ballots": [{**vars(ballot), "place": ballot.place} for ballot in self.ballots],
         }
 
 
 def list_prompts(modality: Modality, variant: Variant = "default") -> tuple[Prompt, ...]:
     """Return the prompts of a modality; for audio, the prompt for a single turn stands for all lengths."""
-    return (build_reading_prompt(variant),) if modality == "transcript" else (build_hearing_prompt(1, variant),)
+    reading, hearing = build_reading_prompt(variant), build_hearing_prompt(1, variant)
+    return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 
 
 def judge_battle(
@@ -191,7 +194,7 @@ def judge_battle(
         one: the dialogue with one system.
         other: the same user's turns with another.
         variant: `default` asks both orders, `mtalk` one that is drawn, for a winner.
-        modality: whether the judge reads or hears.
+        modality: whether the judge reads or hears; `as_needed`, it hears what plain words of a side do not tell.
         seed: the seed of the judge, and of the order that is drawn.
         transcripts: `claimed` has the systems' own words read, marked as claims; `heard` what is heard in their audio.
 
@@ -202,6 +205,8 @@ def judge_battle(
         ModelMissing: there is no recogniser.
     """
     _require_comparable(one, other)
+    hears = "audio" in (one.choose_modality(modality), other.choose_modality(modality))
+    modality = "audio" if hears else "transcript"
     if unheard := one.explain_unheard(modality) or other.explain_unheard(modality):
         raise BadInput(unheard)
     if modality == "transcript" and transcripts == "heard":
@@ -209,7 +214,8 @@ def judge_battle(
     pairs = [(one, other), (other, one)]
     if variant == "mtalk":
         pairs = [pairs[_draw_order(one, other, seed)]]
-    answers = yield [_question(first, second, modality, seed, variant) for first, second in pairs]
+    requests = [_question(first, second, modality, seed, variant) for first, second in pairs]
+    answers = yield requests
     ballots = tuple(
         JudgeBallot(
             str(first.system),
@@ -220,9 +226,16 @@ def judge_battle(
         )
         for (first, second), choice, answer in zip(pairs, select_values(Choice, answers), answers, strict=True)
     )
-    return JudgedBattle(
-        one.id, one.dimension, one.capability, one.scenario, str(one.system), str(other.system), ballots
-    )
+    sides = zip("ab", pairs[0], strict=True)
+    lengths = {str(side.system): _measure_length(requests[0], letter) for letter, side in sides}
+    names = str(one.system), str(other.system)
+    return JudgedBattle(one.id, one.dimension, one.capability, one.scenario, *names, ballots, modality, lengths)
+
+
+def _measure_length(request: JudgeRequest, side: str) -> float:
+    """Return the seconds or characters of a side in a question."""
+    shown = {name: value for name, value in request.inputs.items() if name.startswith((f"{side}_", f"dialogue_{side}"))}
+    return round(sum(len(value) if isinstance(value, str) else value.seconds for value in shown.values()), 3)
 
 
 def _question(

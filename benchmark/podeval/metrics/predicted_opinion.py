@@ -1,21 +1,24 @@
 """How a predictor of listeners' opinions, trained on utterances of some seconds, rates a long recording."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models import registry
-from podeval.models.interfaces import Samples
+from podeval.models.interfaces import RateAwareScorer, Samples
 from podeval.recording import Recording
 from podeval.recording.predicted_windows import (
     PredictedWindows,
     Source,
     choose_tracks,
     predict_windows,
+    score_clips,
+    start_windows,
 )
-from podeval.recording.speech_track import NEEDS
 from podeval.recording.speech_windows import require_speech
 
 MOST = 0.05
@@ -29,11 +32,8 @@ def note_cancelled(recording: Recording, keys: Sequence[str]) -> dict[str, Any]:
     return {"channels_cancel": round(share, 3), UNRANKED: dict.fromkeys(keys, CANCELLED)} if share > MOST else {}
 
 
-SPEECH_NEEDS = NEEDS
-"""The jobs that decide what is rated."""
-
 STEM = "_stem"
-"""What the name of the informative key ends with that has the same of the speech stem."""
+"""Ending of the name of the informative key that has the same value of the speech stem."""
 
 SHORTEST = 0.5
 """Fewest seconds of speech."""
@@ -46,7 +46,12 @@ def rate_speech(
     *,
     source: Source,
     seconds: float,
+    list_starts: Callable[[int, int], list[int]] = start_windows,
+    everything: bool = False,
     highest_rate: int | None = None,
+    through: int | None = None,
+    shortest: float = SHORTEST,
+    speech: float = SHORTEST,
 ) -> Score:
     """Return the mean of a predictor over windows of speech, with the course, and that of the stem beside it.
 
@@ -56,50 +61,26 @@ def rate_speech(
         job: the job of the predictor.
         source: `mix` rates the recording as it is; `stem` its speech stem.
         seconds: length of a window.
-        highest_rate: for a model whose values depend on the sample rate, which is given the recording's own up to this
-            one; other models have the rate of their card.
-    """
-
-    def predict(audio: Recording) -> PredictedWindows:
-        card = registry.get_card(job, recording.profile)
-        rates = (recording.rate, audio.rate, highest_rate or card.rate)
-        rate = max(card.rate, min(rates))
-
-        def ask(model: Any, windows: list[Samples]) -> NDArray[Any]:
-            scores: NDArray[Any] = model.score(windows) if highest_rate is None else model.score(windows, rate)
-            return scores
-
-        return predict_windows(audio, job, seconds, rate, ask)
-
-    return rate_tracks(recording, key, job, predict, source=source)
-
-
-def rate_tracks(
-    recording: Recording,
-    key: str,
-    job: str,
-    predict: Callable[[Recording], PredictedWindows],
-    *,
-    source: Source,
-    shortest: float = SHORTEST,
-    speech: float = SHORTEST,
-) -> Score:
-    """Return the mean of the windows of what is rated, that of its speech stem beside it, and the course.
-
-    Args:
-        recording: the recording.
-        key: the score's key; the one of the stem is called after it.
-        job: the job of the predictor.
-        predict: rates the windows of a recording or of its stem.
-        source: `mix` rates the recording as it is; `stem` its speech stem.
+        list_starts: takes the number of samples and that of a window, and returns the first sample of each window.
+        everything: whether silence, offset and all are rated, as public code does.
+        highest_rate: maximum sample rate for a model whose values depend on the sample rate, which takes the
+            recording's own up to this one; other models have the rate of their card.
+        through: a sample rate to which what is rated is resampled first.
         shortest: fewest seconds of the recording.
         speech: fewest seconds of speech in it.
     """
     recording.require_sound(shortest)
     # Nothing is separated where there is no model for what follows.
-    registry.get_card(job, recording.profile)
+    card = registry.get_card(job, recording.profile)
     track, stem, notes = choose_tracks(recording, source)
     require_speech(track, speech)
+
+    def predict(audio: Recording) -> PredictedWindows:
+        audio = audio.through(through) if through else audio
+        rate = max(card.rate, min(recording.rate, audio.rate, highest_rate or card.rate))
+        ask = partial(score_clips_at, rate=rate) if highest_rate else score_clips
+        return predict_windows(audio, job, seconds, rate, ask, list_starts, everything=everything)
+
     predicted = predict(track)
     beside = predicted if stem is track else predict(stem)
     return Score(
@@ -116,3 +97,8 @@ def rate_tracks(
             values={key: [round(float(score), 4) for score in predicted.scores]},
         ),
     )
+
+
+def score_clips_at(model: RateAwareScorer, clips: Sequence[Samples], rate: int) -> NDArray[np.float32]:
+    """Ask a model whose values depend on the sample rate."""
+    return model.score(clips, rate)

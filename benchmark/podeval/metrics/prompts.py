@@ -1,8 +1,12 @@
-"""All prompts of podeval, for their page in the docs and for readers of records."""
+"""All prompts of podeval, for their page in the docs and for readers of records, and wordings of one's own."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from podeval.errors import BadInput
+from podeval.files import write_whole
 from podeval.judges.prompt import Prompt
+from podeval.judges.wording import reword, write_wording
 from podeval.metrics import checklists, pairwise_judge, rubric_writing
 from podeval.metrics.human import mos
 from podeval.metrics.judged import (
@@ -10,10 +14,15 @@ from podeval.metrics.judged import (
     dialogue_judge,
     expressive_hierarchy,
     expressive_richness,
+    grounding,
     prosodic_coherence,
     rubric,
     script_quality,
 )
+from podeval.text.text_file import read_text
+
+SUFFIX = ".txt"
+"""Ending of the names of files with wordings."""
 
 PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Two scripts compared", dialogue_judge.PROTOCOL, (dialogue_judge.COMPARE,)),
@@ -26,9 +35,10 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Prosodic coherence", prosodic_coherence.PROTOCOL, (prosodic_coherence.HEAR,)),
     ("Expressive richness", expressive_richness.PROTOCOL, (expressive_richness.HEAR,)),
     ("Expressive hierarchy", expressive_hierarchy.PROTOCOL, (expressive_hierarchy.HEAR,)),
-    ("Rubrics of spoken dialogues", rubric.PROTOCOL, (rubric.READ, rubric.build_hearing_prompt(1))),
+    ("Rubrics of spoken dialogues", rubric.PROTOCOL, (rubric.build_reading_prompt(), rubric.build_hearing_prompt(1))),
     ("Criteria for one dialogue", rubric_writing.__doc__ or "", (rubric_writing.WRITE,)),
     ("Content density", content_density.PROTOCOL, (content_density.DIVIDE,)),
+    ("Topic and grounding", grounding.PROTOCOL, (grounding.ASK_TOPIC, grounding.ASK_CLAIMS)),
     (
         "Battles of spoken dialogue systems",
         pairwise_judge.__doc__ or "",
@@ -41,6 +51,51 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
     ("Scores from listeners' reasons", mos.PROTOCOL, (mos.SUMMARISE,)),
 )
 """Title, what is done and how it differs from its paper, and the prompts."""
+
+
+def read_wordings(folder: Path | None) -> dict[str, str]:
+    """Read the wordings in a folder that differ from ours, by the prompt's name.
+
+    `podeval judge prompts` writes such a folder. Hidden files and a README are passed over. Without a folder there are
+    no other wordings.
+
+    Raises:
+        BadInput: there is no such folder or no file in it, a file is of no prompt, or its text does not ask about the
+            prompt's inputs; the message names the file.
+    """
+    if folder is None:
+        return {}
+    prompts = {prompt.family: prompt for prompt in reversed(list_all_prompts())}
+    if not folder.is_dir():
+        raise BadInput(f"{folder} is not a folder; `podeval judge prompts --out {folder}` writes ours as a start")
+    paths = [path for path in sorted(folder.iterdir()) if not path.name.startswith((".", "README"))]
+    if not paths:
+        raise BadInput(f"{folder} has no prompt in it; `podeval judge prompts --out {folder}` writes ours as a start")
+    wordings = {}
+    for path in paths:
+        if path.suffix != SUFFIX or path.stem not in prompts:
+            raise BadInput(f"{path} is of no prompt; its name is one of {', '.join(prompts)} with {SUFFIX}")
+        ours, wording = prompts[path.stem], read_text(path)
+        try:
+            if reword(ours, wording) is not ours:
+                wordings[path.stem] = wording
+        except BadInput as refusal:
+            raise BadInput(f"{path}: {refusal}") from None
+    return wordings
+
+
+def write_wordings(folder: Path) -> list[Path]:
+    """Write the wording of every prompt to a file of its own, as a start for other wordings; return the files.
+
+    Raises:
+        BadInput: one of them exists, and may hold another wording; nothing is written.
+    """
+    wordings = {folder / f"{prompt.family}{SUFFIX}": write_wording(prompt) for prompt in reversed(list_all_prompts())}
+    if existing := sorted(path for path in wordings if path.exists()):
+        raise BadInput(f"{existing[0]} exists, and may hold a wording of your own; choose another folder")
+    for path, wording in wordings.items():
+        write_whole(path, wording.encode())
+    return sorted(wordings)
 
 
 def list_all_prompts() -> tuple[Prompt, ...]:

@@ -11,13 +11,33 @@ of every other metric are the conditions that the task asks of all systems alike
 turn, one that speaks whole dialogues and supplied outputs would never share a column.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from podeval.metrics.declaration import Metric
+from podeval.version import __version__, find_version
+
+if TYPE_CHECKING:
+    from podeval.metrics.judge_use import JudgeConfig
+
+_LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
+
+SETTINGS = ("fields", "cuts")
+"""Facts of `generation` that are a system's own, such as its sampling: shown with its numbers, and never hashed."""
+
+INTERVALS = "5"
+"""Version of how `podeval.stats` makes intervals and ranks, kept in the provenance of results.
+
+1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share; in 4
+equal values had an interval without width.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +51,7 @@ class Protocol:
     models: Mapping[str, Any]
     dataset: str | None = None
     generation: Mapping[str, Any] = field(default_factory=dict)
-    """How the items came about."""
+    """Facts on how the items were generated."""
     task: Mapping[str, Any] | None = None
     """The conditions that the task asks, which are hashed in place of `generation`; None where that is hashed."""
 
@@ -39,7 +59,8 @@ class Protocol:
     def id(self) -> str:
         """The id, `<metric>@<version>-<12 hex digits of the SHA-256 of what is hashed>`."""
         conditions = self.generation if self.task is None else self.task
-        hashed = {**self._content(), "generation": dict(conditions)}
+        generation = {name: value for name, value in conditions.items() if name not in SETTINGS}
+        hashed = {**self._content(), "generation": generation}
         canonical = json.dumps(hashed, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
 
@@ -77,17 +98,52 @@ def make_protocol(
         given_inputs: names of the inputs at hand; those that the metric knows are part of the protocol.
         models: the identities of the metric's `needs`, from `podeval.models.registry.describe_identities`.
         dataset: revision of the dataset, where there is one.
-        generation: how generated items came about.
+        generation: facts on how items were generated.
         task: the conditions that the task asks of every system alike; without them, `generation` is hashed.
     """
     used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
     return Protocol(
         metric=metric.name,
         version=metric.version,
-        parameters=metric.read_parameters(parameters),
+        parameters=metric.state_parameters(parameters),
         inputs=used,
         models=models,
         dataset=dataset,
         generation=generation or {},
         task=None if any(key.timing for key in metric.keys) else task,
     )
+
+
+def describe_protocol(
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig | None = None,
+) -> dict[str, Any]:
+    """Return the protocol of a metric as data, with the provenance; outside a benchmark no dataset is part of it."""
+    models: dict[str, Any] = {}
+    jobs = metric.jobs(parameters)
+    if jobs or metric.where_available:
+        from podeval.models.registry import describe_identities
+
+        models = describe_identities(jobs, profile, metric.where_available)
+    if metric.asks:
+        from podeval.metrics.judge_use import NOBODY
+
+        models |= (bench or NOBODY).identity(metric.asks, metric.read_parameters(parameters))
+    protocol = make_protocol(metric, parameters, input_names, models)
+    return {**protocol.to_json(), "provenance": describe_provenance(profile)}
+
+
+@cache
+def describe_provenance(profile: str) -> dict[str, Any]:
+    """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
+    return {
+        "profile": profile,
+        "podeval": __version__,
+        "intervals": INTERVALS,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "libraries": {name: installed for name in _LIBRARIES if (installed := find_version(name))},
+    }

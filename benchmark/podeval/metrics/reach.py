@@ -1,12 +1,12 @@
 """What people and good systems reach on a metric: the values that a reader sets a score against, each with its source.
 
 They are facts of a metric's declaration, as `reach=Reach(...)` of a key. A range is the middle half of recordings where
-recordings were measured one by one, and the span of the averages where a paper prints averages.
+recordings were measured one by one, their span where there are few, and that of the averages where a paper prints such.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from podeval.models.card import Profile
+from dataclasses import dataclass
 
 CLIPS = (
     "the middle half of 34 clips of real podcasts, and of 51 by NotebookLM, MOSS-TTSD and MoonCast "
@@ -20,7 +20,9 @@ LFS_JUDGED = f"{LFS}, by the judges of the paper"
 PODEVAL_TEXTS = "PodEval, Tables 4 to 7: transcripts of real podcasts, and scripts by GPT-4, PodAgent and MoonCast"
 PODEVAL_AUDIO = "PodEval, Table 9: real podcasts, and the systems of the paper"
 PODBENCH = "PodBench, Table 1: Claude 4.5 Sonnet, GPT-5.1 and Gemini 3 Pro; no scripts by people"
-DEMO = "Hibari with Piper, and Kokoro, on the six demo scripts of Real-Pod (`podeval demo --more`), measured here"
+DEMO = (
+    "the span of nine dialogues by Hibari with Piper, and by Kokoro, of the six demo scripts of Real-Pod, measured here"
+)
 PEOPLE_STRETCHES = f"{PEOPLE_TURNS}, stretches of 15 and of 50 events"
 LFS_SPEED = "LFS-Bench, Table 9: ten open systems, one speaker"
 PODEVAL_HARMONY = "PodEval, Table 9, converted from 0…1 back to a cosine: real podcasts and PodAgent"
@@ -47,16 +49,21 @@ class Reach:
     """What people and good systems reach, as ranges of a key's value.
 
     Attributes:
-        source: where the values are from.
+        source: source of the values.
         people: recordings or scripts of people; None where nothing is known.
         systems: good systems; None where nothing is known.
-        profile: whose models the values were measured with; empty where they hold for every profile.
+        profile: name of the profile whose models measured the values; empty if they are valid for every profile.
+        version: version of the metric that measured them on recordings of the kind that podeval is for; empty for
+            printed values and other material, which a recording is not judged by.
+        n: number of those recordings.
     """
 
     source: str
     people: tuple[float, float] | None = None
     systems: tuple[float, float] | None = None
-    profile: Profile | None = None
+    profile: str | None = None
+    version: str = ""
+    n: int = 0
 
     @property
     def usual(self) -> tuple[float, float]:

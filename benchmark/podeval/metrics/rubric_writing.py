@@ -8,7 +8,8 @@ changed and entries added. Nothing is used while anything in its file is open.
 Differs from MTalk-Bench in showing the judge no system's answers, so that the same criteria fit every system.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +21,8 @@ from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.checklists import derive
-from podeval.metrics.citations import keep_letters
 from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
+from podeval.text.characters import keep_letters
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.yaml_text import describe_place, read_yaml_file
 
@@ -118,7 +119,7 @@ class ReviewFile(BaseModel):
         return [entry for item in items for entry in item.entries if entry.decision == "accept"] if items else None
 
 
-def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[ReviewItem]:
+def write_criteria(dialogue: SpokenDialogue, turn: int | None = None) -> Conversation[ReviewItem]:
     """Ask the judge to write the criteria of a dialogue, or of the dialogue cut off at a turn."""
     turns = dialogue.turns if turn is None else dialogue.turns[:turn]
     transcript = "\n".join(
@@ -129,26 +130,21 @@ def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int 
     capability = CAPABILITIES.get(dialogue.capability or "")
     aim = _ABOUT[dialogue.dimension] + (f"; in particular {capability}" if capability else "")
     inputs = {"user_turns": transcript, "aim": aim, "existing": "\n".join(existing)}
-    answers = yield [JudgeRequest(WRITE, inputs, seed, check=_new(existing))]
+    answers = yield [JudgeRequest(WRITE, inputs, check=partial(_require_new, existing=existing))]
     written = select_values(WrittenCriteria, answers)[0].criteria
     return ReviewItem(id=dialogue.id, turn=turn, entries=[ReviewedCriterion(text=one.criterion) for one in written])
 
 
-def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[ReviewItem]:
+def write_checklist(name: str, request: PodcastRequest) -> Conversation[ReviewItem]:
     """Ask the judge to write the checklist of a request."""
-    requirements = yield from derive(request, seed=seed)
+    requirements, _ = yield from derive(request)
     return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in requirements])
 
 
-def _new(existing: Sequence[str]) -> Callable[[Any], None]:
-    spelled = {keep_letters(text) for text in existing}
-
-    def check(answer: Any) -> None:
-        texts = [keep_letters(one.criterion) for one in answer.criteria]
-        if len(set(texts)) < len(texts) or spelled & set(texts):
-            raise ValueError("a criterion stands there twice, or exists already; write different ones")
-
-    return check
+def _require_new(answer: Any, existing: Sequence[str]) -> None:
+    texts = [keep_letters(one.criterion) for one in answer.criteria]
+    if len(set(texts)) < len(texts) or not set(texts).isdisjoint(map(keep_letters, existing)):
+        raise ValueError("a criterion stands there twice, or exists already; write different ones")
 
 
 _HEADER = """\

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from podeval.stats.drift import drift
-
 UNRANKED = "unranked"
 """The note that says, by key, why a value is shown and ranks with none."""
+
+LOW_RATE = "its sampling rate is below what the models need, so what was not recorded is missing"
+"""Why values of a recording that was upsampled on request are not ranked."""
 
 Cause = Literal["system", "ours"]
 """`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""
@@ -35,6 +36,8 @@ class Timeline:
         """The drift of each key over the recording: `slope` for each `per`, and its `ci95`; empty where it is too
         short.
         """
+        from podeval.stats.drift import drift
+
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
         trends = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
         slopes = {
@@ -57,9 +60,9 @@ class Score:
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much a value counts in the mean over items, by key; 1 where nothing is said."""
+    """Weight of a value in the mean over items, by key; 1 if nothing is said."""
     parts: Mapping[str, Mapping[str, Mapping[str, tuple[float, float]]]] = field(default_factory=dict)
-    """What parts of the item say: by breakdown and group, each key's value and its weight."""
+    """Values of parts of the item: by breakdown and group, each key's value and its weight."""
 
     @property
     def unranked(self) -> Mapping[str, str]:
@@ -67,15 +70,16 @@ class Score:
         reasons: Mapping[str, str] = self.notes.get(UNRANKED, {})
         return reasons
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, with_drift: bool = True) -> dict[str, Any]:
         """Return plain data: the keys first, then `notes`, `drift`, `timeline`, `weights` and `parts`, where there are
-        any.
+        any; what is read again needs no `drift`, which is computed from the timeline.
         """
         data: dict[str, Any] = dict(self.values)
         if self.notes:
             data["notes"] = dict(self.notes)
-        if self.timeline:
+        if self.timeline and with_drift:
             data["drift"] = self.timeline.drift
+        if self.timeline:
             data["timeline"] = {
                 "starts": list(self.timeline.starts),
                 "window": self.timeline.window,
@@ -125,8 +129,15 @@ _NOTED: Mapping[str, str] = {
     "dropped": "{0:.0%} of the reference is in brackets and was not compared",
     "short": "the text is shorter than the window that this is measured on",
     "windows_left_out": "{0} windows with hardly any speech were left out",
+    "habitual_silences": "{0} silences inside words are a habit of the voice and are not counted as dropouts",
 }
 """Sentences for notes that hold a number or a name, by the note; those that are 0 or empty say nothing."""
+
+
+def format_clock(seconds: float, places: int = 0) -> str:
+    """Format a time in a recording: `1:02`, or with a place `1:02.5`."""
+    minutes, rest = divmod(round(seconds, places), 60)
+    return f"{int(minutes)}:{rest:0{places + 3 if places else 2}.{places}f}"
 
 
 def describe_notes(score: Score) -> list[str]:
@@ -146,6 +157,8 @@ def describe_notes(score: Score) -> list[str]:
             shares = value.items() if isinstance(value, Mapping) else ()
             listed = ", ".join(f"{language} {share:.0%}" for language, share in shares)
             lines.append(_NOTED[name].format(listed or value))
+    if spans := notes.get("music"):
+        lines.append(f"music {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}")
     stem = notes if notes.get("scored") else notes.get("stem")
     if stem:
         what = "is what is scored" if notes.get("scored") else "is scored beside the recording as it is"
@@ -154,7 +167,7 @@ def describe_notes(score: Score) -> list[str]:
 
 
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
-"""What a score as plain data has beside the values of its keys."""
+"""Fields of a score as plain data besides the values of its keys."""
 
 
 def parse_result(data: Mapping[str, Any]) -> Result:
@@ -192,7 +205,7 @@ def compute_share_by_minute(
     Args:
         key: the metric's key that the shares add up to.
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
-        counts: for each thing, when it is (seconds), by how much it happens, and out of how many.
+        counts: time in seconds, amount and possible amount of each thing that is counted.
         scale: the factor of the shares.
     """
     if duration < LONG:
@@ -207,3 +220,20 @@ def compute_share_by_minute(
         float(scale * part / whole) if whole >= FEWEST else None for part, whole in zip(happened, possible, strict=True)
     ]
     return Timeline(starts=[MINUTE * minute for minute in range(minutes)], window=MINUTE, values={key: shares})
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One stretch of a recording that is not as it should be.
+
+    Attributes:
+        kind: kind of the defect in a word, such as `hole` or `clipped`.
+        start: seconds from the beginning.
+        end: seconds from the beginning.
+        detail: phrase for a reader.
+    """
+
+    kind: str
+    start: float
+    end: float
+    detail: str

@@ -13,33 +13,35 @@ criteria and those of the dimension need not be given: podeval has its own wordi
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput, CannotScore
 from podeval.judges.prompt import AudioClip
-from podeval.models.card import Profile
 from podeval.recording import Recording
+from podeval.recording.recording import MODEL_RATE
 from podeval.text.characters import clean_text
+from podeval.text.text_file import read_text
 from podeval.text.tokens import detect_language
 
 Transcripts = Literal["claimed", "heard"]
-"""Whose words a judge reads: what the system says of itself, marked so, or what the recogniser hears."""
+"""Source of the words that a judge reads: the system's own transcript, marked so, or the recogniser."""
+Modality = Literal["transcript", "audio", "as_needed"]
+"""Whether a judge reads or hears a dialogue; `as_needed`, it hears those of which plain words do not tell enough."""
 DimensionName = Literal["semantic", "paralinguistic", "ambient"]
 Level = Literal["general", "dimension", "sample"]
 
 LEVELS: tuple[Level, ...] = ("general", "dimension", "sample")
 _LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
-RATE = 16_000
-"""Sample rate in Hz of the clips for a judge."""
 
 BRACKETS = (
     "Square brackets hold sounds and tones that were heard. Where a line says that the system wrote it, it is the "
     "system's own claim of its words, and quotation marks in it show no tone."
 )
-"""What a judge that reads has to know of a transcript."""
+"""Facts about a transcript for a judge that reads it."""
 
 UNHEARD = (
     "a judge that reads plain words does not know how an answer sounds, which {} dialogues are about; choose a judge "
@@ -102,7 +104,7 @@ CAPABILITIES: Mapping[str, str] = {
     "ambient_sound_perception": "drawing on sounds around the user for what to say",
     "multi_party_interaction": "keeping several speakers apart, and knowing when and to whom to speak",
 }
-"""What a capability of MTalk-Bench means, in our words."""
+"""Meaning of each capability of MTalk-Bench, in our words."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,8 @@ class SpokenDialogue:
     capability: str | None = None
     scenario: str | None = None
     system: str | None = None
-    profile: Profile = "embedded"
-    """Whose recogniser transcribes answers."""
+    profile: str = "embedded"
+    """Profile whose recogniser transcribes answers."""
 
     def transcribe_answers(self) -> "SpokenDialogue":
         """Return the dialogue with each answer that has audio as the recogniser hears it, in the user's language.
@@ -206,6 +208,12 @@ class SpokenDialogue:
         judged = self.dimension == "semantic" or self.name_source(modality) != "plain words"
         return "" if judged else UNHEARD.format(self.dimension)
 
+    def choose_modality(self, modality: Modality) -> Literal["transcript", "audio"]:
+        """Return `transcript` or `audio`; as needed, the dialogue is heard where plain words would not be enough."""
+        if modality != "as_needed":
+            return modality
+        return "audio" if self.explain_unheard("transcript") else "transcript"
+
     @property
     def claims(self) -> dict[str, int]:
         """Notes on what the system's own transcripts claim beyond words: how many brackets; empty where there are
@@ -241,9 +249,7 @@ class SpokenDialogue:
         return clips
 
     @classmethod
-    def parse(
-        cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: Profile = "embedded"
-    ) -> "SpokenDialogue":
+    def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue", profile: str = "embedded") -> "SpokenDialogue":
         """Parse a dialogue from JSON or data; `profile` says whose recogniser transcribes answers.
 
         Raises:
@@ -277,6 +283,18 @@ class SpokenDialogue:
         )
 
 
+def read_dialogue(path: Path) -> SpokenDialogue:
+    """Read a dialogue from a JSON file.
+
+    Raises:
+        BadInput: the file holds none; the message names it.
+    """
+    try:
+        return SpokenDialogue.parse(read_text(path))
+    except BadInput as refusal:
+        raise BadInput(f"{path}: {refusal}") from None
+
+
 def make_criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
     """Return the criteria of one level from a list of texts, numbered from 1.
 
@@ -297,28 +315,19 @@ def parse_criteria(prompt: str) -> tuple[Criterion, ...]:
 
 
 def _all_criteria(name: str, dimension: DimensionName, by_level: Any) -> tuple[Criterion, ...]:
+    """Return the criteria of a dialogue, and podeval's own of the levels for which it brings none."""
+    standard: Mapping[Level, Sequence[str]] = {"general": GENERAL[dimension], "dimension": DIMENSION[dimension]}
     if isinstance(by_level, str):
-        read = parse_criteria(by_level)
-        if not read:
+        criteria = parse_criteria(by_level)
+        if not criteria:
             raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
-        return (*_standard(dimension, {criterion.level for criterion in read}), *read)
-    if not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
+    elif not isinstance(by_level, Mapping) or by_level.keys() - set(LEVELS):
         raise BadInput(f"{name}: criteria are an object of lists under {', '.join(LEVELS)}")
-    all_criteria = [
-        criterion
-        for level in LEVELS
-        if by_level.get(level)
-        for criterion in make_criteria(name, level, by_level[level])
-    ]
-    return (*_standard(dimension, {criterion.level for criterion in all_criteria}), *all_criteria)
-
-
-def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criterion]:
-    """Yield podeval's general criteria and those of the dimension, where a dialogue brings none of its own."""
-    if "general" not in present:
-        yield from make_criteria("", "general", GENERAL[dimension])
-    if "dimension" not in present:
-        yield from make_criteria("", "dimension", DIMENSION[dimension])
+    else:
+        criteria = tuple(chain(*(make_criteria(name, level, by_level.get(level) or ()) for level in LEVELS)))
+    present = {criterion.level for criterion in criteria}
+    ours = (make_criteria("", level, texts) for level, texts in standard.items() if level not in present)
+    return (*chain(*ours), *criteria)
 
 
 def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
@@ -355,7 +364,7 @@ def quote_brackets(text: str) -> str:
 
 
 def _clip(path: Path) -> AudioClip:
-    return AudioClip(Recording.open(path, allow_upsampling=True).mono(RATE), RATE)
+    return AudioClip(Recording.open(path, allow_upsampling=True).mono(), MODEL_RATE)
 
 
 def _parse_json(text: str) -> Mapping[str, Any]:

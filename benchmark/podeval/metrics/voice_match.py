@@ -10,20 +10,22 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.windows import Span
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording
-from podeval.recording.reference_voices import ONLY, ReferenceVoices
+from podeval.recording.reference_voices import ONLY, ReferenceVoices, match_names
 from podeval.recording.speaker_turns import find_speaker_turns
 from podeval.recording.speech_windows import (
     SHORTEST_VOICE,
     VOICE_WINDOW,
     SpeakerVoice,
+    embed_segments,
     require_speech,
     select_spoken_voices,
 )
-from podeval.text.script import Script, normalise_speaker
+from podeval.text.script import Script
 
 # A reference that is played back instead of spoken anew: its loudest two seconds are laid over the recording at every
 # offset. The correlation of a copy stays above 0.9 through codecs, another level or a little noise; that of the same
@@ -98,6 +100,8 @@ class VoiceComparison:
 
     matches: Sequence[Match]
     notes: Mapping[str, Any]
+    segments: bool = False
+    """Whether what is compared are whole segments, of various lengths, in place of windows."""
 
     @property
     def windows(self) -> dict[str, int]:
@@ -120,31 +124,52 @@ class VoiceComparison:
         """The lowest cosine of a window with the reference of its speaker."""
         return min(float(match.over_time.min()) for match in self.matches)
 
-    def cosine_score(self, key: str, value: float, *, positive: bool) -> Score:
-        """Return the score of a mean cosine, with every speaker's own value beside it; `positive` maps them to 0…1."""
-        speakers = {match.voice.speaker: match for match in self.matches}
-        return Score(
-            values={key: (1 + value) / 2 if positive else value},
-            notes={
-                "speakers": {speaker: round(match.cosine, 4) for speaker, match in speakers.items()},
-                "seconds": {speaker: round(match.voice.seconds, 2) for speaker, match in speakers.items()},
-                **self.windows,
-                **self.notes,
-            },
-            timeline=self.timeline(key, positive),
-        )
+    @property
+    def by_speaker(self) -> dict[str, float]:
+        """The cosine of each speaker's mean embedding with the reference."""
+        return {match.voice.speaker: match.cosine for match in self.matches}
 
-    def timeline(self, key: str, positive: bool = False) -> Timeline:
-        """Return every window's cosine with its speaker's reference, in order of time; `positive` maps it to 0…1."""
+    @property
+    def times(self) -> dict[str, Any]:
+        """Notes on how long each speaker speaks."""
+        return {"seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in self.matches}}
+
+    def score(
+        self,
+        cosines: Mapping[str, float],
+        by_speaker: Mapping[str, float],
+        *,
+        notes: Mapping[str, Any] | None = None,
+        positive: bool = False,
+    ) -> Score:
+        """Return the score of cosines, with notes on the speakers, and every window's cosine over time for the first.
+
+        Args:
+            cosines: values by key, the metric's own first.
+            by_speaker: the cosine of each speaker.
+            notes: more notes.
+            positive: whether values, but those by speaker, are mapped to 0…1.
+        """
+
+        def scale(cosine: float) -> float:
+            return (1 + cosine) / 2 if positive else cosine
+
         points = sorted(
             (clip[0].start, float(value))
             for match in self.matches
             for clip, value in zip(match.voice.clips, match.over_time, strict=True)
         )
-        return Timeline(
-            starts=[round(start, 3) for start, _ in points],
-            window=VOICE_WINDOW,
-            values={key: [round((1 + value) / 2 if positive else value, 4) for _, value in points]},
+        speakers = {speaker: round(cosine, 4) for speaker, cosine in by_speaker.items()}
+        return Score(
+            values={key: scale(cosine) for key, cosine in cosines.items()},
+            notes={"speakers": speakers, **(notes or {}), **self.windows, **self.notes},
+            timeline=None
+            if self.segments
+            else Timeline(
+                starts=[round(start, 3) for start, _ in points],
+                window=VOICE_WINDOW,
+                values={next(iter(cosines)): [round(scale(value), 4) for _, value in points]},
+            ),
         )
 
 
@@ -156,6 +181,7 @@ def compare_voices(
     *,
     silence: bool = False,
     through: int | None = None,
+    segments: bool = False,
 ) -> VoiceComparison:
     """Match a recording's speakers with the voices they should have.
 
@@ -166,6 +192,7 @@ def compare_voices(
         source: `auto` takes the speech stem where there is music; `mix` the recording as it is.
         silence: whether speakers keep the windows that are mostly silence.
         through: a sample rate to which the recording is resampled first.
+        segments: whether whole segments are embedded, and references whole, as PodEval's public code does.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
@@ -175,8 +202,8 @@ def compare_voices(
     track = recording.speech_track(source)
     if through:
         track = track.through(through)
-    matches, who = _match_speakers(track, references, script, silence=silence)
-    return VoiceComparison(matches, {**who, **_note_playback(recording, references), **track.notes})
+    matches, who = _match_speakers(track, references, script, silence=silence, segments=segments)
+    return VoiceComparison(matches, {**who, **_note_playback(recording, references), **track.notes}, segments)
 
 
 def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[str, Any]:
@@ -191,7 +218,12 @@ def _note_playback(recording: Recording, references: ReferenceVoices) -> dict[st
 
 
 def _match_speakers(
-    recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
+    recording: Recording,
+    references: ReferenceVoices,
+    script: Script | None,
+    *,
+    silence: bool = False,
+    segments: bool = False,
 ) -> tuple[list[Match], dict[str, Any]]:
     """Match every reference voice with a speaker; return the matches, and notes on how many speakers there are.
 
@@ -200,30 +232,35 @@ def _match_speakers(
         references: the voices to match them with.
         script: a script that uses the names of the references for its speakers.
         silence: whether speakers keep the windows that are mostly silence.
+        segments: whether whole segments are embedded, and references whole.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
         CannotScore: there is no speech, or a speaker with a reference is not heard.
     """
     recording.require_sound(SHORTEST_VOICE)
+    targets = references.whole_embeddings if segments else references.embeddings
 
     def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+        if segments:
+            return embed_segments(recording, turns)
         return recording.voices(turns) if silence else select_spoken_voices(recording, turns)
 
     # One voice and one reference: nobody has to be told apart.
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
-        voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
+        spoken = recording.speech() if segments else (Span(0.0, recording.duration),)
+        voices = heard_in([SpeakerTurn("1", span.start, span.end) for span in spoken])
         if not voices:
-            raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
-        return [Match(voices[0], next(iter(references.embeddings.values())))], {}
+            what = "segment" if segments else "window"
+            raise CannotScore(f"no {what} of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
+        return [Match(voices[0], next(iter(targets.values())))], {}
     # No script: the best assignment of speakers to references.
     if script is None:
-        voices = heard_in(recording.turns())
-        return _assign_voices(voices, references), {"speakers_found": len(voices)}
+        voices = heard_in(recording.diarization())
+        return _assign_voices(voices, list(targets.values())), {"speakers_found": len(voices)}
     # With a script, speakers are matched by their names.
-    spelt = {normalise_speaker(name): name for name in script.speakers}
-    script_names = {name: spelt[normalise_speaker(name)] for name in references if normalise_speaker(name) in spelt}
+    script_names = match_names(references, script)
     if not script_names:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
@@ -233,18 +270,17 @@ def _match_speakers(
     by_speaker = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in script_names if script_names[name] not in by_speaker]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    matches = [Match(by_speaker[speaker], references.embeddings[name]) for name, speaker in script_names.items()]
+    matches = [Match(by_speaker[speaker], targets[name]) for name, speaker in script_names.items()]
     return matches, {"speakers_found": len(by_speaker), **who}
 
 
-def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
+def _assign_voices(voices: Sequence[SpeakerVoice], targets: Sequence[NDArray[np.float32]]) -> list[Match]:
     """Match the detected speakers with the references so that the sum of similarities is largest."""
     from scipy.optimize import linear_sum_assignment
 
-    if len(voices) < len(references):
+    if len(voices) < len(targets):
         too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
-        raise CannotScore(f"there are {len(references)} reference voices, {too_few} found in the recording")
-    targets = list(references.embeddings.values())
+        raise CannotScore(f"there are {len(targets)} reference voices, {too_few} found in the recording")
     likeness = [[compute_cosine(voice.embedding, target) for target in targets] for voice in voices]
     rows, columns = linear_sum_assignment(likeness, maximize=True)
     return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]

@@ -9,10 +9,15 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from podeval.errors import BadInput, ModelMissing
+from podeval.errors import BadInput, ModelMissing, require_fields
 from podeval.models import weights
+from podeval.models.profiles import require_profiles
+
+
+class NotInRepo(BadInput):
+    """A repo of the Hub does not have a file at the commit that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class HubRepo:
             except LocalEntryNotFoundError as error:
                 raise BadInput(f"the Hub cannot be reached for {self.id} ({error.__cause__ or error})") from None
             except (EntryNotFoundError, RevisionNotFoundError):
-                raise BadInput(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
+                raise NotInRepo(f"{self.id} has no {file} at {self.revision[:12]}; please report it") from None
             except HfHubHTTPError as error:
                 raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
 
@@ -96,9 +101,6 @@ class HubRepo:
         path = try_to_load_from_cache(self.id, file, revision=self.revision)
         return path if isinstance(path, str) else None
 
-
-Profile = Literal["embedded", "reference"]
-PROFILES: tuple[Profile, ...] = ("embedded", "reference")
 
 JOBS = {
     "transcriber": "speech to words",
@@ -143,28 +145,40 @@ class ModelCard:
     protocol. `packages` must be importable, and `extra` is the extra of podeval that installs them. Weights come from
     packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
     no profile uses by default can still be chosen by name in the profiles of `variant_in`. Without `languages` it does
-    its job in every language.
+    its job in every language. `rate` is 0 for a model that reads text.
     With `exported` its network is made for ONNX Runtime once on a machine, before it is used for the first time.
+
+    Raises:
+        ValueError: a field is missing, or the job or a profile is none; the message names the card and the field.
     """
 
-    id: str
-    job: str
-    title: str
-    revision: str
-    licence: str
-    megabytes: float
-    rate: int
-    profiles: tuple[Profile, ...]
-    packages: tuple[str, ...]
-    build: str
+    id: str = ""
+    job: str = ""
+    title: str = ""
+    revision: str = ""
+    licence: str = ""
+    megabytes: float = 0.0
+    rate: int = -1
+    profiles: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    build: str = ""
     weights: str | None = None
     files: tuple[PackagedFile, ...] = ()
     hub: tuple[HubRepo, ...] = ()
-    variant_in: tuple[Profile, ...] = ()
+    variant_in: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
     exported: bool = False
     extra: str = "embedded"
+
+    def __post_init__(self) -> None:
+        names = ("id", "job", "title", "revision", "licence", "megabytes", "build")
+        able = (*self.profiles, *self.variant_in)
+        required = {name: getattr(self, name) for name in names} | {"rate": self.rate >= 0, "profiles": able}
+        require_fields(self.id or "a model card", required)
+        if self.job not in JOBS:
+            raise ValueError(f"{self.id}: the job is one of {', '.join(JOBS)}, not {self.job!r}")
+        require_profiles(self.id, able)
 
     @property
     def hashes(self) -> dict[str, str]:

@@ -52,9 +52,12 @@ class ChatAnswer:
         finish: why it ended: `stop`, `length`, `content_filter`, `tool_calls`, or what the backend says.
         refusal: the words with which the model refused, if they are separate from the text.
         tools: names of tools that it wanted to call instead of answering.
-        prompt_tokens, answer_tokens: as counted by the backend; None if it does not count.
+        prompt_tokens, answer_tokens: number of tokens by the backend's count; None if it does not count.
+        audio_tokens: number of `prompt_tokens` that are audio.
+        thinking_tokens: number of `answer_tokens` that are thoughts.
+        cost: money that the backend says it charged.
         model: the model and build that answered, if the backend names them.
-        form: how the schema was requested: `json_schema`, `json_object` or `text`.
+        form: form of the schema in the request: `json_schema`, `json_object` or `text`.
         raw: everything the backend sent.
         unsent: parameters of the sampling that were not sent under their name, because the backend refuses them.
     """
@@ -69,13 +72,16 @@ class ChatAnswer:
     form: str = "text"
     raw: Any = None
     unsent: tuple[str, ...] = ()
+    audio_tokens: int = 0
+    thinking_tokens: int = 0
+    cost: float | None = None
 
 
 class ChatBusy(PodevalError):
     """There was no answer this time: the backend is busy, broken, silent or cut off; another try may succeed.
 
     Args:
-        reason: as a sentence.
+        reason: the reason as a sentence.
         retry_after: seconds that the backend asked to wait, if it did.
         crowded: whether fewer concurrent calls may help.
     """
@@ -107,7 +113,7 @@ class ChatModel(Protocol):
 
         Args:
             messages: the conversation so far.
-            sampling: how the answer is sampled.
+            sampling: settings by which the answer is sampled.
             schema: a JSON schema that the answer should fit; enforced if the backend can.
             timeout: seconds of wall-clock time.
 
@@ -129,7 +135,8 @@ class Form:
 
 _THOUGHTS = ("reasoning", "thinking", "reasoning_text", "redacted_thinking")
 """Types of the parts of a content that are thoughts."""
-_LONGEST_BODY = 20_000_000
+LONGEST_BODY = 20_000_000
+"""Bytes of a response at most."""
 
 T = TypeVar("T")
 
@@ -180,38 +187,101 @@ def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping
     return {"type": "json_object"} if form == "json_object" else None
 
 
+def make_body(
+    messages: Sequence[Message], sampling: Sampling, form: str, schema: Mapping[str, Any] | None, /, **extra: Any
+) -> dict[str, Any]:
+    """Return the body of a request, without the fields that are left to the backend.
+
+    Args:
+        messages: the conversation so far.
+        sampling: settings by which the answer is sampled.
+        form: the form in which the schema is requested.
+        schema: a JSON schema that the answer should fit.
+        extra: more fields, or others in the place of these.
+    """
+    fields = {
+        "messages": [dict(message) for message in messages],
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
+        "max_tokens": sampling.max_tokens,
+        "response_format": make_response_format(form, schema),
+        **extra,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def read_completion(body: str, form: str) -> ChatAnswer:
     """Parse the answer in a response's body.
 
     Raises:
         ChatBusy: the body does not follow the API, which another call may fix.
     """
-    # Check the form of the response.
-    if len(body) > _LONGEST_BODY:
+    return read_choice(parse_body(body), form)
+
+
+def parse_body(body: str) -> Any:
+    """Parse the body of a response as JSON.
+
+    Raises:
+        ChatBusy: it is none, or too long for an answer.
+    """
+    if len(body) > LONGEST_BODY:
         raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, too long for a judgement", crowded=False)
     try:
-        data = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
         raise ChatBusy(f"the response is not JSON: {body[:80]!r}", crowded=False) from None
+
+
+def read_choice(data: Any, form: str) -> ChatAnswer:
+    """Read the answer in a response that is data.
+
+    Raises:
+        ChatBusy: the response does not follow the API, which another call may fix.
+    """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ChatBusy(f"the response holds no choice: {body[:80]!r}", crowded=False)
+        raise ChatBusy(f"the response holds no choice: {json.dumps(data)[:80]!r}", crowded=False)
     # Take from it what is there.
     message = choices[0].get("message")
     message = message if isinstance(message, dict) else {}
-    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+    prompt_tokens, answer_tokens, audio_tokens, thinking_tokens = _count_tokens(_to_mapping(data.get("usage")))
+    cost = _to_mapping(data.get("usage")).get("cost")
     return ChatAnswer(
         text=read_text(message.get("content")),
         finish=_to_string(choices[0].get("finish_reason")),
         refusal=_to_string(message.get("refusal")),
         tools=_read_tool_names(message.get("tool_calls")),
-        prompt_tokens=_to_count(usage.get("prompt_tokens")),
-        answer_tokens=_to_count(usage.get("completion_tokens")),
+        prompt_tokens=prompt_tokens,
+        answer_tokens=answer_tokens,
+        audio_tokens=audio_tokens,
+        thinking_tokens=thinking_tokens,
+        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
         model=" ".join(filter(None, (_to_string(data.get("model")), _to_string(data.get("system_fingerprint")))))
         or None,
         form=form,
         raw=data,
     )
+
+
+def _count_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int, int]:
+    """Return the tokens of the request and of the answer, and those of them that are audio and thoughts."""
+    request, answer = _to_count(usage.get("prompt_tokens")), _to_count(usage.get("completion_tokens"))
+    audio = _to_count(_to_mapping(usage.get("prompt_tokens_details")).get("audio_tokens")) or 0
+    thoughts = _to_count(_to_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+    # Google's endpoint in OpenAI's form counts thoughts in the total alone.
+    hidden = (_to_count(usage.get("total_tokens")) or 0) - (request or 0) - (answer or 0)
+    if request is not None and answer is not None and hidden > 0:
+        answer, thoughts = answer + hidden, thoughts + hidden
+    return request, answer, min(audio, request or 0), min(thoughts, answer or 0)
+
+
+def has_audio(messages: Sequence[Message]) -> bool:
+    """Return whether there is a clip among messages."""
+    contents = (message["content"] for message in messages)
+    parts = (part for content in contents if not isinstance(content, str) for part in content)
+    return any(part.get("type") == "input_audio" for part in parts)
 
 
 def read_text(content: Any) -> str | None:
@@ -232,6 +302,10 @@ def _read_tool_names(calls: Any) -> tuple[str, ...]:
 
 def _to_string(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _to_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _to_count(value: Any) -> int | None:

@@ -1,11 +1,14 @@
-"""A chat model behind an OpenAI-compatible endpoint.
+"""A chat model behind an endpoint of one of `podeval.models.chat_providers`, or behind any OpenAI-compatible one.
 
 A response is judged by its status, whatever its body is. A parameter of ours that the endpoint refuses, such as `seed`
 or `max_tokens`, is left out or renamed once; that is remembered, and stands in the record of every answer as `unsent`.
+Likewise it is streamed and audio is sent as a data URI where the endpoint asks for that.
 An answer that arrives in drips is not waited for longer than the timeout.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from podeval.models.chat import (
+    LONGEST_BODY,
     ChatAnswer,
     ChatBusy,
     ChatRefused,
@@ -22,9 +26,13 @@ from podeval.models.chat import (
     Sampling,
     call_within,
     describe_lateness,
-    make_response_format,
-    read_completion,
+    has_audio,
+    make_body,
+    parse_body,
+    read_choice,
 )
+from podeval.models.chat_providers import OPENAI_API, Provider, find_provider, join_stream, wrap_audio
+from podeval.models.downloading import end_after, end_reads, follow, read_body, read_refusal
 from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
 
 _REPLACED = {
@@ -32,8 +40,13 @@ _REPLACED = {
     "top_p": (leave_out,),
     "max_tokens": (lambda value: {"max_completion_tokens": value}, leave_out),
     "temperature": (leave_out,),
+    "stream": (lambda value: {"stream": True, "stream_options": {"include_usage": True}}, leave_out),
 }
-"""What is sent in the place of refused parameters: none of them changes the question, only how an answer is drawn."""
+"""Replacements for refused parameters: none of them changes the question, only how an answer is drawn and sent."""
+_WANTS_URI = re.compile(r"\bURL\b.*valid|valid.*\bURL\b", re.IGNORECASE)
+"""Pattern of an endpoint's words about audio that is not a data URI."""
+_FILTERED = re.compile(r"inappropriate|inspection|content.(filter|policy|management)|safety", re.IGNORECASE)
+"""Pattern of an endpoint's words about content that it does not take."""
 
 
 class EndpointChat:
@@ -44,24 +57,43 @@ class EndpointChat:
         endpoint: base URL, to which `/chat/completions` is added.
         key: sent as a bearer token; never shown.
         extra: more fields of the request body.
+        provider: the provider; by default the one at this address.
     """
 
     at_once: int | None = None
 
-    def __init__(self, model: str, endpoint: str, *, key: str | None = None, extra: Mapping[str, Any] | None = None):
+    def __init__(
+        self,
+        model: str,
+        endpoint: str,
+        *,
+        key: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+        provider: Provider | None = None,
+    ):
         self._model = model
         self._endpoint = endpoint
+        self.provider = provider or find_provider(endpoint, model)
         # The address of a server alone is taken for that of its API, as clients of Hugging Face do.
-        self._url = f"{endpoint.rstrip('/')}{'' if urlsplit(endpoint).path.strip('/') else '/v1'}/chat/completions"
+        base = "" if urlsplit(endpoint).path.strip("/") else urlsplit(self.provider.address).path
+        self._url = f"{endpoint.rstrip('/')}{base}{self.provider.api.path.format(model=model)}"
         self._key = key
-        self._extra = dict(extra or {})
-        self.form = Form()
+        self._extra = {**self.provider.fields, **(extra or {})}
+        self.form = Form(self.provider.form)
+        self._data_uri = self.provider.data_uri
         self._refused = RefusedFields({name: ways for name, ways in _REPLACED.items() if name not in self._extra})
+        self.remember(self.provider.unsent)
+
+    def remember(self, unsent: Collection[str]) -> None:
+        """Leave out or rename these parameters of the sampling, which this endpoint is known to refuse."""
+        self._refused.replace_once(unsent)
 
     def chat(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
     ) -> ChatAnswer:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
+        if not self.provider.hears and has_audio(messages):
+            raise ChatRefused(f"{self.provider.title} takes no audio; name a judge that hears", for_all=False)
         ladder = Form.LADDER[Form.LADDER.index(self.form.name) :] if schema is not None else ("text",)
         refusal: ChatRefused | None = None
         for form in ladder:
@@ -85,32 +117,53 @@ class EndpointChat:
         timeout: float,
     ) -> ChatAnswer:
         """Ask in one form, without the parameters that the endpoint refuses."""
-        body = {
-            "model": self._model,
-            "messages": [dict(message) for message in messages],
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
-            "max_tokens": sampling.max_tokens,
-            "response_format": make_response_format(form, schema),
-            **self._extra,
-        }
-        body = {name: value for name, value in body.items() if value is not None}
+        api = self.provider.api
+        fields = {"model": self._model, **({"stream": False} if api is OPENAI_API else {}), **self._extra}
+        body = make_body(messages, sampling, form, schema, **fields)
         while True:
-            sent = self._refused.fit(body)
-            response = call_within(timeout, partial(self._post, sent, timeout), self._endpoint)
-            error = self._find_error(response)
+            fitted, as_uri = self._refused.fit(body), self._data_uri
+            data = self._encode(fitted, as_uri)
+            response, content = call_within(timeout, partial(self._post, data, timeout), self._endpoint)
+            error, answer = self._read(response, content)
             if error is None:
-                answer = read_completion(self._hide_key(response.content.decode("utf-8", "replace")), form)
-                return replace(answer, unsent=tuple(name for name in body if name not in sent))
-            if not self._refused.learn(error, body, sent):
+                restored = api.restore(answer) if isinstance(answer, dict) else answer
+                unsent = tuple(name for name in body if name not in fitted)
+                return replace(read_choice(restored, form), unsent=unsent, raw=answer)
+            if not as_uri and has_audio(messages) and _WANTS_URI.search(error.message):
+                self._data_uri = True
+            elif not self._refused.learn(error, body, fitted):
                 raise self._explain(error)
 
-    def _post(self, body: Mapping[str, Any], timeout: float) -> httpx.Response:
-        """Send a request and return the complete response, whatever its status is."""
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+    def _encode(self, fitted: Mapping[str, Any], as_uri: bool) -> bytes:
+        """Return the bytes of a request in the provider's form.
+
+        Raises:
+            ChatRefused: there are more of them than the provider takes.
+        """
+        wire = {name: value for name, value in fitted.items() if (name, value) != ("stream", False)}
+        if as_uri:
+            wire["messages"] = wrap_audio(wire["messages"])
+        data = json.dumps(self.provider.api.translate(wire), ensure_ascii=False).encode("utf-8", "replace")
+        most = self.provider.bytes
+        if most and len(data) > most:
+            raise ChatRefused(
+                f"the request takes {len(data) / 1e6:.1f} MB and {self.provider.title} takes at most "
+                f"{most / 1e6:.0f} MB; judge an excerpt, or write audio: {{format: mp3}} into the judge's YAML file",
+                for_all=False,
+            )
+        return data
+
+    def _post(self, data: bytes, timeout: float) -> tuple[httpx.Response, bytes]:
+        """Send a request and return the response, whatever its status is, and its body as far as it is read."""
+        # What is asked for is what `read_body` can take apart without ever holding the whole.
+        headers = {"Accept-Encoding": "gzip, deflate", "Content-Type": "application/json"}
+        headers |= self.provider.api.make_headers(self._key) if self._key else {}
+        request = self._client.build_request("POST", self._url, content=data, headers=headers, timeout=timeout)
         try:
-            return self._client.post(self._url, json=dict(body), headers=headers, timeout=timeout)
+            with end_after(timeout), follow(self._client, request) as response:
+                if response.is_success:
+                    return response, b"".join(read_body(response, LONGEST_BODY))
+                return response, read_refusal(response)
         except httpx.TimeoutException:
             raise ChatBusy(describe_lateness(self._endpoint, timeout)) from None
         except httpx.HTTPError as error:
@@ -120,17 +173,15 @@ class EndpointChat:
     @cached_property
     def _client(self) -> httpx.Client:
         """One client for all calls, which several threads may use."""
-        return httpx.Client(follow_redirects=True, limits=httpx.Limits(max_connections=None))
+        return end_reads(httpx.Client(limits=httpx.Limits(max_connections=None)))
 
-    def _find_error(self, response: httpx.Response) -> HttpError | None:
-        """Return the error of a response, by its status, or with a good status by what it says; None for an answer."""
+    def _read(self, response: httpx.Response, content: bytes) -> tuple[HttpError | None, Any]:
+        """Return the error of a response, by its status, or with a good status by what it says; else the answer."""
         if not response.is_success:
-            return read_http_error(response.status_code, response.content, response.headers)
-        try:
-            data = response.json()
-        except (ValueError, RecursionError):
-            return None
-        return None if isinstance(data, dict) and data.get("choices") else find_error(data)
+            return read_http_error(response.status_code, content, response.headers), None
+        text = self._hide_key(content.decode("utf-8", "replace"))
+        data = join_stream(text) if text.lstrip().startswith(("data:", "event:", ":")) else parse_body(text)
+        return find_error(data), data
 
     def _explain(self, error: HttpError) -> Exception:
         """Return the exception that an error means for the caller."""
@@ -141,9 +192,13 @@ class EndpointChat:
             return ChatRefused(f"{reason}; set PODEVAL_JUDGE_KEY to a key that may use {self._model}", for_all=True)
         if error.status in (402, 404, 405) or error.status < 400:
             return ChatRefused(
-                f"{reason}; check the endpoint's address, the model's name {self._model!r}", for_all=True
+                f"{reason}; check the endpoint's address, the model's name {self._model!r} and the provider "
+                f"({self.provider.name})",
+                for_all=True,
             )
-        return _BadRequest(reason, for_all=False)
+        # A simpler form of the schema does not change what a filter found.
+        kind = ChatRefused if _FILTERED.search(error.message) else _BadRequest
+        return kind(reason, for_all=False)
 
     def _hide_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text

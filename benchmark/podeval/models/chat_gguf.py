@@ -20,7 +20,7 @@ from podeval.models.chat import (
     Message,
     Sampling,
     call_within,
-    make_response_format,
+    make_body,
     read_completion,
 )
 from podeval.models.threads import count_threads
@@ -73,18 +73,8 @@ class GgufChat:
         """Return one answer; see `podeval.models.chat.ChatModel`."""
         if any(not isinstance(message["content"], str) for message in messages):
             raise ChatRefused(f"{self._path.name} cannot hear audio here; choose another judge", for_all=False)
-        # The request, without the fields that are left to the backend.
         form = "json_schema" if schema is not None else "text"
-        body = {
-            "messages": [dict(message) for message in messages],
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
-            "max_tokens": sampling.max_tokens,
-            "response_format": make_response_format(form, schema),
-            "cache_prompt": False,
-        }
-        question = json.dumps({key: value for key, value in body.items() if value is not None})
+        question = json.dumps(make_body(messages, sampling, form, schema, cache_prompt=False))
         answer = call_within(timeout, lambda: self._ask(question), self._path.name)
         if error := json.loads(answer).get("error"):
             raise self._explain_failure(error)

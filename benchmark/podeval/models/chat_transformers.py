@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models.card import HubRepo, is_importable
+from podeval.models.card import HubRepo, NotInRepo, is_importable
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
 
@@ -184,7 +184,7 @@ def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]
     """Return the messages in the form of chat templates, and the clips in order, mono at `RATE`."""
     import soundfile
 
-    from podeval.audio.resample import resample
+    from podeval.audio.samples import resample
 
     clips = []
     conversation = []
@@ -257,18 +257,13 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
 
 def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
     """Download a file if the repo has it."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-    if not HubRepo(repo, commit, (file,)).missing():
-        return True
-    try:
-        hf_hub_download(repo, file, revision=commit)
-    except LocalEntryNotFoundError as error:
-        raise BadInput(f"the Hub cannot be reached for {repo} ({error.__cause__ or error})") from None
-    except EntryNotFoundError:
-        return False
-    progress(f"{repo}: downloaded {file}")
+    file_of_repo = HubRepo(repo, commit, (file,))
+    if file_of_repo.missing():
+        try:
+            file_of_repo.install(lambda line: None)
+        except NotInRepo:
+            return False
+        progress(f"{repo}: downloaded {file}")
     return True
 
 

@@ -67,6 +67,11 @@ def require_length(clips: Sequence[Samples], least: int) -> None:
         raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; {needed}")
 
 
+def cut_sounding(samples: Samples) -> list[slice]:
+    """Return the slices of `cut_at_pauses` that are not digital silence."""
+    return [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
+
+
 def cut_at_pauses(samples: Samples) -> Iterator[slice]:
     """Yield few slices of at most 29 s, each cut in the middle of the quietest 0.4 s within a range of 2 s or more."""
     start = 0

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from podeval import progress
-from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
+from podeval.audio.samples import MEMORY_BYTES, SampleBuffer
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Separator
 
@@ -75,7 +75,8 @@ class HTDemucs(Separator):
                     for stem, part in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
                         stem.append(part.T.numpy())
                     pending, weight = (pad(sums[..., self._stride :], (0, self._stride)) for sums in (pending, weight))
-                    progress.report("separating", offset + ready, frames)
+                    rate = self._model.samplerate
+                    progress.report("separating", (offset + ready) / rate, frames / rate)
         return stems[0].finish(), stems[1].finish()
 
     def _estimate(self, samples: Samples, offsets: range, level: tuple[float, float]) -> list[Tensor]:

@@ -43,9 +43,9 @@ def require_device(name: str, title: str, remedy: str) -> str:
     """Return a device that this machine and this build of torch have.
 
     Args:
-        name: as torch has it, such as `cuda:1`.
-        title: what a refusal calls it.
-        remedy: what can be done instead of naming another.
+        name: name of the device in torch, such as `cuda:1`.
+        title: name of the device in a refusal.
+        remedy: advice in a refusal, besides naming another device.
 
     Raises:
         BadInput: the device is not there.
@@ -64,7 +64,7 @@ def is_gpu_used() -> bool:
     """Tell whether torch models run on a GPU; torch, which takes seconds to import, only where there is a driver.
 
     Raises:
-        BadInput: as `choose_device`.
+        BadInput: the variable names a device that this machine or this build of torch does not have.
     """
     usable = any(Path(driver).exists() for driver in _DRIVERS) and importlib.util.find_spec("torch") is not None
     return usable and choose_device() != "cpu"
@@ -74,7 +74,7 @@ def count_copies(gigabytes: float) -> int | None:
     """Return how many processes the free memory of the GPU has room for, at least 1; None where models use the CPU.
 
     Args:
-        gigabytes: what each needs.
+        gigabytes: memory that each copy needs.
     """
     if not is_gpu_used():
         return None

@@ -19,9 +19,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from podeval import progress
-from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.models.exported import ExportedNetwork, Network, open_session
 from podeval.models.threads import count_threads, run_ahead
 
@@ -44,7 +44,7 @@ POLYNOMIALS = (
     (-0.13166888, 1.60915514, -0.39604546),
     (-0.06766283, 1.11546468, 0.04602535),
 )
-"""Of SIG, BAK and OVRL."""
+"""Coefficients of SIG, BAK and OVRL."""
 
 Floats = npt.NDArray[np.float64]
 Features = npt.NDArray[np.float32]
@@ -79,8 +79,8 @@ class Dnsmos:
             windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
 
         Returns:
-            Of every window, in order, its start in seconds, SIG (speech), BAK (background) and OVRL (overall) after
-            the polynomials, and the P.808 network's overall quality: shape (windows, 5).
+            Start of every window in seconds, in order, with its SIG (speech), BAK (background) and OVRL (overall)
+            after the polynomials, and the P.808 network's overall quality: shape (windows, 5).
         """
         # The windows to score, and the blocks of seconds that cover them.
         signal = _repeat_to_window(samples)
@@ -90,7 +90,7 @@ class Dnsmos:
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Features, Features]]] = []
         # Blocks in parallel, each in one thread, do not wait for each other at every operation.
-        with limit_to_one_thread(), ThreadPoolExecutor(count_threads()) as pool:
+        with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(count_threads()) as pool:
             for first, (powers, mels) in zip(
                 blocks, run_ahead(partial(self._compute_features, signal), blocks, pool), strict=True
             ):

@@ -1,17 +1,25 @@
-"""Download files by httpx: downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts."""
+"""Read from servers by httpx; a body has an end, in bytes and in seconds.
 
-import hashlib
+Downloads resume, have a size limit, and are atomic; tenacity repeats failed attempts. Other clients of servers that
+are not podeval's read bodies by `read_body`, follow redirects by `follow`, and end requests by `end_after`.
+"""
+
 import ssl
+import time
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 from podeval.errors import BadInput
-from podeval.files import explain_write_errors
+from podeval.files import explain_write_errors, hash_file
 
 _HEADERS = {
     "User-Agent": "podeval (https://huggingface.co/podeval)",
@@ -23,12 +31,23 @@ _MOST_REDIRECTS = 10
 _LONGEST_PAUSE = 60.0
 _PASSING = (408, 425, 429)
 _GONE = (404, 410)
+_INFLATED = ("gzip", "x-gzip", "deflate")
+
+REFUSAL_BYTES = 64 * 2**10
+"""Bytes that are read of a refusal."""
+
+SLOWEST = 10_000
+"""Bytes per second of the slowest download."""
 
 MOST_BYTES = 4 << 30
 """Default limit of a download in bytes."""
 
 Watch = Callable[[int, int | None], None]
 """Called with the bytes fetched so far, and the total where the server gives it."""
+
+
+KEY_HEADERS = ("x-api-key", "x-goog-api-key", "xi-api-key")
+"""Headers that carry a key to one server alone, beside `Authorization`."""
 
 
 class Gone(BadInput):
@@ -61,7 +80,7 @@ def download(
         to: path of the file to make.
         sha256: hash of the content, where one is recorded.
         most_bytes: refuse a larger file.
-        timeout: seconds without a byte.
+        timeout: seconds without a byte; all waiting together is at most twice that, and the bytes at `SLOWEST`.
         tries: attempts at transient failures: timeouts, broken connections, 429 and 5xx answers.
         wait: seconds before the second attempt, doubled before each further one; `Retry-After` has precedence, up to 60
             s.
@@ -108,7 +127,7 @@ def _repeat(tries: int, wait: float) -> Retrying:
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
     """Make a client with podeval's headers and the certificates of this machine; `download` follows the redirects."""
-    return httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context())
+    return end_reads(httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context()))
 
 
 class _Passing(Exception):
@@ -132,7 +151,8 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
     mark = _mark(part).read_text(encoding="utf-8") if present and _mark(part).is_file() else ""
     headers = {"Range": f"bytes={present}-", "If-Range": mark} if present and mark else {}
     try:
-        with _ask(client, url, headers, timeout) as answer:
+        request = client.build_request("GET", url, headers=headers, timeout=timeout)
+        with end_after(2 * timeout) as deadline, follow(client, request) as answer:
             if answer.status_code == 416 and present:
                 part.unlink()
                 raise _Passing("the part downloaded earlier does not match")
@@ -149,30 +169,14 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
                 file = part.open("ab" if goes_on else "wb")
                 _mark(part).write_text(_identify(answer.headers), encoding="utf-8")
             with file:
-                _copy(answer, file, begin, total, most_bytes, watch, url)
+                _copy(answer, file, begin, total, most_bytes, watch, url, deadline)
+    except httpx.TooManyRedirects as error:
+        raise BadInput(f"{url} {error}, which suggests an infinite loop; check the address") from None
     except httpx.TransportError as error:
         raise _Passing(str(error) or type(error).__name__) from None
     except (httpx.InvalidURL, ValueError) as error:
         # Names that are none, such as of digits in circles, which no header can hold.
         raise BadInput(f"{url} is not an address that can be fetched ({error}); check it") from None
-
-
-@contextmanager
-def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float) -> Iterator[httpx.Response]:
-    """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read."""
-    request = client.build_request("GET", url, headers=headers, timeout=timeout)
-    for _ in range(_MOST_REDIRECTS + 1):
-        answer = client.send(request, stream=True, follow_redirects=False)
-        try:
-            if answer.next_request is None:
-                yield answer
-                return
-        finally:
-            answer.close()
-        request = answer.next_request
-    raise BadInput(
-        f"{url} redirects more than {_MOST_REDIRECTS} times, which suggests an infinite loop; check the address"
-    )
 
 
 def _require_success(answer: httpx.Response, url: str) -> None:
@@ -194,11 +198,13 @@ def _copy(
     most_bytes: int,
     watch: Watch | None,
     url: str,
+    deadline: "Deadline",
 ) -> None:
     """Write the bytes as they arrive, so that a broken download can be resumed."""
     done = begin
     for block in answer.iter_raw():
         done += len(block)
+        deadline.left += len(block) / SLOWEST
         if done > most_bytes:
             raise TooLarge(f"{url} has more than the {most_bytes / 1e6:.0f} MB that are fetched")
         with explain_write_errors(Path(file.name)):
@@ -217,7 +223,146 @@ def _mark(part: Path) -> Path:
     return part.with_name(f"{part.name}.etag")
 
 
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file's content in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+class DeadlineExceeded(httpx.ReadTimeout):
+    """The server was waited for as long as it may take, although bytes may have come."""
+
+
+@dataclass
+class Deadline:
+    """Seconds for which a server is still waited for."""
+
+    left: float
+
+
+_deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def end_after(seconds: float) -> Iterator[Deadline]:
+    """End what this thread asks of clients that `end_reads` has prepared after so many seconds of waiting in all.
+
+    Raises:
+        DeadlineExceeded: the server took longer, for connections, heads and bodies together.
+    """
+    deadline = Deadline(seconds)
+    token = _deadline.set(deadline)
+    try:
+        yield deadline
+    finally:
+        _deadline.reset(token)
+
+
+Client = TypeVar("Client", httpx.Client, httpx.HTTPTransport)
+
+
+def end_reads(client: Client) -> Client:
+    """Have the connections of a client, or of a transport, keep to `end_after`, and return it."""
+    # httpx limits each read alone, so that a head of a byte a second never ends, and has no place for a backend.
+    for transport in (client._transport, *client._mounts.values()) if isinstance(client, httpx.Client) else (client,):
+        if isinstance(transport, httpx.HTTPTransport):
+            pool: Any = transport._pool
+            pool._network_backend = _EndingReads(pool._network_backend)
+    return client
+
+
+class _EndingReads:
+    """A network backend or stream of httpcore, whose calls end as `end_after` says; the names are httpcore's."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def connect_tcp(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
+        """Connect, with reads that end."""
+        return _EndingReads(_call(partial(self._inner.connect_tcp, *what, **options), timeout))
+
+    def start_tls(self, *what: Any, timeout: float | None = None, **options: Any) -> "_EndingReads":
+        """Encrypt, with reads that end."""
+        return _EndingReads(_call(partial(self._inner.start_tls, *what, **options), timeout))
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> Any:
+        """Read what is there."""
+        return _call(partial(self._inner.read, max_bytes), timeout)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all."""
+        _call(partial(self._inner.write, buffer), timeout)
+
+
+def _call(call: Callable[..., Any], timeout: float | None) -> Any:
+    """Make a call that waits for the network, for the shorter of its timeout and the time that is left."""
+    deadline = _deadline.get()
+    if deadline is None:
+        return call(timeout=timeout)
+    begin = time.monotonic()
+    try:
+        if deadline.left > 0:
+            return call(timeout=deadline.left if timeout is None else min(deadline.left, timeout))
+    except Exception:
+        if time.monotonic() - begin < deadline.left:
+            raise
+    finally:
+        deadline.left -= time.monotonic() - begin
+    raise DeadlineExceeded("the answer was not complete in time")
+
+
+def _find_origin(request: httpx.Request) -> tuple[str, str, int | None]:
+    return request.url.scheme, request.url.host, request.url.port
+
+
+@contextmanager
+def follow(client: httpx.Client, request: httpx.Request) -> Iterator[httpx.Response]:
+    """Follow redirects to the final answer, and yield it with its body unread; bodies of redirects are never read.
+
+    A key stays with its server: on the way to another one httpx drops `Authorization`, and this the other headers.
+
+    Raises:
+        httpx.TooManyRedirects: there is no final answer.
+    """
+    for _ in range(_MOST_REDIRECTS + 1):
+        answer = client.send(request, stream=True, follow_redirects=False)
+        try:
+            if answer.next_request is None:
+                yield answer
+                return
+        finally:
+            answer.close()
+        following = answer.next_request
+        if _find_origin(following) != _find_origin(request):
+            for name in KEY_HEADERS:
+                following.headers.pop(name, None)
+        request = following
+    raise httpx.TooManyRedirects(f"redirects more than {_MOST_REDIRECTS} times", request=request)
+
+
+def read_body(answer: httpx.Response, most_bytes: int) -> Iterator[bytes]:
+    """Yield a body as it arrives, decompressed: at most one byte more than the limit, which says that it is larger.
+
+    Raises:
+        httpx.DecodingError: it is compressed in a way that nobody asked for, or damaged.
+    """
+    coding = answer.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity", *_INFLATED):
+        raise httpx.DecodingError(f"the answer is compressed by {coding[:20]}, which was not asked for")
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress if coding in _INFLATED else None
+    left = most_bytes + 1
+    for part in answer.iter_raw():
+        try:
+            piece = inflate(part, left) if inflate else part[:left]
+        except zlib.error as error:
+            raise httpx.DecodingError(f"the answer is not {coding} ({error})") from None
+        left -= len(piece)
+        yield piece
+        if not left:
+            return
+
+
+def read_refusal(answer: httpx.Response) -> bytes:
+    """Read the beginning of a body that says why a request is refused, as far as it comes and can be read."""
+    content = bytearray()
+    with suppress(httpx.HTTPError):
+        for part in read_body(answer, REFUSAL_BYTES):
+            content += part
+    return bytes(content)

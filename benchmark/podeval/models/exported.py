@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import PodevalError
-from podeval.files import find_user_folder, write_whole
+from podeval.files import find_user_folder, hash_file, write_whole
 from podeval.models.threads import run_ahead
 
 S = TypeVar("S")
@@ -51,7 +51,7 @@ class ExportedNetwork:
     Args:
         name: begins the name of its file.
         weights: the file of its weights.
-        changes: what makes an exported network another one than `build` did before, such as a version of it.
+        changes: mark that distinguishes an exported network from the one that `build` made before, such as a version.
         varying: names of the input's axes whose length varies besides the batch, by axis.
         build: makes the network in torch; called if the network is not there yet.
         fixed: whether every input has the shape of the example, so that there is no batch.
@@ -85,7 +85,7 @@ class ExportedNetwork:
         """Yield the outputs of batches in order, as many at once as there are threads.
 
         Args:
-            items: what each batch is made of, taken up as there is room.
+            items: items to make batches of, taken as there is room.
             make: makes a batch of it, in the thread that then runs it.
         """
         yield from run_ahead(lambda item: self.run(make(item)), items)
@@ -94,9 +94,7 @@ class ExportedNetwork:
 def _read_or_export(
     name: str, weights: Path, build: Callable[[], Network], changes: str, axes: dict[int, str]
 ) -> bytes:
-    with weights.open("rb") as file:
-        source = hashlib.file_digest(file, "sha256").hexdigest()
-    made_by = f"{source} {changes} {axes} opset {_OPSET} torch {version('torch')}"
+    made_by = f"{hash_file(weights)} {changes} {axes} opset {_OPSET} torch {version('torch')}"
     path = find_user_folder() / "networks" / f"{name}-{hashlib.sha256(made_by.encode()).hexdigest()[:32]}.onnx"
     # A file is its digest and then the network; one that does not match is exported again.
     with contextlib.suppress(OSError):

@@ -17,19 +17,19 @@ from typing import Any
 PASSING = (408, 409, 425, 429, 502, 503, 504, 529)
 """Statuses of an endpoint that is busy: the same request may succeed later."""
 
-_WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason")
+_WORDS = ("error", "errors", "detail", "message", "msg", "error_description", "title", "reason", "metadata", "raw")
 _NAMES = ("param", "parameter", "field", "loc", "instancePath", "pointer", "invalid-params")
 _FORMATS = ("response_format", "format")
 """Fields that an error may name by their value, or by the word `format` alone."""
 _REFUSING = (400, 406, 415, 422, 501)
 _UNEXPECTED = "unexpected keyword argument"
 _TOO_MUCH = re.compile(r"too (large|long|many|high|big)|exceed|at most|maximum|context (length|window)", re.IGNORECASE)
-"""What an endpoint says of a request that is too large for it, whose fields it does not refuse."""
+"""Pattern of an endpoint's words about a request that is too large for it; none of its fields is refused."""
 _LONGEST = 300
 
 Fields = Mapping[str, Any]
 Replacement = Callable[[Any], Fields]
-"""From the value of a refused field, the fields that are sent instead."""
+"""Function from the value of a refused field to the fields that are sent instead."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,19 @@ class RefusedFields:
     """The fields of our own in requests that an endpoint refuses: each is replaced once, and that is remembered.
 
     Args:
-        instead: what is sent in the place of a field after it was refused, and after that was refused too. A refusal
-            that names several is taken for that of the first.
+        instead: replacements by field, in order: each is sent after the one before was refused too. A refusal that
+            names several fields is taken for that of the first.
     """
 
     def __init__(self, instead: Mapping[str, Sequence[Replacement]]) -> None:
         self._instead = instead
         self._steps: dict[str, int] = {}
         self.words: dict[str, str] = {}
-        """What the endpoint said, by refused field."""
+        """Messages of the endpoint, by refused field."""
+
+    def replace_once(self, names: Collection[str]) -> None:
+        """Replace these fields as if they had been refused once."""
+        self._steps |= {name: 1 for name in names if name in self._instead and not self._steps.get(name)}
 
     def fit(self, body: Fields) -> dict[str, Any]:
         """Return a body in which refused fields are replaced."""

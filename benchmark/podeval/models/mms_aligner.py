@@ -31,7 +31,7 @@ from podeval import progress
 from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Aligner, Samples, Word
-from podeval.text.alignment import split_words
+from podeval.text.comparison.alignment import split_words
 
 
 def count_frames(tokens: Sequence[int]) -> int:
@@ -39,13 +39,16 @@ def count_frames(tokens: Sequence[int]) -> int:
     return len(tokens) + sum(before == after for before, after in pairwise(tokens))
 
 
-def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int], blank: int = 0) -> list[tuple[int, int]]:
+_BLANK = 0
+"""Label of the blank."""
+
+
+def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int]) -> list[tuple[int, int]]:
     """Return of each token its first frame and the frame after its last.
 
     Args:
         log_probabilities: log probability of every label on every frame, shape (frames, labels).
         tokens: labels that were said, without blanks.
-        blank: label of the blank.
 
     Returns:
         Nothing where there are too few frames for the tokens.
@@ -54,7 +57,7 @@ def align_tokens(log_probabilities: NDArray[Any], tokens: Sequence[int], blank: 
     if not tokens or frames < count_frames(tokens):
         return []
     # The states of the path: a blank, the first token, a blank, the second token, … a blank.
-    labels = np.full(2 * len(tokens) + 1, blank)
+    labels = np.full(2 * len(tokens) + 1, _BLANK)
     labels[1::2] = tokens
     may_skip = np.zeros(len(labels), dtype=bool)
     may_skip[3::2] = labels[3::2] != labels[1:-2:2]
@@ -87,7 +90,7 @@ _SHORTEST = 400
 """Samples below which the network has no frame."""
 
 _UROMAN = {"zh": "zho", "yue": "yue", "ja": "jpn"}
-"""What uroman calls languages whose readings differ."""
+"""Codes of languages for uroman, if their readings differ."""
 
 
 class MmsAligner(Aligner):

@@ -9,18 +9,22 @@ is downloaded, and no code of the folder is run.
 from __future__ import annotations
 
 import pickle
+import re
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from podeval.errors import ModelMissing
 from podeval.models.device import choose_device
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Weights: TypeAlias = "dict[str, Tensor]"
+"""Tensors by name."""
 
 
 class _Ignored:
@@ -41,13 +45,14 @@ class _IgnoredArray:
         pass
 
 
-def read_tensors(path: Path, entry: str | None, prefix: str = "") -> dict[str, Tensor]:
-    """Read the tensors whose names begin with `prefix` into CPU memory, by the rest of their names.
+def read_tensors(path: Path, entry: str | None, prefix: str = "", device: str = "cpu") -> Weights:
+    """Read the tensors whose names begin with `prefix`, by the rest of their names.
 
     Args:
         path: a file written by `torch.save`.
         entry: the key of the checkpoint that holds the weights; None where the checkpoint is the weights.
         prefix: beginning of the names, `model.` for instance.
+        device: the place of the tensors; in CPU memory, they are read from the file as they are used.
 
     Raises:
         ModelMissing: the file is not a checkpoint, cannot be read without running its code, or has no such entry.
@@ -70,17 +75,27 @@ def read_tensors(path: Path, entry: str | None, prefix: str = "") -> dict[str, T
     state = checkpoint.get(entry) if isinstance(checkpoint, dict) and entry is not None else checkpoint
     if not isinstance(state, dict):
         raise ModelMissing(f"{path.name} has no weights{f' under {entry!r}' if entry else ''}; please report it")
-    return select_part(
-        {str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix
-    )
+    tensors = {str(n): value.detach().to(device) for n, value in state.items() if isinstance(value, torch.Tensor)}
+    return select_part(tensors, prefix)
 
 
-def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def select_part(weights: Weights, prefix: str) -> Weights:
     """Return the weights whose names begin with `prefix`, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
-def build_recurrent(weights: dict[str, Tensor]) -> Any:
+def rename_weights(weights: Weights, patterns: Iterable[tuple[str, str]]) -> Weights:
+    """Return the weights by other names, in which each regular expression is replaced in order."""
+    renamed = {}
+    for original, value in weights.items():
+        name = original
+        for pattern, replacement in patterns:
+            name = re.sub(pattern, replacement, name)
+        renamed[name] = value
+    return renamed
+
+
+def build_recurrent(weights: Weights) -> Any:
     """Build torch's bidirectional LSTM of these weights, which say its size and depth, on their device."""
     import torch
 

@@ -1,7 +1,8 @@
-"""Two models of pyannote.audio, which is imported only when one of them is loaded.
+"""Three models of pyannote.audio, which is imported only when one of them is loaded.
 
 Diarisation by its community-1 pipeline: segmentation every second, embeddings of local speakers, VBx (Bredin,
-"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's speaker encoder,
+"pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4). PodEval's diarizer, the
+pipeline 3.0: a segmentation network, WeSpeaker's embeddings as ONNX, centroid linkage. PodEval's speaker encoder,
 x-vectors of 512 dimensions: SincNet filters, a time-delay network, and the mean and deviation over time of the whole
 clip (Bredin et al., "pyannote.audio: neural building blocks for speaker diarization", ICASSP 2020).
 """
@@ -60,6 +61,37 @@ class PyannoteDiarizer(Diarizer):
         for _, _, label in turns:
             names.setdefault(label, f"SPEAKER_{len(names) + 1:02d}")
         return tuple(SpeakerTurn(names[label], float(start), float(end)) for start, end, label in turns)
+
+
+class Pyannote3Diarizer(PyannoteDiarizer):
+    """The pipeline 3.0, put together from its two networks by the settings that it was published with.
+
+    Args:
+        files: the folders of the segmentation and of the embedding, by their repos on the Hub.
+        clustering: the linkage of embeddings.
+        threshold: the distance above which two clusters stay apart.
+        min_cluster_size: the fewest embeddings of a speaker.
+    """
+
+    def __init__(self, files: dict[str, Path], *, clustering: str, threshold: float, min_cluster_size: int) -> None:
+        import_pyannote_audio()
+        from pyannote.audio.core.plda import PLDA
+        from pyannote.audio.pipelines import SpeakerDiarization
+
+        segmentation, embedding = files.values()
+        self._pipeline = SpeakerDiarization(
+            segmentation=str(segmentation),
+            embedding=str(embedding / "speaker-embedding.onnx"),
+            embedding_exclude_overlap=True,
+            clustering="AgglomerativeClustering",
+            segmentation_batch_size=_BATCH,
+            embedding_batch_size=_BATCH,
+            # Asked for in any case, and used by another clustering only.
+            plda=PLDA.__new__(PLDA),
+        )
+        settings = {"method": clustering, "threshold": threshold, "min_cluster_size": min_cluster_size}
+        self._pipeline.instantiate({"segmentation": {"min_duration_off": 0.0}, "clustering": settings})
+        self._pipeline.to(torch.device(choose_device()))
 
 
 def _report(step: str, _: Any, *, completed: int | None = None, total: int | None = None, **__: Any) -> None:

@@ -93,6 +93,31 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "transformers"),
         build="podeval.models.wavlm_xvector:WavLMXVector",
     ),
+    ModelCard(
+        id="microsoft/unispeech-wavlm-large",
+        job="speaker_encoder",
+        title="WavLM-Large with ECAPA-TDNN (UniSpeech, as in Seed-TTS's evaluation)",
+        revision="e876de7154845cd668b599bd4866f1d354c723df",
+        licence="CC BY-SA 3.0",
+        megabytes=1_302,
+        rate=16_000,
+        variant_in=("reference",),
+        packages=("torch", "transformers"),
+        hub=(
+            HubRepo(
+                "k2-fsa/TTS_eval_models",
+                "e876de7154845cd668b599bd4866f1d354c723df",
+                ("speaker_similarity/wavlm_large_finetune.pth",),
+                sha256={
+                    "speaker_similarity/wavlm_large_finetune.pth": (
+                        "51f07e3b94d9e0262a6a675ef5a087be3dd09e8c62e9d886827f44f82fe7f94b"
+                    )
+                },
+            ),
+        ),
+        build="podeval.models.wavlm_ecapa:WavLMEcapa",
+        extra="reference",
+    ),
     _make_hub_card(
         HubRepo(
             "pyannote/embedding",
@@ -140,6 +165,35 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "pyannote.audio"),
         extra="pyannote",
         build="podeval.models.pyannote:PyannoteDiarizer",
+    ),
+    ModelCard(
+        id="pyannote/speaker-diarization-3.0",
+        job="diarizer",
+        title="pyannote 3.0",
+        revision="3.0",
+        licence="MIT (segmentation), CC BY 4.0 (embedding)",
+        megabytes=33,
+        rate=16_000,
+        variant_in=("reference",),
+        packages=("torch", "pyannote.audio", "onnxruntime"),
+        hub=(
+            HubRepo(
+                "pyannote/segmentation-3.0",
+                "e66f3d3b9eb0873085418a7b813d3b369bf160bb",
+                ("pytorch_model.bin",),
+                gated=True,
+                sha256={"pytorch_model.bin": "da85c29829d4002daedd676e012936488234d9255e65e86dfab9bec6b1729298"},
+            ),
+            HubRepo(
+                "hbredin/wespeaker-voxceleb-resnet34-LM",
+                "0ae88dcaf48cacdf741275d6d1a8101f45eee220",
+                ("speaker-embedding.onnx",),
+                sha256={"speaker-embedding.onnx": "7bb2f06e9df17cdf1ef14ee8a15ab08ed28e8d0ef5054ee135741560df2ec068"},
+            ),
+        ),
+        options={"clustering": "centroid", "threshold": 0.7045654963945799, "min_cluster_size": 12},
+        extra="pyannote",
+        build="podeval.models.pyannote:Pyannote3Diarizer",
     ),
     _make_hub_card(
         HubRepo(

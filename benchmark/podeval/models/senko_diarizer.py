@@ -17,7 +17,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,13 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
-from podeval.models.campplus import WEIGHTS, open_network
+from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, let_go
+from podeval.models.campplus import WEIGHTS, make_filter_banks, open_network
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.threads import count_threads
 
 SILERO_BLOCKS = "silero_vad_16k_sequence.onnx"
 _RATE = 16_000
+_LEAST = 400
+"""Samples of the shortest window."""
 
 
 def open_silero(path: Path) -> Any:
@@ -46,9 +48,9 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
     """Return where speech begins and ends, in samples, as `silero_vad.get_speech_timestamps` does.
 
     Args:
-        silero: from `open_silero`.
+        silero: the model that `open_silero` returned.
         samples: mono at 16 kHz.
-        rule: how probabilities become spans.
+        rule: parameters that turn probabilities into spans.
     """
     from silero_vad.sequence_vad import DEFAULT_MAX_FRAMES, RATE_CONFIG, frame_blocks
     from silero_vad.utils_vad import get_speech_timestamps_from_probs
@@ -63,7 +65,7 @@ def find_speech(silero: Any, samples: Samples, **rule: Any) -> list[dict[str, in
         )
         blocks.append(values)
         done = min(done + frame * len(block), len(samples))
-        progress.report("finding speech", done, len(samples))
+        progress.report("finding speech", done / _RATE, len(samples) / _RATE)
         let_go(samples)
     probabilities = np.concatenate(blocks).reshape(-1) if blocks else np.zeros(0, dtype=np.float32)
     spans: list[dict[str, int]] = get_speech_timestamps_from_probs(
@@ -118,11 +120,8 @@ class SenkoDiarizer(Diarizer):
         windows = senko._generate_subsegments(speech, None)
         embeddings: list[NDArray[np.float32]] = []
         for first in range(0, len(windows), _TOGETHER):
-            features, frames, offsets, bands = senko._extract_fbank_features(safe, windows[first : first + _TOGETHER])
+            pictures = self._make_pictures(safe, windows[first : first + _TOGETHER])
             let_go(safe)
-            # Threads lay the features of windows down in any order.
-            rows = (offsets // bands).astype(int)
-            pictures = [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
             embeddings.extend(self._encoder.run_each(_pad_together(pictures), np.stack))
             progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
         # Cluster them, without repetitions.
@@ -133,6 +132,37 @@ class SenkoDiarizer(Diarizer):
         )
         turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
+
+    def _make_pictures(self, samples: Samples, windows: Sequence[Any]) -> list[NDArray[np.float32]]:
+        """Return the mean-normalised filter banks of windows, each of shape (frames, 80)."""
+        if not runs_senko_features():
+            return [make_filter_banks(_cut_window(samples, *window)) for window in windows]
+        features, frames, offsets, bands = self._diarizer._extract_fbank_features(samples, windows)
+        # Threads lay the features of windows down in any order.
+        rows = (offsets // bands).astype(int)
+        return [features.reshape(-1, bands)[row : row + int(n)] for row, n in zip(rows, frames, strict=True)]
+
+
+@cache
+def runs_senko_features() -> bool:
+    """Tell whether senko's feature extractor runs on this processor.
+
+    Its wheel for Linux on x86 is built for AVX-512, and on a processor without that the process would die. The features
+    are then Kaldi's from its own package, which differ in the last digits.
+    """
+    try:
+        facts = Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return True
+    flags = set(facts.partition("flags")[2].partition("\n")[0].split())
+    return not flags or {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
+
+
+def _cut_window(samples: Samples, start: float, end: float) -> Samples:
+    """Cut a window as senko does: at least 400 samples, of which silence fills what is missing."""
+    first = int(np.float32(start) * _RATE)
+    cut = samples[first : first + int((np.float32(end) - np.float32(start)) * _RATE)]
+    return np.pad(cut, (0, max(0, _LEAST - len(cut))))
 
 
 class _ImportedWhenUsed(ModuleType):
@@ -205,7 +235,7 @@ RUN = 0.8
 """Minimum mean cosine for five consecutive windows, 0.6 s apart, to be a repetition of five earlier ones."""
 
 STANDS_OUT = 0.1
-"""How much that cosine must exceed the cosine with the five windows that start three earlier or later."""
+"""Margin by which that cosine must exceed the cosine with the five windows that start three earlier or later."""
 
 COPY = 0.94
 """Mean cosine from which five consecutive windows are copies of earlier ones in any context: a loop of 2 s."""
@@ -285,7 +315,7 @@ def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: 
 
     Args:
         embeddings: embeddings of the windows, shape (windows, dimensions).
-        first: for every window the index of the one that it repeats, or its own.
+        first: index of the window that each window repeats, or its own.
         cluster: clustering for recordings of this length.
         shorter: clustering for recordings below 20 minutes, which is what may be left of this one.
     """

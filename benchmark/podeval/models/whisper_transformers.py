@@ -27,7 +27,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE, cut_at_pauses
+from podeval.models.chunking import RATE, cut_sounding
 from podeval.models.device import free_memory, is_out_of_memory
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import load_from_folder, load_pretrained, silence_transformers
@@ -68,14 +68,14 @@ class WhisperTransformers(Transcriber):
         """
         if language is not None and language not in self._codes.values():
             raise CannotScore(f"Whisper does not support the language {language!r}; give its code, such as en or zh")
-        sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
+        sounding = cut_sounding(samples)
         if not sounding:
             return Transcript("", language or "", ())
         texts: list[str] = []
         words: list[Word] = []
         with torch.inference_mode(), silence_transformers():
             if language is None:
-                language = self._read_language(self._extract_features([samples[sounding[0]]]))
+                language = self._detect(samples[sounding[0]])
             while len(texts) < len(sounding):
                 for piece, text, timed in self._decode_next(samples, sounding[len(texts) :], language):
                     texts.append(text)
@@ -85,14 +85,12 @@ class WhisperTransformers(Transcriber):
 
     def detect_language(self, samples: Samples) -> str:
         """Return the code of the language of the first chunk that has sound; empty where none has."""
-        sounding = next((piece for piece in cut_at_pauses(samples) if np.any(samples[piece])), None)
-        if sounding is None:
-            return ""
+        sounding = cut_sounding(samples)
         with torch.inference_mode(), silence_transformers():
-            return self._read_language(self._extract_features([samples[sounding]]))
+            return self._detect(samples[sounding[0]]) if sounding else ""
 
-    def _read_language(self, features: Any) -> str:
-        return str(self._codes[int(self._model.detect_language(features)[0])])
+    def _detect(self, clip: Samples) -> str:
+        return str(self._codes[int(self._model.detect_language(self._extract_features([clip]))[0])])
 
     def _extract_features(self, clips: Sequence[Samples]) -> Any:
         """Compute mel spectrograms of 30 s each, shape (clips, bands, frames)."""

@@ -26,19 +26,17 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from sqlalchemy import make_url
-
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.files import DiskFull, append_line, explain_write_errors, find_end_of_last_line, sync_folder, write_json
-from podeval.operations.backup_database import copy_sqlite, count_rows, dump, list_sounds
+from podeval.operations.backup_database import copy_database, count_rows, list_sounds
 from podeval.runs.run_folder import BACKUPS, SUPERSEDED, UPLOADS
-from podeval.store.database import Database, parse_address
+from podeval.store.database import parse_address
 from podeval.store.secret import read_secret
 from podeval.version import __version__
 
-DATABASE, DUMP, SECRET, RUNS = "database.sqlite", "database.dump", "secret", "runs"
-"""Names of three files, the database's by its kind, and a folder in a backup."""
+DATABASE, SECRET, RUNS = "database.sqlite", "secret", "runs"
+"""Names of two files and a folder in a backup."""
 
 SOUNDS = "sounds"
 """Folder in that of the runs for recordings that lie elsewhere."""
@@ -86,37 +84,6 @@ class _Hashed:
         block = self._source.read(size)
         self.digest.update(block)
         return block
-
-
-@contextlib.contextmanager
-def _open_new(path: Path) -> Iterator[tarfile.TarFile]:
-    """Open a new backup, which has its name and is synced when the block ends, and leaves nothing behind if it fails.
-
-    Raises:
-        BadInput: the path exists, or its name does not end as the name of a backup does.
-        DiskFull: the disk is full; there is no backup.
-    """
-    if not path.name.endswith(ENDINGS):
-        raise BadInput(f"{path} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
-    if path.exists():
-        raise BadInput(f"{path} exists already; give every backup a name of its own")
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    compressed: dict[str, Any] = {"mode": "w"} if path.name.endswith(".tar") else {"mode": "w:gz", "compresslevel": 3}
-    try:
-        with explain_write_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                with tarfile.open(fileobj=file, format=tarfile.PAX_FORMAT, **compressed) as tar:
-                    yield tar
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            sync_folder(path.parent)
-    except DiskFull as error:
-        raise DiskFull(f"the disk is full: there is no backup {path}; free some space and make it again") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 class BackupReader(contextlib.AbstractContextManager["BackupReader"]):
@@ -204,52 +171,68 @@ def make_backup(
         with_audio: include recordings and what people uploaded; without them, runs cannot be measured again.
 
     Raises:
-        BadInput: there is no such database or folder, the target exists or has another ending, or `pg_dump` is missing
-            or too old.
-        StoreUnusable: the database is damaged or does not answer.
+        BadInput: there is no such database or folder, or the target exists or has another ending.
+        StoreUnusable: the database is damaged, does not answer, or has the tables of another version on a server.
         DiskFull: the disk is full; no backup was made.
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    runs = runs.resolve() if runs else None
-    url = parse_address(database)
-    name = DATABASE if url.get_backend_name() == "sqlite" else DUMP
-    secret = read_secret(url) if with_secret else None
+    if not target.name.endswith(ENDINGS):
+        raise BadInput(f"{target} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
+    if target.exists():
+        raise BadInput(f"{target} exists already; give every backup a name of its own")
+    secret = read_secret(parse_address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with _open_new(target) as tar, tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
-        if runs is not None:
-            _note_path(target, runs)
-        # Copy the database, in one state.
-        made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        copy = Path(folder, name)
-        if name == DATABASE:
-            copy_sqlite(Path(str(url.database)), copy)
-            url = make_url(f"sqlite:///{copy}")
-        else:
-            with Database(database, migrate=False) as opened:
-                dump(opened, copy)
-        # After a dump: what came meanwhile is one recording too many, and none is missing.
-        sounds = _name_sounds(list_sounds(url), runs) if with_audio else {}
-        paths = [(name, copy)]
-        if secret is not None:
-            paths.append((SECRET, copy.with_name(SECRET)))
-            copy.with_name(SECRET).write_bytes(secret)
-        # Add the files in one pass.
-        files: dict[str, dict[str, Any]] = {}
-        outside = ((name, Path(runs or "", path)) for path, name in sounds.items())
-        for name, path in chain(paths, _list_files(runs, with_audio) if runs else (), outside):
-            if entry := _add_file(tar, name, path):
-                files[name] = entry
-        # Add the manifest.
+    runs = runs.resolve() if runs else None
+    try:
+        with explain_write_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A folder that nobody else can read, and that leaves nothing behind.
+            with tempfile.TemporaryDirectory(prefix=".", dir=target.absolute().parent) as folder:
+                if runs is not None:
+                    _note_path(target, runs)
+                contents = _write(Path(folder), target.name, database, runs, secret, with_audio)
+                Path(folder, target.name).replace(target)
+            sync_folder(target.parent)
+    except DiskFull as error:
+        raise DiskFull(f"the disk is full: there is no backup {target}; free some space and make it again") from error
+    return contents
+
+
+def _write(
+    folder: Path, name: str, database: str | Path, runs: Path | None, secret: bytes | None, with_audio: bool
+) -> Backup:
+    """Write a backup into an empty folder, and sync it."""
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    # Copy the database, in one state.
+    copy, key = folder / DATABASE, folder / SECRET
+    copy_database(database, copy)
+    paths = [(DATABASE, copy)]
+    if secret is not None:
+        key.write_bytes(secret)
+        paths.append((SECRET, key))
+    sounds = _name_sounds(list_sounds(copy), runs) if with_audio else {}
+    outside = ((name, Path(runs or "", path)) for path, name in sounds.items())
+    # Add the files in one pass, then the manifest.
+    files: dict[str, dict[str, Any]] = {}
+    archive = folder / name
+    archive.touch(0o600)
+    compressed: dict[str, Any] = {"mode": "w"} if name.endswith(".tar") else {"mode": "w:gz", "compresslevel": 3}
+    with tarfile.open(archive, **compressed) as tar:
+        for member, path in chain(paths, _list_files(runs, with_audio) if runs else (), outside):
+            if entry := _add_file(tar, member, path):
+                files[member] = entry
         manifest = {
-            "schema": 1, "made_at": made_at, "podeval": __version__, "kind": url.get_backend_name(),
+            "schema": 1, "made_at": made_at, "podeval": __version__, "kind": parse_address(database).get_backend_name(),
             "rows": count_rows(copy), "audio": with_audio, "runs": str(runs or ""),
             "sounds": {path: name for path, name in sounds.items() if name in files},
             "absent": [path for path, name in sounds.items() if name not in files], "files": files,
         }  # fmt: skip
-        write_json(copy.with_name(MANIFEST), manifest)
-        _add_file(tar, MANIFEST, copy.with_name(MANIFEST))
+        write_json(folder / MANIFEST, manifest)
+        _add_file(tar, MANIFEST, folder / MANIFEST)
+    with archive.open("rb") as written:
+        os.fsync(written.fileno())
     return _read_contents(manifest)
 
 
@@ -333,7 +316,7 @@ def _read_contents(manifest: dict[str, Any]) -> Backup:
     if outside := [name for name in files if not _is_of_backup(name)]:
         raise ValueError(f"{outside[0]!r} points outside it")
     inside = {name for name in files if name.startswith(f"{RUNS}/")}
-    if not set(manifest["sounds"].values()) <= inside or len(files.keys() & {DATABASE, DUMP}) != 1:
+    if not set(manifest["sounds"].values()) <= inside or DATABASE not in files:
         raise ValueError("it needs one database, and lists every recording that it names")
     if not isinstance(manifest["runs"], str):
         raise TypeError("the folder of runs is no text")
@@ -355,6 +338,6 @@ def _is_of_backup(name: str) -> bool:
     """Return whether a backup may have a file of this name: one of ours, or one that stays in the folder of runs."""
     path = PurePosixPath(name)
     inside = len(path.parts) > 1 and path.parts[0] == RUNS and ".." not in path.parts
-    return name in (DATABASE, DUMP, SECRET) or (
+    return name in (DATABASE, SECRET) or (
         inside and str(path) == name and "\x00" not in name and not (len(path.parts) == 2 and NO_RUN.search(path.name))
     )

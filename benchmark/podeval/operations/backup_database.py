@@ -1,65 +1,88 @@
-"""Copy a database out of its place and into another: SQLite by its online backup, PostgreSQL by `pg_dump`.
+"""Copy the database of a board into a file of SQLite, and the rows of such a file into a server.
 
-A board that outgrows its machine goes from a SQLite file into PostgreSQL, row by row; there is no way back. The tables
-of a server are always made by the migrations, and a SQLite file that is to be restored must have exactly those of its
-version, because triggers and views in it would run when votes come in. Of a dump, which `pg_restore` reads, only rows
-are used.
+A file of SQLite is copied by SQLite's online backup; the rows of PostgreSQL are read in one transaction and written
+into a file with the same tables. A file that is to be restored must have exactly the tables of its version, because
+triggers and views in it would run when votes come in; the tables of a server are always made by the migrations.
 """
 
 import contextlib
-import os
 import re
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from sqlalchemy import URL, Connection, MetaData, NullPool, create_engine, delete, func, insert, select, text
-from sqlalchemy import Table as Described
+from sqlalchemy import Connection, NullPool, Table, create_engine, func, insert, select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
-from podeval.store.database import Database
+from podeval.store.database import Database, parse_address
 from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio
 
 _ROWS = 2_000
 """Most rows in memory at once."""
 
-_VERSIONS = "alembic_version"
-"""The table with the version of the tables."""
 
-_COPY = re.compile(rb'COPY (?:.+\.)?("?)(\w+)\1 \((.*)\) FROM stdin;\n')
+def list_tables() -> list[Table]:
+    """List all tables, each after the tables that it refers to."""
+    return TableBase.metadata.sorted_tables
 
 
-def copy_sqlite(source: Path, file: Path) -> None:
-    """Copy a SQLite file that may be in use, in one consistent state, to a new file.
+def copy_database(database: str | Path, file: Path) -> None:
+    """Copy a database that may be in use, in one consistent state, to a new file of SQLite.
 
     Raises:
-        BadInput: there is no such file.
-        StoreUnusable: it is damaged.
+        BadInput: there is no such database.
+        StoreUnusable: it is damaged, does not answer, or has the tables of another version on a server.
         DiskFull: the disk has no room for the copy.
     """
-    if not source.is_file():
+    url = parse_address(database)
+    source = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+    if source is not None and not source.is_file():
         raise BadInput(f"there is no database {source}; name the one that is to be backed up")
     try:
-        with (
-            contextlib.closing(sqlite3.connect(source, timeout=60)) as opened,
-            contextlib.closing(sqlite3.connect(file)) as copy,
-        ):
-            opened.backup(copy)
+        if source is not None:
+            with (
+                contextlib.closing(sqlite3.connect(source, timeout=60)) as opened,
+                contextlib.closing(sqlite3.connect(file)) as copied,
+            ):
+                opened.backup(copied)
+        else:
+            with Database(database, migrate=False) as server, Database(file) as copy:
+                one_state = server.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                with one_state.connect() as rows:
+                    copy_rows(rows, copy)
         merge_log(file)
-    except sqlite3.DatabaseError as error:
-        if "full" in str(error) or "disk I/O" in str(error):
-            raise DiskFull(f"the disk is full: {source} was not copied; free some space and try again") from error
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        # The text of SQLAlchemy's errors has the row, the driver's first line has not.
+        reason = str(getattr(error, "orig", error)).partition("\n")[0]
+        name = url.render_as_string()
+        if "full" in reason or "disk I/O" in reason:
+            raise DiskFull(f"the disk is full: {name} was not copied; free some space and try again") from error
         raise StoreUnusable(
-            f"the database {source} cannot be copied ({error}); `podeval arena status` checks it"
+            f"the database {name} cannot be copied ({reason}); `podeval arena status` checks it"
         ) from error
+
+
+def copy_rows(source: Connection, target: Database) -> None:
+    """Copy all rows that a connection sees into the empty tables of another database."""
+    with target.engine.begin() as written:
+        for table in list_tables():
+            # What refers to a row of its own table comes after those that do not.
+            refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
+            query = select(table).order_by(*refers_to_itself, *table.primary_key)
+            rows = source.execute(query, execution_options={"yield_per": _ROWS})
+            for part in rows.mappings().partitions():
+                written.execute(insert(table), [dict(row) for row in part])
+            # A server's numbers go on after the highest; without a sequence or a number, `setval` does nothing.
+            number = table.autoincrement_column
+            if number is not None and not target.is_sqlite:
+                sequence = func.pg_get_serial_sequence(table.name, number.name)
+                written.execute(select(func.setval(sequence, func.max(number))))
 
 
 def merge_log(file: Path) -> None:
@@ -78,14 +101,11 @@ def merge_log(file: Path) -> None:
 
 
 def count_rows(file: Path) -> dict[str, int]:
-    """Count the rows of each table of a copy: a SQLite file, or a dump, for which no server is needed.
+    """Count the rows of each table of a copy.
 
     Raises:
-        BadInput: it is a dump, and `pg_restore` is not installed, or too old for it.
         StoreUnusable: it is damaged.
     """
-    if file.suffix == ".dump":
-        return {name: sum(1 for _ in rows) for name, _, rows in read_tables(file)}
     with _reading(file) as opened:
         whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
         if whole != "ok":
@@ -102,7 +122,7 @@ def check_schema(file: Path) -> None:
         StoreUnusable: it does, or it is damaged, or of a newer podeval.
     """
     with _reading(file) as opened:
-        versions = opened.execute(f"SELECT version_num FROM {_VERSIONS}").fetchall()  # noqa: S608 - a constant
+        versions = opened.execute("SELECT version_num FROM alembic_version").fetchall()
         actual = _read_schema(opened)
     engine = create_engine("sqlite://")
     create_tables(engine, str(versions[0][0]) if versions else "", "the backup")
@@ -114,70 +134,12 @@ def check_schema(file: Path) -> None:
         )
 
 
-def list_sounds(address: str | URL) -> set[str]:
-    """List the paths of all recordings that the arena and the listening tests of a database play."""
-    with Session(create_engine(address, poolclass=NullPool)) as session:
+def list_sounds(file: Path) -> set[str]:
+    """List the paths of all recordings that the arena and the listening tests of a copy play."""
+    with Session(create_engine(f"sqlite:///{file}", poolclass=NullPool)) as session:
         played: list[Any] = [{"audio": path} for path in session.scalars(select(ArenaOutput.audio))]
         documents = [*session.scalars(select(ArenaItem.turns)), *session.scalars(select(ListeningTest.design))]
     return {path for path in list_audio([played, documents]) if path and "://" not in path}
-
-
-def copy_rows(source: Database, target: Database) -> None:
-    """Copy all rows of one database into the empty tables of a server."""
-    with source.engine.connect() as read, target.engine.begin() as written:
-        for table in list_tables():
-            # What refers to a row of its own table comes after those that do not.
-            refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
-            query = select(table).order_by(*refers_to_itself, *table.primary_key)
-            rows = read.execute(query, execution_options={"yield_per": _ROWS})
-            for part in rows.mappings().partitions():
-                written.execute(insert(table), [dict(row) for row in part])
-            _count_on(written, table)
-
-
-def load_dump(file: Path, address: URL) -> None:
-    """Make the tables of a dump's version in an empty place on a server, and fill them with the rows of the dump.
-
-    Args:
-        file: the dump.
-        address: a server, with a schema of which nothing is used yet.
-
-    Raises:
-        BadInput: `pg_restore` is not installed, or too old for this dump.
-        StoreUnusable: the dump is damaged, or of a newer podeval, or does not fit its tables.
-    """
-    versions = [row.decode() for name, _, rows in read_tables(file, _VERSIONS) if name == _VERSIONS for row in rows]
-    engine, described = create_engine(address, poolclass=NullPool), MetaData()
-    create_tables(engine, versions[0] if versions else "", f"the database of {file.name}")
-    described.reflect(engine)
-    with engine.begin() as connection:
-        connection.execute(text("SET LOCAL client_encoding TO 'UTF8'"))
-        for table in described.sorted_tables:
-            if table.name != _VERSIONS:
-                _copy_in(connection, table, file)
-
-
-def _copy_in(connection: Connection, table: Described, file: Path) -> None:
-    """Copy the rows of one table of a dump; nothing else that a dump says is carried out."""
-    connection.execute(delete(table))
-    cursor: Any = connection.connection.cursor()
-    for name, columns, rows in read_tables(file, table.name):
-        if name != table.name or not set(columns) <= set(table.columns.keys()):
-            raise StoreUnusable(f"the dump does not fit the table {table.name} of its version; use another backup")
-        column_names = ", ".join(f'"{column}"' for column in columns)
-        with cursor.copy(f'COPY "{name}" ({column_names}) FROM STDIN') as copy:
-            for row in rows:
-                copy.write(row + b"\n")
-    _count_on(connection, table)
-
-
-def _count_on(connection: Connection, table: Described) -> None:
-    """Set a table's number sequence to go on after the highest number that was put in."""
-    column = table.autoincrement_column
-    if column is not None:
-        # Without a sequence or a number, `setval` does nothing.
-        sequence = func.pg_get_serial_sequence(table.name, column.name)
-        connection.execute(select(func.setval(sequence, func.max(column))))
 
 
 @contextlib.contextmanager
@@ -195,103 +157,3 @@ def _read_schema(opened: Any) -> set[tuple[str, str, str, str]]:
     query = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'"
     rows = opened.cursor().execute(query).fetchall()
     return {(kind, name, table, re.sub(r"[\s\"`]", "", sql)) for kind, name, table, sql in rows}
-
-
-def list_tables() -> list[Described]:
-    """List all tables, each after the tables that it refers to."""
-    return TableBase.metadata.sorted_tables
-
-
-def dump(database: Database, file: Path) -> None:
-    """Write the tables of a server, in the state of one moment, to a new file of PostgreSQL's custom format.
-
-    Raises:
-        BadInput: `pg_dump` is not installed, or older than the server.
-        StoreUnusable: it failed; the message has its first line.
-        DiskFull: the disk has no room for the file.
-    """
-    with database.reading() as session:
-        schema = str(session.scalar(text("SELECT current_schema()"))).replace('"', '""')
-    address, environment = hide_password(database.url)
-    words = ["pg_dump", "--format=custom", "--encoding=UTF8", "--no-owner", "--no-privileges"]
-    words += ["--no-password", "--lock-wait-timeout=60s", f"--file={file}", f"--dbname={address}"]
-    words += [f'--table="{schema}"."{name}"' for name in ("alembic_version", *map(str, list_tables()))]
-    _run(words, file, env=environment)
-
-
-def read_tables(file: Path, only: str = "") -> Iterator[tuple[str, list[str], Iterator[bytes]]]:
-    """Read the tables of a dump: name, columns, and the rows as PostgreSQL writes them; needs no server.
-
-    Args:
-        file: the dump.
-        only: name of the one table that is read; all tables if empty.
-
-    Raises:
-        BadInput: `pg_restore` is not installed, or too old for this dump.
-        StoreUnusable: the dump is damaged.
-    """
-    words = ["pg_restore", "--data-only", "--file=-", *([f"--table={only}"] if only else []), str(file)]
-    with tempfile.TemporaryFile(dir=file.parent) as lines:
-        _run(words, file, stdout=lines)
-        lines.seek(0)
-        while line := lines.readline():
-            if copied := _COPY.fullmatch(line):
-                rows = _read_rows(lines)
-                yield copied[2].decode(), [name.strip(' "') for name in copied[3].decode().split(",")], rows
-                for _ in rows:  # what the reader left
-                    pass
-
-
-def find_program(name: str) -> str:
-    """Find `pg_dump` or `pg_restore`.
-
-    Raises:
-        BadInput: it is not installed; the message says what to install.
-    """
-    program = shutil.which(name)
-    if program is None:
-        raise BadInput(
-            f"{name} is not installed, by which a backup of PostgreSQL is made and read; install postgresql-client, at "
-            "least of the server's version (apt-get install postgresql-client)"
-        )
-    return program
-
-
-def hide_password(url: URL) -> tuple[str, dict[str, str]]:
-    """Return a server's address without its password, and the environment that tells a program the password."""
-    options = dict(url.query)
-    in_options = options.pop("password", None)
-    password = url.password or (in_options if isinstance(in_options, str) else None)
-    address = URL.create("postgresql", url.username, None, url.host, url.port, url.database, options)
-    # In UTC, so that a time is written alike wherever it is read.
-    environment = os.environ | {"PGTZ": "UTC", "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
-    if password:
-        environment["PGPASSWORD"] = str(password)
-    return address.render_as_string(hide_password=False), environment
-
-
-def _read_rows(lines: IO[bytes]) -> Iterator[bytes]:
-    while (line := lines.readline()) != b"\\.\n":
-        if not line:
-            raise StoreUnusable("the dump of the database ends in the middle of a table; use another backup")
-        yield line[:-1]
-
-
-def _run(words: list[str], file: Path, **options: Any) -> None:
-    """Run a program of PostgreSQL's on a dump; raise as a sentence what it says where it fails."""
-    name = words[0]
-    words = [find_program(name), *words[1:]]
-    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, errors="replace", check=False, **options)
-    if done.returncode == 0:
-        return
-    errors = done.stderr
-    reason = next((line for line in errors.splitlines() if "error:" in line), errors.strip().partition("\n")[0])
-    reason = reason.partition("error:")[2].strip() or reason
-    if "No space left" in errors or "File too large" in errors:
-        raise DiskFull(f"the disk is full while {name} works on {file.name}; free some space and try again")
-    if "unsupported version" in errors or "version mismatch" in errors:
-        raise BadInput(
-            f"{name} is older than the server, or than the one that made this backup ({reason}); install a newer "
-            "postgresql-client"
-        )
-    raise StoreUnusable(f"{name} failed on {file.name} ({reason})")

@@ -26,10 +26,10 @@ class FlaggedVote:
 
     Attributes:
         vote: the vote.
-        dimension: what it is about.
+        dimension: the dimension of the vote.
         a: title of the system on side A.
         b: title of the system on side B.
-        signals: what rules saw.
+        signals: observations of rules.
         others: number of other counted votes of the voter.
     """
 

@@ -9,7 +9,8 @@ import logging
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
-from podeval.operations.backup import DATABASE, DUMP, RUNS, SECRET, SOUNDS, Backup, BackupReader
-from podeval.operations.backup_database import check_schema, copy_rows, list_tables, load_dump, merge_log
+from podeval.files import explain_write_errors, resolve_inside
+from podeval.operations.backup import DATABASE, RUNS, SECRET, SOUNDS, Backup, BackupReader
+from podeval.operations.backup_database import check_schema, copy_rows, list_tables, merge_log
 from podeval.runs.run_folder import REPLACED, UPLOADS
 from podeval.store.database import Database, find_damage, parse_address
 from podeval.store.pseudonyms import erase
@@ -42,7 +44,7 @@ class Restored:
         backup: contents of the backup.
         rows: rows of the database, by table.
         forgotten: persons who asked to be forgotten after the backup was made, and still are.
-        settled: what `settle` returned.
+        settled: the result of `settle`.
         secret: path of the service's secret now; None where the backup holds none.
         kept: new paths of what was replaced.
     """
@@ -68,7 +70,7 @@ def restore(
 
     Args:
         path: path of the backup.
-        database: a SQLite file or a database address, not in use; a backup of PostgreSQL needs a server.
+        database: a SQLite file or a database address, not in use, of whichever kind the original was.
         runs: the folder of runs; it is made where it does not exist.
         force: replace what exists. Files are kept under other names, the rows of a server are not.
         read_decisions: called with the database that is replaced, as far as it can still be read.
@@ -76,52 +78,64 @@ def restore(
             read.
 
     Raises:
-        BadInput: the backup is damaged, or something exists and `force` is not set, or the backup holds a dump of
-            PostgreSQL and `pg_restore` is not there. Nothing was changed.
-        StoreUnusable: the database is in use, or cannot be opened.
+        BadInput: the backup is damaged, or something exists and `force` is not set. Nothing was changed.
+        StoreUnusable: the database is in use, or cannot be opened, or a server refuses a row.
         DiskFull: the disk is full; nothing was changed.
     """
     moment = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    url = parse_address(database)
+    file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     kept: list[Path] = []
     with BackupReader(path) as reader:
-        # Check that nothing would be overwritten.
-        names = sorted({name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")})
-        if not force and (blocking := [name for name in names if (runs / name).exists()]):
-            raise BadInput(
-                f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
-                "with --force (they are kept under another name)"
-            )
-        unpacked = runs / f".restoring-{secrets.token_hex(4)}"
-        # Prepare everything in a folder of its own.
-        try:
-            unpacked.mkdir(mode=0o700, parents=True)
+        if not force:
+            _refuse_to_replace(reader, runs)
+        runs.mkdir(parents=True, exist_ok=True)
+        # Prepare everything in a folder of its own, which nobody else can read.
+        with tempfile.TemporaryDirectory(prefix=".restoring-", dir=runs, ignore_cleanup_errors=True) as folder:
+            unpacked, new_runs = Path(folder), Path(folder, RUNS)
             reader.unpack(unpacked)
-            (unpacked / RUNS).mkdir(exist_ok=True)
-            if (unpacked / RUNS / UPLOADS).is_dir():
-                (unpacked / RUNS / UPLOADS).chmod(0o700)
-            erasures, decisions = _read_replaced(database, force, read_decisions)
-            with _open_copy(unpacked, database, moment, kept) as copy:
-                settled = settle(copy, unpacked / RUNS, decisions)
-                copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve()))
+            new_runs.mkdir(exist_ok=True)
+            if (new_runs / UPLOADS).is_dir():
+                (new_runs / UPLOADS).chmod(0o700)
+            erasures, decisions = _read_replaced(database, file, force, read_decisions)
+            check_schema(unpacked / DATABASE)
+            with Database(unpacked / DATABASE) as copy:
+                if wrong := find_damage(copy):
+                    raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
+                settled = settle(copy, new_runs, decisions)
+                copy.write(lambda session: _point_into(session, reader.manifest, runs.resolve(), new_runs))
                 forgotten = copy.write(lambda session: _forget_again(session, erasures))
                 with copy.reading() as session:
                     rows = _count_rows(session)
-            # The database is in its place; move the runs and the secret there.
-            _move_in(unpacked, runs, runs / f"{REPLACED}{moment}", kept)
-            secret = _put_secret(unpacked / SECRET, database, runs, moment, kept)
-        finally:
-            shutil.rmtree(unpacked, ignore_errors=True)
+                if file is None:
+                    _fill_server(copy, database)
+            # Move the file, the runs and the secret into place.
+            if file is not None:
+                _put_file(unpacked / DATABASE, file, moment, kept)
+            _move_in(new_runs, runs, runs / f"{REPLACED}{moment}", kept)
+            beside = file.with_name(f"{file.name}.secret") if file is not None else runs / "podeval.secret"
+            secret = _put_secret(unpacked / SECRET, beside, moment, kept)
     return Restored(reader.contents, rows, forgotten, settled, secret, kept)
+
+
+def _refuse_to_replace(reader: BackupReader, runs: Path) -> None:
+    """Refuse a folder of runs that has some of what the backup has."""
+    names = sorted({name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")})
+    if blocking := [name for name in names if (runs / name).exists()]:
+        raise BadInput(
+            f"{runs} holds {', '.join(blocking[:3])} already; choose another folder with --runs, or replace them "
+            "with --force (they are kept under another name)"
+        )
 
 
 def _count_rows(session: Session) -> dict[str, int]:
     return {table.name: session.scalar(select(func.count()).select_from(table)) or 0 for table in list_tables()}
 
 
-def _read_replaced(database: str | Path, force: bool, read_decisions: Read) -> tuple[dict[str, datetime], list[Any]]:
+def _read_replaced(
+    database: str | Path, file: Path | None, force: bool, read_decisions: Read
+) -> tuple[dict[str, datetime], list[Any]]:
     """Read persons' erasures and decisions from the database that is replaced, as far as it can still be read."""
-    url = parse_address(database)
-    file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
     if file is not None and not file.exists():
         return {}, []
     try:
@@ -136,27 +150,24 @@ def _read_replaced(database: str | Path, force: bool, read_decisions: Read) -> t
         has_rows, erasures, decisions = True, {}, []
     if has_rows and not force:
         raise BadInput(
-            f"{url.render_as_string()} holds votes or submissions already; name another database, or replace it with "
-            "--force (a file is kept under another name, the rows of a server are not)"
+            f"{parse_address(database).render_as_string()} holds votes or submissions already; name another database, "
+            "or replace it with --force (a file is kept under another name, the rows of a server are not)"
         )
     return erasures, decisions
 
 
-@contextlib.contextmanager
-def _open_copy(unpacked: Path, database: str | Path, moment: str, kept: list[Path]) -> Iterator[Database]:
-    """Open an unpacked database beside its place, with the tables of this version, and put it there at the end."""
-    url, file = parse_address(database), unpacked / DATABASE
-    if url.get_backend_name() != "sqlite":
-        with _open_schema(unpacked, database) as copy:
-            yield copy
-        return
-    if not file.exists():
-        raise BadInput("it is a backup of PostgreSQL; name a server with --database postgresql://user@host/name")
-    with _open_checked(file) as copy:
-        yield copy
+def _put_file(file: Path, target: Path, moment: str, kept: list[Path]) -> None:
+    """Move a SQLite file into its place, and what it replaces beside it."""
     merge_log(file)
-    target = Path(str(url.database))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{moment}")
+    # First onto the disk of its place, which may be another and full, or not writable.
+    with explain_write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.move(file, beside)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
     if target.exists():
         with contextlib.suppress(sqlite3.DatabaseError):
             merge_log(target)
@@ -165,55 +176,51 @@ def _open_copy(unpacked: Path, database: str | Path, moment: str, kept: list[Pat
             path = target.with_name(target.name + ending)
             if path.exists():
                 path.replace(f"{kept[-1]}{ending}")
-    file.replace(target)
+    beside.replace(target)
 
 
-@contextlib.contextmanager
-def _open_checked(file: Path) -> Iterator[Database]:
-    """Open an unpacked SQLite file that is whole and has the tables of its version alone."""
-    check_schema(file)
-    with Database(file) as copy:
-        if wrong := find_damage(copy):
-            raise StoreUnusable(f"the database of the backup is damaged: {wrong}; use another backup")
-        yield copy
+def _fill_server(copy: Database, database: str | Path) -> None:
+    """Copy all rows into a schema of its own on a server, and let its tables take the place of the old ones.
 
-
-@contextlib.contextmanager
-def _open_schema(unpacked: Path, database: str | Path) -> Iterator[Database]:
-    """Open a copy in a schema of its own on a server, and let its tables take the place of the old ones at the end."""
-    name = f"podeval_{unpacked.name.rpartition('-')[2]}"
+    Raises:
+        StoreUnusable: the server refuses a row, or a schema; nothing was changed.
+    """
+    name = f"podeval_{secrets.token_hex(4)}"
     with Database(database) as target:
-        with target.engine.begin() as connection:
-            current = connection.scalar(text("SELECT current_schema()"))
-            connection.execute(text(f"CREATE SCHEMA {name}"))
-        address = target.url.update_query_dict({"options": f"-csearch_path={name}"})
         try:
-            if (unpacked / DUMP).exists():
-                load_dump(unpacked / DUMP, address)
-            with Database(address.render_as_string(hide_password=False)) as copy:
-                if (unpacked / DATABASE).exists():
-                    with _open_checked(unpacked / DATABASE) as source:
-                        copy_rows(source, copy)
-                yield copy
+            with target.engine.begin() as connection:
+                current = connection.scalar(text("SELECT current_schema()"))
+                connection.execute(text(f"CREATE SCHEMA {name}"))
+            address = target.url.update_query_dict({"options": f"-csearch_path={name}"})
+            with Database(address.render_as_string(hide_password=False)) as filled, copy.engine.connect() as rows:
+                copy_rows(rows, filled)
             tables = ["alembic_version", *map(str, list_tables())]
             with target.engine.begin() as connection:
                 connection.execute(text(f"DROP TABLE {', '.join(tables)}"))
                 for table in tables:
                     connection.execute(text(f'ALTER TABLE {name}."{table}" SET SCHEMA "{current}"'))
+        except DBAPIError as error:
+            reason = str(error.orig).partition("\n")[0]
+            raise StoreUnusable(
+                f"the rows of the backup do not go into {target.name} ({reason}); nothing was changed"
+            ) from error
         finally:
             with target.engine.begin() as connection:
-                connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
+                connection.execute(text(f"DROP SCHEMA IF EXISTS {name} CASCADE"))
 
 
-def _point_into(session: Session, manifest: dict[str, Any], runs: Path) -> None:
+def _point_into(session: Session, manifest: dict[str, Any], runs: Path, unpacked: Path) -> None:
     """Change the paths of recordings to their future places in the folder of runs; none leads out of it afterwards."""
     before = Path(manifest["runs"])
 
     def locate(path: str) -> str:
         if path in manifest["sounds"]:
             return str(runs / Path(manifest["sounds"][path]).relative_to(RUNS))
-        inside = before.is_absolute() and (before / path).is_relative_to(before) and ".." not in Path(path).parts
-        return str(runs / (before / path).relative_to(before)) if inside else ""
+        with contextlib.suppress(ValueError, BadInput):
+            name = (before / path).relative_to(before.absolute())
+            resolve_inside(unpacked, str(name))
+            return str(runs / name)
+        return ""
 
     def locate_all(document: Any, name: str = "") -> Any:
         if isinstance(document, dict):
@@ -246,9 +253,9 @@ def _forget_again(session: Session, erasures: dict[str, datetime]) -> int:
     return len(new)
 
 
-def _move_in(unpacked: Path, runs: Path, old: Path, kept: list[Path]) -> None:
+def _move_in(new: Path, runs: Path, old: Path, kept: list[Path]) -> None:
     """Move runs and recordings into place, and what they replace into a folder beside them."""
-    for path in sorted((unpacked / RUNS).iterdir()):
+    for path in sorted(new.iterdir()):
         target = runs / path.name
         if target.exists():
             old.mkdir(exist_ok=True)
@@ -258,10 +265,8 @@ def _move_in(unpacked: Path, runs: Path, old: Path, kept: list[Path]) -> None:
         kept.append(old)
 
 
-def _put_secret(file: Path, database: str | Path, runs: Path, moment: str, kept: list[Path]) -> Path | None:
-    """Move the secret, if there is one, beside the database where that is a file, else beside the runs."""
-    url = parse_address(database)
-    target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
+def _put_secret(file: Path, target: Path, moment: str, kept: list[Path]) -> Path | None:
+    """Move the secret into place, if there is one."""
     if not file.exists():
         return None
     file.chmod(0o600)

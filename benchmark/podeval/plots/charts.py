@@ -19,7 +19,9 @@ from podeval.plots.svg import (
     render_axis_below,
     render_axis_beside,
     render_bar,
+    render_labels,
     render_legend,
+    render_link,
     render_mark,
     render_text,
     render_tooltip,
@@ -51,7 +53,7 @@ Span = tuple[float, float]
 class IntervalRow:
     """One system: its name, its value with an interval if there is one, its kind (of `SHAPES`), and a note.
 
-    The note is at the right end of the line, and the tooltip of the mark.
+    The note is at the right end of the line, and the tooltip of the mark. `link` is where the mark leads, if anywhere.
     """
 
     name: str
@@ -60,6 +62,7 @@ class IntervalRow:
     high: float | None
     note: str
     kind: str = "ranked"
+    link: str = ""
 
 
 def draw_intervals(
@@ -74,7 +77,7 @@ def draw_intervals(
         legend: words for the kinds; without it there is no legend.
     """
     bounds = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
-    axis = Axis.over(bounds, EDGE, frame.width - EDGE)
+    axis = Axis.over(bounds, EDGE, frame.width - EDGE, percent=frame.percent)
     content, bottom, right = "", 12 + _STEP * len(rows), frame.width - 14
     for number, row in enumerate(rows):
         y = 30 + _STEP * number
@@ -83,7 +86,8 @@ def draw_intervals(
             ends = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (row.low, row.high))
             rule = f'<path class="rule" d="M{axis.at(row.low):g} {y}H{axis.at(row.high):g}{ends}"/>'
         texts = render_text(14, y - 10, row.name) + render_text(right, y - 10, row.note, "quiet", "end")
-        content += f"<g>{texts}{rule}{render_mark(SHAPES[row.kind], axis.at(row.value), y, 5, row.kind, row.note)}</g>"
+        mark = render_mark(SHAPES[row.kind], axis.at(row.value), y, 5, row.kind, row.note)
+        content += f"<g>{render_link(texts + rule + mark, row.link, row.name)}</g>"
     content = render_axis_below(axis, 6, bottom, axis_title) + content
     if legend is not None:
         kinds = [kind for kind in legend if any(row.kind == kind for row in rows)]
@@ -97,12 +101,12 @@ def draw_pairs(pairs: Sequence[tuple[str, float, float]], frame: Frame, some: st
     Args:
         pairs: the title of an item, the value of `a`, the value of `b`.
         frame: the frame of the picture.
-        some: what is said if not all items are drawn, with places `{shown}` and `{items}`.
+        some: sentence for a picture without all items, with places `{shown}` and `{items}`.
     """
     rows = sorted(pairs, key=lambda pair: pair[2] - pair[1])
     if len(rows) > MOST_PAIRS:
         rows = [*rows[: MOST_PAIRS // 2], *rows[-MOST_PAIRS // 2 :]]
-    axis = Axis.over([value for _, a, b in rows for value in (a, b)], 14, frame.width - 14)
+    axis = Axis.over([value for _, *both in rows for value in both], 14, frame.width - 14, percent=frame.percent)
     bottom = _TOP + _PAIR * len(rows) + 4
     lines = ""
     for number, (title, a, b) in enumerate(rows):
@@ -153,7 +157,7 @@ def draw_boxes(
     """
     every = [*rows, *([histogram] if histogram else [])]
     values = [value for row in every for value in row.values]
-    axis = Axis.over(ends or values, EDGE, frame.width - EDGE)
+    axis = Axis.over(ends or values, EDGE, frame.width - EDGE, percent=frame.percent)
     top = 22 if heading or histogram else 4
     first = top + (_TALL + 26 if histogram else 6)
     bottom = first + _ROW * len(rows)
@@ -201,7 +205,10 @@ def _dots(row: BoxRow, axis: Axis, y: float) -> str:
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip; and its name if that is written."""
+    """One system: its place on both axes, its kind (of `SHAPES`), its tooltip; and its name if that is written.
+
+    `span` is the interval of its vertical value, `link` where its mark leads, if anywhere.
+    """
 
     x: float
     y: float
@@ -209,6 +216,8 @@ class ScatterPoint:
     tooltip: str
     name: str = ""
     pinned: bool = False
+    span: tuple[float | None, float | None] = (None, None)
+    link: str = ""
 
 
 def draw_scatter(
@@ -231,21 +240,28 @@ def draw_scatter(
         legend: words for the kinds.
         steps: places on both axes where a line of steps, such as the best so far, begins and changes.
     """
-    up = Axis.over([point.y for point in points], height, _FIELD_TOP)
+    bounds = [end for point in points for end in (point.y, *point.span) if end is not None]
+    up = Axis.over(bounds, height, _FIELD_TOP, percent=frame.percent)
     content = render_axis_below(across, _FIELD_TOP, height, titles[0])
     content += render_axis_beside(up, LEFT, frame.width - RIGHT, titles[1])
     if steps:
         path = "".join(f"H{across.at(x):g}V{up.at(y):g}" for x, y in steps[1:])
         start = f"M{across.at(steps[0][0]):g} {up.at(steps[0][1]):g}"
         content += f'<path class="best" d="{start}{path}H{across.end:g}"/>'
-    labels = ""
     for point in reversed(points):
         x, y = across.at(point.x), up.at(point.y)
         css = f"{point.kind} pinned" if point.pinned else point.kind
-        content += render_mark(SHAPES[point.kind], x, y, 4, css, point.tooltip)
-        if point.name:
-            beside, anchor = (x - 7, "end") if x > frame.width / 2 else (x + 7, "start")
-            labels += render_text(beside, y - 6, shorten(point.name, 22), "halo", anchor)
+        low, high = point.span
+        ends = "" if low is None or high is None else f"M{x:g} {up.at(low):g}V{up.at(high):g}"
+        rule = f'<path class="whisker" d="{ends}"/>' if ends else ""
+        mark = render_mark(SHAPES[point.kind], x, y, 5, css, point.tooltip)
+        content += render_link(rule + mark, point.link, point.tooltip)
+    labelled = [point for point in points if point.name]
+    labels = render_labels(
+        [(across.at(one.x), up.at(one.y), shorten(one.name, 22), one.pinned) for one in labelled],
+        frame.width,
+        frame.font_size,
+    )
     kinds = [kind for kind in legend if any(point.kind == kind for point in points)]
     return frame.render(height + 52, content + labels + render_legend(kinds, legend, height + 42, frame.font_size))
 
@@ -301,7 +317,7 @@ def draw_radar(
 
     Args:
         names: names of the axes, at least three, clockwise from the top.
-        series: at most six series; those with a name are named below the radar, too.
+        series: series, at most six; those with a name are also named below the radar.
         title: text for screen readers.
         layout: size of the picture.
         css_class: class of the picture.
@@ -338,12 +354,18 @@ class _Rays:
         return f"{x:g} {y:g}"
 
     def render_grid(self) -> str:
-        """Rings at the quarters, rays, and the scale beside the first of them."""
+        """Rings at the quarters, rays, and the scale beside the edge before the first of them."""
         numbers = range(self.count)
         rings = "".join(f'<path d="M{" ".join(self.point(n, ring) for n in numbers)}z"/>' for ring in (0.0, *RINGS))
         x, y = self.layout.middle
         rays = "".join(f'<path d="M{x:g} {y:g} {self.point(n, 1.0)}"/>' for n in numbers)
-        return f"{rings}{rays}" + "".join(render_text(x + 3, self.locate(0, r)[1] + 4, f"{r:.0%}") for r in (0.5, 1.0))
+        # Beside the edge between the last axis and the first, where there is no name and no mark.
+        ends = [(self.locate(0, ring), self.locate(-1, ring), f"{ring:.0%}") for ring in (0.5, 1.0)]
+        scale = "".join(
+            render_text((3 * first[0] + last[0]) / 4 - 4, (3 * first[1] + last[1]) / 4 + 4, label, "halo", "end")
+            for first, last, label in ends
+        )
+        return f"{rings}{rays}{scale}"
 
     def render_series(self, one: Series) -> str:
         """Draw a system's marks, with a line between neighbours that both have a value."""

@@ -1,24 +1,32 @@
-"""Draw values over the length of a recording: lines with marks and bands of uncertainty, and stretches behind them."""
+"""Draw lines: values over the length of a recording with bands and stretches behind them, waveforms, densities."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podeval.plots.svg import (
+    SERIES,
     Axis,
     Frame,
     render_axis_below,
     render_axis_beside,
     render_bar,
     render_mark,
+    render_text,
     render_tooltip,
+    shorten,
 )
 
 LEFT, RIGHT = 48, 12
 """Margins of the field, by which a page knows what time was clicked."""
 _MOST_MARKS = 60
+_DENSITY_POINTS, _DENSITY_HEIGHT = 200, 200
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ def draw_lines(
     values = [value for line in lines for _, value in line.points if value is not None]
     values += [end for line in lines for span in line.intervals if span for end in span] + list(usual or ())
     bottom, right = height - (34 if unit else 20), frame.width - RIGHT
-    up = Axis.over(values, bottom, 24, marks=4 if height > 150 else 3)
+    up = Axis.over(values, bottom, 24, marks=4 if height > 150 else 3, percent=frame.percent)
     content = ""
     if usual:
         low, high = up.at(usual[0]), up.at(usual[1])
@@ -86,6 +94,59 @@ def draw_lines(
         content += render_bar("defect", left, 24, wide, bottom - 24, highlight.tooltip)
     content += "".join(_render_line(line, along, up) for line in lines)
     return frame.render(height, content, data_length)
+
+
+@dataclass(frozen=True)
+class Density:
+    """The values of one system, which are drawn as a curve."""
+
+    name: str
+    values: Sequence[float]
+
+
+def draw_densities(
+    densities: Sequence[Density], frame: Frame, axis_title: str = "", usual: tuple[float, float] | None = None
+) -> str:
+    """Draw how densely values lie, a curve each, by a Gaussian kernel of Silverman's width; each has an area of 1.
+
+    Args:
+        densities: the curves, of which at most `SERIES` differ in look.
+        frame: the frame of the picture.
+        axis_title: the name of the values.
+        usual: a range of values behind the curves, such as the one in which they are best; open ends are infinite.
+    """
+    ends = [end for one in densities for end in (min(one.values), max(one.values))]
+    across = max(max(ends) - min(ends), 1e-6)
+    widths = [max(0.9 * float(np.std(one.values)) * len(one.values) ** -0.2, across / 100) for one in densities]
+    finite = [end for end in usual or () if math.isfinite(end)]
+    margins = [min(ends) - 3 * max(widths), max(ends) + 3 * max(widths)]
+    along = Axis.over([*margins, *finite], LEFT, frame.width - RIGHT, percent=frame.percent)
+    grid = np.linspace(along.least, along.most, _DENSITY_POINTS)
+    curves = [estimate_density(one.values, width, grid) for one, width in zip(densities, widths, strict=True)]
+    bottom = 24 + _DENSITY_HEIGHT
+    up = Axis.over([0.0, *(float(curve.max()) for curve in curves)], bottom, 24, marks=4)
+    content = render_axis_below(along, 24, bottom, axis_title) + render_axis_beside(up, LEFT, frame.width - RIGHT)
+    if usual:
+        left, right = (along.at(min(max(end, along.least), along.most)) for end in usual)
+        content = render_bar("usual", left, 24, right - left, bottom - 24) + content
+    y = bottom + 36.0
+    for number, (one, curve, shape) in enumerate(zip(densities, curves, SERIES, strict=False), 1):
+        y += 18
+        outline = [(along.at(float(x)), up.at(float(height))) for x, height in zip(grid, curve, strict=True)]
+        # The mark stands at the top of the curve, and beside its name.
+        places = (min(outline, key=lambda at: at[1]), (14.0, y))
+        marks = "".join(render_mark(shape, left, height, 4.5, "mk") for left, height in places)
+        path = "L".join(f"{x:g} {height:g}" for x, height in outline)
+        line = f'{render_tooltip(one.name)}<path class="line" d="M{path}"/>{marks}'
+        content += f'<g class="series s{number}">{line}{render_text(26, y + 4, shorten(one.name, 48))}</g>'
+    return frame.render(y + 12, content)
+
+
+def estimate_density(values: Sequence[float], width: float, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the density of values at the points of a grid, by a Gaussian kernel of a width."""
+    distances = (grid[:, np.newaxis] - np.asarray(values, np.float64)) / width
+    density: NDArray[np.float64] = np.exp(-0.5 * distances**2).mean(axis=1) / (width * math.sqrt(2 * math.pi))
+    return density
 
 
 def draw_waveform(heights: Sequence[float], marks: Sequence[tuple[float, float]], label: str) -> str:

@@ -52,14 +52,16 @@ class Axis:
     logarithmic: bool = False
 
     @classmethod
-    def over(cls, values: Sequence[float], start: float, end: float, marks: int = 5) -> Axis:
+    def over(cls, values: Sequence[float], start: float, end: float, marks: int = 5, *, percent: bool = False) -> Axis:
         """Create an axis that covers all values with about `marks` round ticks; from 0 to 1 if there are no values."""
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
         step = _round_step((high - low) / marks if high > low else max(abs(high), 1.0) / 10)
         least = step * math.floor(low / step + 1e-9)
         most = max(least + step, step * math.ceil(high / step - 1e-9))
         ticks = [least + step * number for number in range(math.floor((most - least) / step + 1e-9) + 1)]
-        return cls(least, most, start, end, tuple((tick, f"{round(tick, 9):g}".replace("-", "−")) for tick in ticks))
+        scale, unit = (100, " %") if percent else (1, "")
+        texts = [f"{round(scale * tick, 7):g}{unit}".replace("-", "−") for tick in ticks]
+        return cls(least, most, start, end, tuple(zip(ticks, texts, strict=True)))
 
     @classmethod
     def over_magnitudes(cls, values: Sequence[float], start: float, end: float) -> Axis:
@@ -125,7 +127,8 @@ def _round_step(raw: float) -> float:
 class Frame:
     """What is around a picture: its title for screen readers, its width in units, its letters, its class.
 
-    `alone` is a picture outside of a page of ours, which brings a style and a ground.
+    `alone` is a picture outside of a page of ours, which brings a style and a ground. `percent` is one whose values are
+    shares that people read in percent.
     """
 
     title: str
@@ -133,6 +136,7 @@ class Frame:
     font_size: int = 12
     css_class: str = ""
     alone: bool = False
+    percent: bool = False
 
     def render(self, height: float, content: str, data_length: float | None = None) -> str:
         """Render the picture; `data_length` is what its time axis covers, in seconds, for a page that plays from it."""
@@ -140,9 +144,11 @@ class Frame:
         length = f' data-length="{data_length:g}"' if data_length is not None else ""
         size = f' width="{self.width}" height="{height:g}"' if self.alone else ""
         ground = f'{STYLE}<rect width="{self.width}" height="{height:g}" fill="#fff"/>' if self.alone else ""
+        # What is an image has no links in it for who does not see it.
+        role = "group" if "<a href=" in content else "img"
         return (
             f'<svg{css} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {height:g}"{size}{length} '
-            f'role="img" font-size="{self.font_size}"><title>{escape(self.title)}</title>{ground}{content}</svg>'
+            f'role="{role}" font-size="{self.font_size}"><title>{escape(self.title)}</title>{ground}{content}</svg>'
         )
 
 
@@ -169,6 +175,11 @@ def render_text(x: float, y: float, text: str, css_class: str = "", anchor: str 
 def render_tooltip(text: str) -> str:
     """Render the tooltip of the shape around it; nothing without a text."""
     return f"<title>{escape(text)}</title>" if text else ""
+
+
+def render_link(content: str, address: str, name: str) -> str:
+    """Render parts of a picture as a link with a name; as they are without an address."""
+    return f'<a href="{escape(address)}" aria-label="{escape(name)}">{content}</a>' if address else content
 
 
 def render_bar(css_class: str, x: float, y: float, width: float, height: float, tooltip: str = "") -> str:
@@ -218,6 +229,21 @@ def render_legend(kinds: Iterable[str], words: Mapping[str, str], y: float, font
     return f"<g>{entries}</g>"
 
 
+def render_labels(places: Iterable[tuple[float, float, str, bool]], width: float, size: float) -> str:
+    """Render names next to points of a field: place, name, whether it must be there. One that would lie over another
+    is left out.
+    """
+    labels, boxes = "", list[tuple[float, float, float]]()
+    for x, y, name, needed in places:
+        left, wide = x > width / 2, measure_text(name, size)
+        begin = x - 7 - wide if left else x + 7
+        free = all(abs(y - other) > size or begin > end or begin + wide < start for start, end, other in boxes)
+        if free or needed:
+            boxes.append((begin, begin + wide, y))
+            labels += render_text(x - 7 if left else x + 7, y - 6, name, "halo", "end" if left else "start")
+    return labels
+
+
 def measure_text(text: str, size: float) -> float:
     """Estimate how wide a text is: Chinese characters are as wide as high, Latin letters about half as wide."""
     return size * sum(1.1 if ord(letter) > 0x2E80 else 0.6 for letter in text)
@@ -256,3 +282,23 @@ def draw_layers(layers: Sequence[Sequence[str]], lines: Iterable[tuple[str, str]
     ]
     frame = Frame(title, width, font_size=14, alone=True)
     return frame.render(len(layers) * _LAYER, "\n".join(["", *wires, *boxes, ""])) + "\n"
+
+
+def draw_badge(label: str, message: str) -> str:
+    """Draw a badge that stands alone: a label on grey, next to it what it says.
+
+    Args:
+        label: the text on grey.
+        message: the text next to it.
+    """
+    left, right = (round(measure_text(text, 11)) + 14 for text in (label, message))
+    grounds = f'<path d="M0 0h{left}v20H0z" fill="#44515e"/><path d="M{left} 0h{right}v20h-{right}z" fill="#0b5ea8"/>'
+    texts = "".join(
+        f'<text x="{x}" y="14" text-anchor="middle" fill="#fff" font-family="sans-serif">{escape(text)}</text>'
+        for x, text in ((left / 2, label), (left + right / 2, message))
+    )
+    title = escape(f"{label}: {message}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" font-size="11">'
+        f"<title>{title}</title>{grounds}{texts}</svg>"
+    )

@@ -10,7 +10,7 @@ __all__ = [
     "predicted_windows",
     "recording",
     "reference_voices",
-    "samples",
+    "source",
     "speaker_turns",
     "speech_track",
     "speech_windows",

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models.interfaces import Transcript
-from podeval.text.alignment import split_words
+from podeval.text.comparison.alignment import split_words
 
 Severity = Literal["high", "medium", "low"]
 """`high`: no listener misses it; `medium`: an attentive one hears it; `low`: one who follows the script does."""
@@ -40,9 +40,9 @@ class TimedDefect:
         kind: such as `omitted`, `repeated`, `wrong_voice`, `hole`.
         start: seconds from the beginning.
         end: seconds from the beginning.
-        script: what the script has there; empty where nothing, or where it does not matter.
-        heard: what is heard there, in words.
-        severity: how much of a listener it takes to notice.
+        script: the words of the script there; empty if there are none, or if they do not matter.
+        heard: the words that are heard there.
+        severity: degree to which a listener notices it.
     """
 
     kind: str
@@ -101,7 +101,7 @@ SHORTEST = 60.0
 """Seconds of speech of a recording that has a pace."""
 
 LANGUAGES = ("en", "zh")
-"""Whose words have letters that take about as long as each other."""
+"""Languages whose letters take about as long as each other."""
 
 
 def find_long_pauses(speech: Sequence[Span], music: Sequence[Span]) -> list[TimedDefect]:

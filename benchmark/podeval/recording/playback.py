@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import BadInput, CannotScore, PodevalError
 from podeval.recording.cache import Cache, open_default_cache
 
@@ -130,7 +130,9 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        samples, chance = _fit_to_length(samples, seconds), np.random.default_rng(int(key[-16:], 16))
+                        # Silence makes it exactly as long, or the end is cut.
+                        frames, chance = round(seconds * RATE), np.random.default_rng(int(key[-16:], 16))
+                        samples = np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
         return _mark_used(path)
 
@@ -139,7 +141,7 @@ class Playback:
 
         Args:
             copy: a file that `copy` returned.
-            size: at least 4 bytes more than the copy has.
+            size: size in bytes, at least 4 bytes more than the copy has.
         """
         return self._derive(copy, f"{size}.flac", lambda path: path.write_bytes(pad_flac(copy.read_bytes(), size)))
 
@@ -251,12 +253,6 @@ def decode_standard(stretch: Stretch) -> Samples:
     return np.broadcast_to(resampled, (len(resampled), 2)) if resampled.shape[1] == 1 else resampled
 
 
-def _fit_to_length(samples: Samples, seconds: float) -> Samples:
-    """Pad the samples with silence, or cut them, to exactly this length."""
-    frames = round(seconds * RATE)
-    return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
-
-
 def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
     """Return the peak magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
@@ -342,7 +338,7 @@ def pad_flac(content: bytes, size: int) -> bytes:
 
     Args:
         content: a FLAC file.
-        size: in bytes; larger than the file by 4 or more, and by less than 16 MiB.
+        size: size in bytes; larger than the file by 4 or more, and by less than 16 MiB.
 
     Raises:
         BadInput: it is not FLAC, or the size cannot be reached.
@@ -361,11 +357,23 @@ def pad_flac(content: bytes, size: int) -> bytes:
     return bytes(head) + padding + content[end:]
 
 
+def find_sound(file: Path) -> int:
+    """Return the byte at which the sound of a FLAC file begins, behind its header and padding; 0 for another file."""
+    with file.open("rb") as flac:
+        if flac.read(4) != b"fLaC":
+            return 0
+        head = b"\0"
+        while not head[0] & _LAST:
+            head = flac.read(_BLOCK_HEADER)
+            flac.seek(int.from_bytes(head[1:], "big"), os.SEEK_CUR)
+        return flac.tell()
+
+
 def write_opus(source: Path, target: Path) -> None:
     """Write a FLAC file at 48 kHz as Ogg Opus at a constant bit rate, a second at a time.
 
     Args:
-        source: with one or two channels.
+        source: the FLAC file with one or two channels.
         target: is overwritten.
     """
     import av

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.faults import find_sound
+from podeval.audio.levels import find_ends, find_sound
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.models import registry
 from podeval.models.interfaces import Samples, WindowScorer
@@ -27,11 +27,11 @@ LONGEST_END, KEPT_END = 1.0, 0.5
 """Seconds without speech at an end that are heard, and how many are kept of more; none of digital silence."""
 
 FULLEST = 0.5
-"""Where no window holds enough speech, as in one channel of a conversation, those with at least this share of what the
-fullest has are heard."""
+"""Share of the fullest window's speech that a window must have to be heard, if no window contains enough speech, as in
+one channel of a conversation."""
 
 Source = Literal["mix", "stem"]
-"""What is rated: the recording as it is, or its speech stem, whether there is music or not."""
+"""Material that is rated: the recording as it is, or its speech stem, whether there is music or not."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
         first = round((speech[0].start - KEPT_END) * rate)
     if speech and last / rate - speech[-1].end > LONGEST_END:
         last = round((speech[-1].end + KEPT_END) * rate)
-    centred = samples is not track.mono(rate, offset=True)
+    centred = track.mono(track.rate) is not track.mono(track.rate, offset=True)
     changed = centred or (first, last) != (0, len(samples))
     options = {"span": [first, last], "centred": centred} if changed else {}
     return SpokenPart(samples[first:last], first / rate, options)
@@ -101,10 +101,12 @@ def cut_to_speech(track: Recording, rate: int = MODEL_RATE) -> SpokenPart:
 def cut_to_sound(track: Recording, rate: int) -> tuple[Samples, int]:
     """Return what predictors of any sound hear: no constant offset and no silence at the ends; and its first sample.
 
+    A recording at a lower rate is upsampled.
+
     Raises:
-        CannotScore: the recording's rate is too low, or its channels cancel each other.
+        CannotScore: its channels cancel each other.
     """
-    samples, (begin, end) = track.mono(rate), _find_ends(track, rate)
+    samples, (begin, end) = track.mono(rate, upsample=True), _find_ends(track, rate)
     first, last = find_sound(samples[begin:end], rate)
     end = begin + last if 0 < last < end - begin - LONGEST_END * rate else end
     begin += first if first > LONGEST_END * rate else 0
@@ -116,11 +118,12 @@ def _find_ends(track: Recording, rate: int) -> tuple[int, int]:
 
     Fewer zeros than `FEWEST_ZEROS` are part of the sound: what nobody padded is heard from its first sample.
     """
-    sound = track.mono(track.rate) != 0
+    samples = track.mono(track.rate)
+    first, last = find_ends(samples)
     before, after = (
-        zeros if zeros >= FEWEST_ZEROS * track.rate else 0 for zeros in (sound.argmax(), sound[::-1].argmax())
+        zeros if zeros >= FEWEST_ZEROS * track.rate else 0 for zeros in (first, len(samples) - (last or len(samples)))
     )
-    return round(before * rate / track.rate), round((len(sound) - after) * rate / track.rate)
+    return round(before * rate / track.rate), round((len(samples) - after) * rate / track.rate)
 
 
 def choose_windows(track: Recording, starts: Sequence[float], seconds: float) -> NDArray[np.int_]:

@@ -2,51 +2,46 @@
 
 Facts come from the models of one profile. They are computed when first asked for, then kept in memory for the life of
 the object and on disk by content hash, model identity and parameters. Channels and rate are kept; what a model
-needs (mono, 16 kHz) is derived from them once per rate.
+needs (mono, 16 kHz) is derived from them once per rate. What a model tells is imported where it is asked for, so that a
+metric of the sound alone loads nothing of it.
 """
+
+from __future__ import annotations
 
 import contextlib
 import hashlib
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from pkgutil import resolve_name
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
 from podeval.audio.decode import decode, hash_file
-from podeval.audio.faults import describe_silent_ends, remove_offset
-from podeval.audio.prosody import VoiceContour, measure_prosody
-from podeval.audio.resample import mix_to_mono, resample
-from podeval.audio.windows import Clip, Span
-from podeval.errors import CannotScore
-from podeval.models import registry
-from podeval.models.interfaces import Samples, SpeakerTurn, Transcriber, Transcript, Word
-from podeval.recording import speech_track as tracks
+from podeval.audio.levels import describe_silent_ends, remove_offset
+from podeval.audio.samples import find_defect, measure_cancelled, mix_channels, mix_to_mono, read_samples, resample
+from podeval.errors import BadAudio, CannotScore
 from podeval.recording.cache import Cache, derive_content, dump_array, load_array, open_default_cache
-from podeval.recording.samples import keep_in_file, measure_cancelled, mix_channels, read_samples
-from podeval.recording.speech_windows import JoinedClips, SpeakerVoice, find_voices
+from podeval.version import find_version
 
 if TYPE_CHECKING:
-    from podeval.text.script import Script
+    from podeval.audio.prosody import VoiceContour
+    from podeval.audio.windows import Clip, Span
+    from podeval.models.interfaces import Samples, SpeakerTurn, Transcript
+    from podeval.recording.speech_track import Stems
+    from podeval.recording.speech_windows import SpeakerVoice
 
 T = TypeVar("T")
 
 MODEL_RATE = 16_000
 """Sample rate of every speech model of the embedded profile, Hz."""
 
-_BLOCK = 1 << 20
-_LOUDEST = 32.0
-"""Magnitude, 30 dB beyond full scale, that no sound has which is stored as floats of full scale ±1."""
-
 _PROSODY_METHOD = "1"
 """Changes with what `measure_prosody` gives."""
-
-_SPANS = TypeAdapter(tuple[Span, ...])
 
 
 class Recording:
@@ -81,26 +76,31 @@ class Recording:
         self._transcripts: dict[str | None, Transcript] = {}
 
     @classmethod
-    def open(cls, path: str | Path, **options: Any) -> "Recording":
-        """Decode a file, once.
+    def open(cls, path: str | Path, *, apart: bool = False, **options: Any) -> Recording:
+        """Decode a file, once; `apart` in the sandbox or behind the second wall, as a stranger's is.
 
         Raises:
             BadAudio: the file cannot be read as audio; the message says why and what to do.
         """
-        decoded = decode(Path(path))
+        decoded = (resolve_name("podeval.audio.transcode:decode_apart") if apart else decode)(Path(path))
         content = hash_file(Path(path))
         opened = cls(decoded.samples, decoded.rate, content, name=str(path), layout=decoded.layout, **options)
         opened.decoder_note = decoded.note or ""
         return opened
 
     @classmethod
-    def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
-        """Decode the bytes of an audio file."""
-        with keep_in_file(data) as path:
-            return cls.open(path, **options)
+    def from_bytes(cls, data: bytes, **options: Any) -> Recording:
+        """Decode the bytes of an audio file; errors say of the recording what is said of the file that keeps them."""
+        with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
+            file.write(data)
+            file.flush()
+            try:
+                return cls.open(file.name, **options)
+            except BadAudio as error:
+                raise BadAudio(str(error).replace(f"'{file.name}'", "the recording")) from error
 
     @classmethod
-    def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":
+    def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> Recording:
         """Create a recording from samples of shape (frames,) or (frames, channels).
 
         Floats have full scale ±1, and values beyond it are kept. Integers are scaled from the full range of their type;
@@ -126,15 +126,7 @@ class Recording:
     @cached_property
     def defect(self) -> str | None:
         """Why nothing can be measured: samples that are not finite numbers, or digital silence; otherwise None."""
-        reach = 0.0
-        for start in range(0, len(self.samples), _BLOCK):
-            block = self.samples[start : start + _BLOCK]
-            if not np.isfinite(block).all():
-                return "holds samples that are not numbers (NaN or infinity); export it again"
-            reach = max(reach, float(np.abs(block).max()))
-        if reach > _LOUDEST:
-            return f"has samples of up to {reach:.6g}, as integers have that were stored as floats; full scale is ±1"
-        return None if reach else "is digital silence from beginning to end; check how it was exported"
+        return find_defect(self.samples)
 
     @cached_property
     def file_notes(self) -> tuple[str, ...]:
@@ -158,16 +150,16 @@ class Recording:
         if self.duration < shortest:
             raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
-    def mono(self, rate: int = MODEL_RATE, *, offset: bool = False) -> Samples:
+    def mono(self, rate: int = MODEL_RATE, *, offset: bool = False, upsample: bool = False) -> Samples:
         """Return the mean of the channels at `rate`, shape (frames,); mixed once, and resampled once per rate.
 
-        A constant offset, which nobody hears, is removed at the recording's own rate, where digital silence becomes
-        silence again; with `offset` it is left in, as by public code.
+        A constant offset is removed at the recording's own rate, so that silence is silence, but not with `offset`, as
+        by public code. With `upsample` a lower rate is not refused.
 
         Raises:
             CannotScore: the rate is below `rate` and upsampling is not allowed, or its channels cancel each other.
         """
-        self.require_rate(rate)
+        self.require_rate(self.rate if upsample else rate)
         mix = self._compute_once("mix", lambda: mix_channels(self.samples))
         channels = mix if offset else self._compute_once("centred", lambda: remove_offset(mix, self.rate))
         return self._compute_once(f"mono {rate} {channels is mix}", lambda: resample(channels, self.rate, rate))
@@ -186,21 +178,25 @@ class Recording:
 
     def speech(self) -> tuple[Span, ...]:
         """Return the spans of speech."""
-        return self._derive_fact("voice_activity", _SPANS, lambda model: model.speech(self.mono()))
+        from podeval.audio.windows import Span
+
+        return self.fact_from("voice_activity", tuple[Span, ...], lambda model: model.speech(self.mono()))
 
     def music(self) -> tuple[Span, ...]:
         """Return the spans of music, under speech or alone."""
-        return self._derive_fact("music_detector", _SPANS, lambda model: model.music(self.mono()))
+        from podeval.audio.windows import Span
 
-    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
+        return self.fact_from("music_detector", tuple[Span, ...], lambda model: model.music(self.mono()))
+
+    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Recording:
         """Create a recording derived from this one.
 
         Args:
             samples: shape (frames, channels).
             rate: sample rate, Hz.
-            step: what was done, part of the new content key.
-            by: what it was done with, part of the key.
-            notes: what scores on it have to mention.
+            step: name of the step, part of the new content key.
+            by: identity of the tool of the step, part of the key.
+            notes: notes that scores on it must mention.
         """
         return type(self)(
             samples,
@@ -214,16 +210,18 @@ class Recording:
             notes=notes,
         )
 
-    def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
+    def speech_track(self, source: Literal["auto", "mix"] = "auto") -> Recording:
         """Return what speech metrics hear: with `mix` this recording; with `auto` its speech stem if there is music.
 
         Raises:
             CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
             ModelMissing: the music detector, or if there is music the separator, is not installed.
         """
-        return self if source == "mix" or not tracks.has_music(self) else self.speech_stem()
+        from podeval.recording.speech_track import has_music
 
-    def through(self, rate: int) -> "Recording":
+        return self if source == "mix" or not has_music(self) else self.speech_stem()
+
+    def through(self, rate: int) -> Recording:
         """Return this recording as if it had been stored at `rate`, Hz; computed once.
 
         Raises:
@@ -232,13 +230,20 @@ class Recording:
         self.require_rate(MODEL_RATE)
         if rate == self.rate:
             return self
-        return self._compute_once(f"through {rate}", lambda: tracks.resample_through(self, rate))
+        return self._compute_once(
+            f"through {rate}",
+            lambda: self.derive(
+                resample(self.samples, self.rate, rate), rate, "through", rate, {**self.notes, "through_rate": rate}
+            ),
+        )
 
-    def speech_stem(self) -> "Recording":
+    def speech_stem(self) -> Recording:
         """Return the speech without music as a separate recording; raises as `speech_track` does."""
-        return self._compute_once("speech stem", lambda: tracks.separate_speech_stem(self))
+        from podeval.recording.speech_track import separate_speech_stem
 
-    def stems(self) -> tracks.Stems:
+        return self._compute_once("speech stem", lambda: separate_speech_stem(self))
+
+    def stems(self) -> Stems:
         """Return the speech and everything else as separate stems; computed when first asked for, not stored on disk.
 
         A lower rate than the separator's is upsampled even if `allow_upsampling` is off, because a band that is empty
@@ -248,20 +253,23 @@ class Recording:
             CannotScore: the recording has more than two channels.
             ModelMissing: the profile has no separator, or it is not installed.
         """
-        return self._compute_once("stems", lambda: tracks.separate_stems(self))
+        from podeval.recording.speech_track import separate_stems
+
+        return self._compute_once("stems", lambda: separate_stems(self))
 
     def transcript(self, language: str | None = None) -> Transcript:
         """Return the transcript with word times; with `language` None in the one that the transcriber detects.
 
         What was transcribed in a language is not transcribed again because that language is detected, or the reverse.
         """
+        from podeval.models.interfaces import Transcript
+
         # One at a time: who asks for another language waits to see whether it is the same.
         with self._locks.setdefault("transcripts", RLock()):
             same = self._find_transcript(language)
             if same is None:
-                form = TypeAdapter(Transcript)
-                same = self._derive_fact(
-                    "transcriber", form, lambda m: m.transcribe(self.mono(), language), language=language
+                same = self.fact_from(
+                    "transcriber", Transcript, lambda m: m.transcribe(self.mono(), language), language=language
                 )
                 self._transcripts[language] = same
             return same
@@ -273,8 +281,8 @@ class Recording:
         if language is not None:
             detected = self._transcripts.get(None)
             return detected if detected and detected.language == language else None
-        detected_language = self._derive_fact(
-            "transcriber", TypeAdapter(str), lambda model: model.detect_language(self.mono()), question="language"
+        detected_language = self.fact_from(
+            "transcriber", str, lambda model: model.detect_language(self.mono()), question="language"
         )
         return self._transcripts.get(detected_language)
 
@@ -284,61 +292,44 @@ class Recording:
         Raises:
             ModelMissing: librosa is not installed.
         """
-        librosa = None
-        with contextlib.suppress(PackageNotFoundError):
-            librosa = version("librosa")
+        from podeval.audio.prosody import VoiceContour, measure_prosody
+
+        librosa = find_version("librosa")
         upsampled = self.rate < MODEL_RATE
         key = Cache.key(self.content, "prosody", method=_PROSODY_METHOD, librosa=librosa, upsampled=upsampled)
-        return self._load_or_make(key, _read_contour, _write_contour, lambda: measure_prosody(self.mono()))
 
-    def listen_again(
-        self, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
-    ) -> tuple[Word, ...]:
-        """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
-        bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
-        if not bounds:
-            return ()
+        def read(payload: bytes) -> VoiceContour:
+            pitch, level = load_array(payload)
+            return VoiceContour(pitch, level)
 
-        def ask(model: Transcriber) -> tuple[Word, ...]:
-            return tracks.transcribe_stretches(model, self.mono(), MODEL_RATE, bounds, language)
+        def write(contour: VoiceContour) -> bytes:
+            return dump_array(np.stack([contour.pitch, contour.level]))
 
-        spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
-        return self._derive_fact(job, TypeAdapter(tuple[Word, ...]), ask, language=language, again=spans_digest)
+        return self._load_or_make(key, read, write, lambda: measure_prosody(self.mono()))
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Return who speaks when, judged by similarity of voices alone."""
-        form = TypeAdapter(tuple[SpeakerTurn, ...])
-        return self._derive_fact("diarizer", form, lambda model: model.diarize(self.mono()))
+        from podeval.models.interfaces import SpeakerTurn
 
-    def turns(self, script: "Script | None" = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
-        """Return who speaks when: by aligning the script's words if there is a script, otherwise by diarisation.
-
-        Raises:
-            CannotScore: too few of the script's words are heard to know who speaks when.
-        """
-        if script is None:
-            return self.diarization()
-        from podeval.text.alignment import locate_speaker_turns
-
-        words = [(word.text, word.start, word.end) for word in self.transcript(language).words]
-        aligned = locate_speaker_turns(script, words, self.duration)
-        if not aligned.trusted:
-            raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
-        return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
+        return self.fact_from("diarizer", tuple[SpeakerTurn, ...], lambda model: model.diarize(self.mono()))
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
         """Return speaker embeddings of clips, each one or more spans joined end to end; shape (clips, dimensions)."""
+        from podeval.recording.speech_windows import JoinedClips
+
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
         return self.array_from("speaker_encoder", lambda model: model.embed(JoinedClips(samples, bounds)), clips=digest)
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+    def voices(self, turns: Sequence[SpeakerTurn], *windows: float) -> tuple[SpeakerVoice, ...]:
         """Return the speakers of these turns in order of appearance; those with less than 0.5 s of speech are left out.
 
-        A speaker's speech is joined and divided into windows of 3 s every 2 s, or used whole if it is shorter.
+        Speech is joined and divided into windows of 3 s every 2 s (`windows`: other lengths), or used whole if shorter.
         """
-        return find_voices(turns, self.duration, self.embeddings)
+        from podeval.recording.speech_windows import find_voices
+
+        return find_voices(turns, self.duration, self.embeddings, *windows)
 
     def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         """Return a fact, computed when it is first asked for; a thread that asks meanwhile waits for it."""
@@ -349,10 +340,12 @@ class Recording:
             fact: T = self._facts[name]
             return fact
 
-    def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
-        """Return a fact that a job's model tells of this recording, cached in memory and on disk."""
-        key = self._make_key(job, parameters)
-        return self._load_or_make(key, form.validate_json, form.dump_json, lambda: self._ask(job, ask))
+    def fact_from(self, job: str, form: type[T], ask: Callable[[Any], T], **parameters: Any) -> T:
+        """Return a fact that a job's model tells of this recording, as `array_from` does an array; stored as JSON."""
+        from pydantic import TypeAdapter
+
+        stored: TypeAdapter[T] = TypeAdapter(form)
+        return self._ask(job, ask, stored.validate_json, stored.dump_json, parameters)
 
     def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
         """Return the output of a job's model for this recording as an array, cached in memory and on disk.
@@ -362,17 +355,27 @@ class Recording:
             ask: takes the model and returns the array.
             parameters: everything besides the recording and the model that can change the result.
         """
-        key = self._make_key(job, parameters)
-        return self._load_or_make(key, load_array, dump_array, lambda: self._ask(job, ask))
+        return self._ask(job, ask, load_array, dump_array, parameters)
 
-    def _make_key(self, job: str, parameters: dict[str, Any]) -> str:
-        identity = registry.get_card(job, self.profile).identity
+    def _ask(
+        self,
+        job: str,
+        ask: Callable[[Any], T],
+        read: Callable[[bytes], T],
+        write: Callable[[T], bytes],
+        parameters: dict[str, Any],
+    ) -> T:
+        """Return what a job's model says of this recording, from the cache if it is there."""
+        from podeval.models.registry import get_card, use
+
+        def make() -> T:
+            with use(job, self.profile) as model:
+                return ask(model)
+
+        identity = get_card(job, self.profile).identity
         upsampled = self.allow_upsampling and self.rate < MODEL_RATE
-        return Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
-
-    def _ask(self, job: str, ask: Callable[[Any], T]) -> T:
-        with registry.use(job, self.profile) as model:
-            return ask(model)
+        key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
+        return self._load_or_make(key, read, write, make)
 
     def _load_or_make(
         self, key: str, read: Callable[[bytes], T], write: Callable[[T], bytes], make: Callable[[], T]
@@ -389,12 +392,3 @@ class Recording:
             return fact
 
         return self._compute_once(key, compute)
-
-
-def _read_contour(payload: bytes) -> VoiceContour:
-    pitch, level = load_array(payload)
-    return VoiceContour(pitch, level)
-
-
-def _write_contour(contour: VoiceContour) -> bytes:
-    return dump_array(np.stack([contour.pitch, contour.level]))

@@ -1,7 +1,7 @@
 """Reference voices: for each speaker of a dialogue, a recording of the voice the speaker should have."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.audio.windows import Span
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording.recording import Recording
-from podeval.recording.samples import OBJECT_KEYS, read_audio
+from podeval.recording.source import OBJECT_KEYS, read_audio
 from podeval.recording.speech_windows import SHORTEST_VOICE, VOICE_WINDOW, select_spoken_voices
+from podeval.text.script import Script, normalise_speaker
 
 ONLY = ""
 """The name of a voice that was given without a name."""
+
+
+def match_names(names: Iterable[str], script: Script) -> dict[str, str]:
+    """Return the speaker of a script that each name is of, case and spaces aside; names of nobody are left out."""
+    speakers = {normalise_speaker(speaker): speaker for speaker in script.speakers}
+    return {name: speakers[normalise_speaker(name)] for name in names if normalise_speaker(name) in speakers}
 
 
 class ReferenceVoices(dict[str, Recording]):
@@ -69,8 +77,17 @@ class ReferenceVoices(dict[str, Recording]):
         """
         return {name: self._embed(name, recording) for name, recording in self.items()}
 
+    @cached_property
+    def whole_embeddings(self) -> dict[str, NDArray[np.float32]]:
+        """Return the embedding of each voice's whole recording, as PodEval's public code takes it.
+
+        Raises:
+            CannotScore: a reference recording is silent, too short or holds no speech.
+        """
+        return {name: self._embed(name, recording, whole=True) for name, recording in self.items()}
+
     @staticmethod
-    def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
+    def _embed(name: str, recording: Recording, *, whole: bool = False) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
         # Refuse, by name, a recording from which no voice can be taken.
         try:
@@ -81,6 +98,9 @@ class ReferenceVoices(dict[str, Recording]):
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+        if whole:
+            whole_recording: NDArray[np.float32] = recording.embeddings([(Span(0.0, recording.duration),)])[0]
+            return whole_recording
         # The whole recording is one speaker's turn.
         voices = select_spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:

@@ -31,6 +31,7 @@ from podeval.models.interfaces import (
 )
 from podeval.recording.recording import Recording
 from podeval.recording.speech_windows import SpeakerVoice, select_spoken_voices
+from podeval.text.comparison.alignment import locate_speaker_turns
 from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_speakers, join_utterances
 from podeval.text.language import read_as
 from podeval.text.script import Script
@@ -52,13 +53,13 @@ def find_speaker_turns(
     Args:
         recording: the recording of the speakers.
         script: the words with their speakers.
-        speakers: how many people speak, where there is no script; 0 if nobody knows.
+        speakers: number of people who speak, if there is no script; 0 if nobody knows.
 
     Raises:
         CannotScore: too few of the script's words are heard to know who speaks when.
     """
     if script is None:
-        turns = recording.turns()
+        turns = recording.diarization()
         if not speakers or len({turn.speaker for turn in turns}) <= speakers:
             return turns, {}
         voices = select_spoken_voices(recording, turns)
@@ -67,15 +68,28 @@ def find_speaker_turns(
     written = read_as(script.text)
     language = None if written == "other" else written or detect_language(script.text)
     try:
-        turns = recording.turns(script, language)
+        turns = align_turns(recording, script, language)
     except CannotScore:
         if language is None:
             raise
-        language, turns = None, recording.turns(script)
+        language, turns = None, align_turns(recording, script)
     return turns, {
         "language": language or recording.transcript().language,
         "speakers_asked": len(script.speakers),
     }
+
+
+def align_turns(recording: Recording, script: Script, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+    """Return who speaks when by laying the script beside the words that are heard.
+
+    Raises:
+        CannotScore: too few of the script's words are heard to know who speaks when.
+    """
+    words = [(word.text, word.start, word.end) for word in recording.transcript(language).words]
+    aligned = locate_speaker_turns(script, words, recording.duration)
+    if not aligned.trusted:
+        raise CannotScore("less than half of the script's words are heard, so it is unknown who speaks when")
+    return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
 
 def _merge_voices(
@@ -114,7 +128,7 @@ class DiarisedTranscript:
     """A transcript in segments with speakers and times.
 
     Attributes:
-        segments: in order of time.
+        segments: segments in order of time.
         nobody: utterances during which no speaker was found; not among the segments.
         language: the spoken language, as given or as the transcriber decided.
     """

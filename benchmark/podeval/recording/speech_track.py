@@ -23,12 +23,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podeval.audio.resample import resample
-from podeval.audio.windows import Span
+from podeval.audio.levels import find_ends
+from podeval.audio.samples import resample
+from podeval.audio.windows import Clip, Span
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcriber, Word
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn
 
 NEEDS = ("music_detector", "separator", "voice_activity")
 """The jobs whose models decide what is scored, and produce it."""
@@ -79,6 +81,9 @@ class SpokenRecording(Protocol):
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Any, ...]:
         """Return the speakers' voices."""
 
+    def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
+        """Return speaker embeddings of clips, shape (clips, dimensions)."""
+
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Any:
         """Create a recording derived from this one."""
 
@@ -119,8 +124,8 @@ def has_music(recording: SpokenRecording) -> bool:
 def _measure_heard(recording: SpokenRecording) -> float:
     """Return the seconds between the zeros at the ends, so that what is appended changes nothing."""
     samples = recording.mono()
-    sound = samples != 0
-    return recording.duration * (1 - (int(sound.argmax()) + int(sound[::-1].argmax())) / max(1, len(samples)))
+    first, last = find_ends(samples)
+    return recording.duration * (1 - (first + len(samples) - (last or len(samples))) / max(1, len(samples)))
 
 
 def separate_speech_stem(recording: R) -> R:
@@ -146,37 +151,3 @@ def separate_speech_stem(recording: R) -> R:
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
         raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
     return stem
-
-
-def resample_through(recording: R, rate: int) -> R:
-    """Return the recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
-    samples = resample(recording.samples, recording.rate, rate)
-    derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
-    return derived
-
-
-_PAUSE = 0.8
-"""Seconds between stretches that are listened to again."""
-
-
-def transcribe_stretches(
-    model: Transcriber, samples: Samples, rate: int, bounds: Sequence[tuple[int, int]], language: str | None
-) -> tuple[Word, ...]:
-    """Transcribe stretches without what lies around them; words in the recording's time, in order.
-
-    Args:
-        model: the transcriber.
-        samples: samples of the recording, shape (frames,).
-        rate: sample rate, Hz.
-        bounds: first frame of each stretch, and the one after its last.
-        language: language of the speech; None if the model detects it.
-    """
-    pause = np.zeros(round(_PAUSE * rate), np.float32)
-    parts = [part for start, end in bounds for part in (samples[start:end], pause)]
-    begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
-    placed = []
-    for word in model.transcribe(np.concatenate(parts), language).words:
-        at = max(0, int(np.searchsorted(begins / rate, (word.start + word.end) / 2, "right")) - 1)
-        shift = (bounds[at][0] - begins[at]) / rate
-        placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
-    return tuple(placed)

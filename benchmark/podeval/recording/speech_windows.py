@@ -23,6 +23,9 @@ VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 SHORTEST_VOICE = 0.5
 """Seconds of speech below which nothing is said of a voice."""
 
+LONG_SEGMENT, SHORT_SEGMENT = 10.0, 3.0
+"""Seconds from which on a segment is joined to nothing more, and up to which it is left out: PodEval's public code."""
+
 MOST_SILENCE = 0.6
 """Windows with a larger share of silence than this are left out (LFS-Bench's rule for reverberation)."""
 
@@ -53,16 +56,22 @@ class SpeakerVoice:
 
 
 def find_voices(
-    turns: Sequence[SpeakerTurn], duration: float, embed: Callable[[Sequence[Clip]], NDArray[np.float32]]
+    turns: Sequence[SpeakerTurn],
+    duration: float,
+    embed: Callable[[Sequence[Clip]], NDArray[np.float32]],
+    window: float = VOICE_WINDOW,
+    stride: float = VOICE_STRIDE,
 ) -> tuple[SpeakerVoice, ...]:
     """Find the speakers of some turns, in order of appearance; those with less than 0.5 s of speech are left out.
 
-    A speaker's speech is joined and looked at in windows of 3 s every 2 s, or whole where it is shorter.
+    A speaker's speech is joined and looked at in windows, by default of 3 s every 2 s, or whole where it is shorter.
 
     Args:
         turns: the turns of all speakers.
         duration: length of the recording, seconds; what lies beyond is left out.
         embed: gives an embedding of each clip, shape (clips, dimensions).
+        window: length of a window, seconds.
+        stride: seconds from the beginning of a window to that of the next.
     """
     spans: dict[str, list[Span]] = {}
     for turn in turns:
@@ -70,7 +79,7 @@ def find_voices(
             spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, duration)))
     seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
     windows = {
-        speaker: place_windows(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
+        speaker: place_windows(of_speaker, window, stride) or [tuple(of_speaker)]
         for speaker, of_speaker in spans.items()
         if seconds[speaker] >= SHORTEST_VOICE
     }
@@ -78,6 +87,47 @@ def find_voices(
     return tuple(
         SpeakerVoice(speaker, tuple(clips), np.stack([next(vectors) for _ in clips]), seconds[speaker])
         for speaker, clips in windows.items()
+    )
+
+
+def join_segments(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
+    """Return the segments that PodEval's public code embeds whole.
+
+    What one speaker says without another between is one segment, up to the turn with which it is longer than 10 s;
+    segments of 3 s or less are left out.
+    """
+    segments: list[SpeakerTurn] = []
+    full = True
+    for turn in sorted(turns, key=lambda one: (one.start, one.end)):
+        if full or turn.speaker != segments[-1].speaker:
+            segments.append(turn)
+            full = False
+        else:
+            segments[-1] = replace(segments[-1], end=max(segments[-1].end, turn.end))
+            full = segments[-1].end - segments[-1].start > LONG_SEGMENT
+    return [one for one in segments if one.end - one.start > SHORT_SEGMENT]
+
+
+def embed_segments(recording: SpokenRecording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
+    """Return each speaker's voice with an embedding of every whole segment, in order of appearance.
+
+    Speakers without a segment are left out; see `join_segments`.
+    """
+    spans: dict[str, list[Span]] = {}
+    for one in join_segments(turns):
+        if min(one.end, recording.duration) > one.start:
+            spans.setdefault(one.speaker, []).append(Span(one.start, min(one.end, recording.duration)))
+    if not spans:
+        return ()
+    vectors = iter(recording.embeddings([(span,) for of_speaker in spans.values() for span in of_speaker]))
+    return tuple(
+        SpeakerVoice(
+            speaker,
+            tuple((span,) for span in of_speaker),
+            np.stack([next(vectors) for _ in of_speaker]),
+            sum(span.duration for span in of_speaker),
+        )
+        for speaker, of_speaker in spans.items()
     )
 
 

@@ -8,6 +8,7 @@ for up to three of them lies between their neighbours, they count as left out on
 of them and everything around them.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -20,13 +21,18 @@ from rapidfuzz.distance import Levenshtein
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.interfaces import Aligner, Transcript, Word
-from podeval.recording.recording import Recording
-from podeval.text.alignment import TRUSTED_COVERAGE, HeardWord, split_timed_words
-from podeval.text.content_differences import ContentDifference
+from podeval.models.interfaces import Aligner, Transcriber, Transcript, Word
+from podeval.recording.recording import MODEL_RATE, Recording
+from podeval.text.comparison.alignment import (
+    TRUSTED_COVERAGE,
+    HeardWord,
+    ScriptAlignment,
+    align_script,
+    split_timed_words,
+)
+from podeval.text.comparison.content_differences import ContentDifference
 from podeval.text.language import read_as
 from podeval.text.script import Script
-from podeval.text.script_alignment import ScriptAlignment, align_script
 from podeval.text.tokens import detect_language
 
 
@@ -88,7 +94,7 @@ AROUND = 1.0
 """Seconds before and after a stretch that are listened to with it."""
 
 SPOKEN = 0.5
-"""Of the time of words that has to be speech, and of that of words left out that may be."""
+"""Least share of the time of words that must be speech, and greatest share of that of words left out that may be."""
 
 SHORTEST_WORD = 3
 """Letters of a single English word below which it is the recogniser's: it skips and makes up "a" and "of" by itself."""
@@ -107,6 +113,9 @@ FEWEST_WORDS, STUCK = 0.5, 6
 CERTAIN = 6
 """Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
 
+PAUSE = 0.8
+"""Seconds between stretches that are listened to again."""
+
 HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
 """Shares of a stretch's words that are heard again, that are heard alike, and that two recognisers agree on."""
 
@@ -117,7 +126,7 @@ def confirm_differences(
     """Keep the differences that a second look confirms, in their order.
 
     Args:
-        recording: what was transcribed.
+        recording: the transcribed recording.
         alignment: its script beside the transcript.
         differences: the differences of the alignment.
         language: the language that was transcribed.
@@ -140,13 +149,13 @@ def confirm_differences(
 
     def hear(job: str, spans: Sequence[Span]) -> list[HeardWord]:
         merged = _merge(spans)
-        words = list(recording.listen_again(merged, language, job=job))
+        words = list(listen_again(recording, merged, language, job=job))
         for span in merged:
             inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
             if _gave_up(inside, span):
                 # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
                 words = [word for word in words if word not in inside]
-                words += recording.listen_again([span], language, job=job)
+                words += listen_again(recording, [span], language, job=job)
         timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
         return sorted(split_timed_words(timed, written), key=lambda word: word.start)
 
@@ -295,3 +304,28 @@ def _share_heard(words: Sequence[str], heard: Sequence[str]) -> float:
         )
     )
     return equal / len(words)
+
+
+def listen_again(
+    recording: Recording, spans: Sequence[Span], language: str | None = None, *, job: str = "transcriber"
+) -> tuple[Word, ...]:
+    """Transcribe stretches once more, joined by pauses, or by the second transcriber; in the recording's time."""
+    bounds = [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in spans]
+    if not bounds:
+        return ()
+
+    def ask(model: Transcriber) -> tuple[Word, ...]:
+        # Join the stretches by pauses.
+        samples, pause = recording.mono(), np.zeros(round(PAUSE * MODEL_RATE), np.float32)
+        parts = [part for start, end in bounds for part in (samples[start:end], pause)]
+        begins = np.cumsum([0, *(end - start + len(pause) for start, end in bounds)])[:-1]
+        placed = []
+        # Put each word where its stretch is in the recording.
+        for word in model.transcribe(np.concatenate(parts), language).words:
+            at = max(0, int(np.searchsorted(begins / MODEL_RATE, (word.start + word.end) / 2, "right")) - 1)
+            shift = (bounds[at][0] - begins[at]) / MODEL_RATE
+            placed.append(Word(word.text, float(word.start + shift), float(word.end + shift)))
+        return tuple(placed)
+
+    spans_digest = hashlib.sha256(repr(bounds).encode()).hexdigest()
+    return recording.fact_from(job, tuple[Word, ...], ask, language=language, again=spans_digest)

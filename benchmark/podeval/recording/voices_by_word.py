@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from podeval.audio.windows import Span
 from podeval.recording.recording import Recording
-from podeval.text.script_alignment import ScriptAlignment
+from podeval.text.comparison.alignment import ScriptAlignment
 
 STRETCH = 2.0
 """Seconds of speech after which a stretch ends at the next word."""
@@ -33,7 +33,7 @@ SHORTEST, SURE = 0.6, 1.0
 """Seconds of a stretch from which it has a voice, and from which it helps to find the voices."""
 
 MARGIN, MARGIN_OF_SHORT = 0.10, 0.20
-"""By how much nearer another voice must be, for stretches of `SURE` seconds and for shorter ones."""
+"""Margin by which another voice must be nearer, for stretches of `SURE` seconds and for shorter ones."""
 
 SAME_VOICE = 0.75
 """Cosine of two centres from which on they are one voice."""
@@ -50,9 +50,9 @@ class VoicedStretch:
         last: the word after the last.
         start: seconds.
         end: seconds.
-        turn: of the script, in which most of them stand.
-        meant: who should say them.
-        heard: in whose voice they are said; None where nobody has it, or it is too short to tell.
+        turn: turn of the script that most of the words belong to.
+        meant: speaker who should say them.
+        heard: speaker whose voice says them; None if nobody has it, or it is too short to tell.
     """
 
     first: int
@@ -70,9 +70,9 @@ class VoicedWords:
     """The stretches of a recording with their voices.
 
     Attributes:
-        stretches: in order of time.
-        voices: how many different voices are heard, at most one a speaker.
-        likeness: of every speaker with a reference the cosine of its voice with it.
+        stretches: stretches in order of time.
+        voices: number of different voices that are heard, at most one per speaker.
+        likeness: cosine of a speaker's voice with its reference, by speaker with a reference.
     """
 
     stretches: tuple[VoicedStretch, ...]

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from podeval.errors import BadInput
 from podeval.hub_sources import locate_hub_source
-from podeval.metrics import catalogue
 from podeval.text.message_catalogue import read_texts
 from podeval.version import __version__
 
@@ -31,13 +30,13 @@ LANGUAGES = ("en", "zh")
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table that is more than a text: with a quiet line below, a link, a class, a line of code."""
+    """A cell of a table that is more than a text: with a quiet line below, a link, a class, a tooltip."""
 
     text: str
     note: str = ""
     link: str = ""
     css: str = ""
-    code: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,13 @@ class RowOfCells:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the class of a header (`number`) is that of its column."""
+    """A table; the class of a header (`number`) is that of its column. One with a `summary` is folded behind it."""
 
     label: str
     headers: Sequence[TableCell]
     rows: Sequence[RowOfCells]
     css: str = ""
+    summary: str = ""
 
 
 def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence[str] = ()) -> list[TableCell]:
@@ -65,11 +65,12 @@ def make_heads(texts: Mapping[str, str], names: Sequence[str], numbers: Sequence
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, quiet unless another class is given; `lead` is a strong beginning."""
+    """A paragraph, quiet unless another class is given; `lead` is a strong beginning, `sample` is code at the end."""
 
     text: str
     css: str = "quiet"
     lead: str = ""
+    sample: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list."""
+    """A list; one with a `summary` is folded behind it."""
 
     entries: Sequence[Entry]
+    summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,17 +119,6 @@ class Player:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A recording on the site: a heading, its title, its address, and the page that has more, with its name."""
-
-    heading: str
-    title: str
-    address: str
-    page: str
-    more: str
-
-
-@dataclass(frozen=True)
 class Transcription:
     """Turns that play from a word that is clicked: speaker, start in seconds and as text, words with their starts."""
 
@@ -142,16 +133,17 @@ class Protocols:
     entries: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]
 
 
-Part = Table | Text | Listing | FactList | Pictures | Player | Sample | Transcription | Protocols
+Part = Table | Text | Listing | FactList | Pictures | Player | Transcription | Protocols
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of level 2 or 3 with its parts; one of level 3 without parts is left out."""
+    """A heading of level 2 or 3 with its parts, which may be folded; one of level 3 without parts is left out."""
 
     title: str
     parts: Sequence[Part]
     level: int = 3
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +192,7 @@ def render_document(reports: Sequence[Report], language: str = "en") -> str:
         BadInput: there is no such language.
     """
     static = locate_hub_source("space") / "static"
-    sheets = [(static / name).read_text(encoding="utf-8") for name in ("tokens.css", "site.css", "report.css")]
+    sheets = [(static / name).read_text(encoding="utf-8") for name in ("podeval.css", "report.css")]
     plays = any(isinstance(part, Player) for report in reports for part in report.head)
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8") if plays else ""
     return (
@@ -225,11 +217,6 @@ def render_parts(parts: Iterable[Part]) -> str:
     return "".join(str(module.render(part)) for part in parts)
 
 
-def make_breakable(name: str) -> Markup:
-    """Make a name that may continue in the next line behind a dot or an underscore, and nowhere else."""
-    return Markup(str(escape(name)).replace(".", ".<wbr>").replace("_", "_<wbr>"))
-
-
 def write_page(page: str, path: Path) -> Path:
     """Write a page; an existing file is replaced.
 
@@ -243,8 +230,8 @@ def write_page(page: str, path: Path) -> Path:
     return path
 
 
-def describe_protocol(metric: str, content: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the title of the metric, the id of the protocol, and its content as named lines."""
+def describe_protocol(title: str, content: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return the title of the metric as it is, the id of its protocol, and the protocol's content as named lines."""
     lines = []
     for name, value in content.items():
         if name in ("id", "metric") or value in ({}, [], None, ""):
@@ -253,12 +240,7 @@ def describe_protocol(metric: str, content: Mapping[str, Any]) -> tuple[str, str
             lines += [(job, _model(model)) for job, model in value.items()]
         else:
             lines.append((name, _plain(value)))
-    return write_metric_title(metric), str(content.get("id", "")), lines
-
-
-def write_metric_title(metric: str) -> str:
-    """Return the title of a metric; of one that this version does not have, its name."""
-    return catalogue.get(metric).title if metric in catalogue.NAMES else metric.replace("_", " ")
+    return title, str(content.get("id", "")), lines
 
 
 def _model(model: Any) -> str:

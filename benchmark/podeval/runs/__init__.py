@@ -9,6 +9,7 @@ __all__ = [
     "hf_jobs",
     "hub_figures",
     "item_inputs",
+    "latency",
     "measure",
     "multi_gpu",
     "own_system",
@@ -16,5 +17,6 @@ __all__ = [
     "reliability",
     "run",
     "run_folder",
+    "settings",
     "submission_draft",
 ]

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from podeval.benchmarks.benchmark import Benchmark, Item
-from podeval.measuring.compute import describe_provenance
+from podeval.benchmarks.presets import PRESETS
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
-from podeval.metrics.protocol import Protocol
+from podeval.metrics.protocol import Protocol, describe_provenance
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import composite_scores
+from podeval.runs.judge_usage import sum_usage
 from podeval.runs.measure import list_conditions, make_protocols
 from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
+from podeval.runs.settings import describe_settings
 
 NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")
 
@@ -25,7 +27,7 @@ def summarise(
     items: Sequence[Item],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """Summarise a run under a profile; only results of the present protocols count."""
+    """Summarise a run under a profile; only results of the present protocols count, those of one setting."""
     plan = folder.plan()
     outputs = [output for item in items if (output := folder.output(item.id)) is not None]
     current = make_protocols(benchmark, plan, profile, list_conditions(plan, outputs), bench)
@@ -35,13 +37,20 @@ def summarise(
     for protocol in current.values():
         results = [finished.get((item.id, protocol.id), NOT_MEASURED) for item in items]
         rows += _summarise_metric(benchmark, metrics[protocol.metric], protocol, items, results)
+    usage = sum_usage(folder, profile)
+    unsent = {metric: {"unsent": used["unsent"]} for metric, used in usage.items() if used["unsent"]}
     return RunSummary(
         plan=plan,
-        profile=profile,
+        profile=profile.partition(",")[0],
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        provenance=describe_provenance(profile),
-        protocols={protocol.id: protocol.to_json() for protocol in current.values()},
+        provenance={**describe_provenance(profile), **({"judge_usage": usage} if usage else {})},
+        protocols={
+            # What a judge refuses is noted beside the content, and changes no id.
+            protocol.id: {**protocol.to_json(), **unsent.get(protocol.metric, {})}
+            for protocol in current.values()
+        },
         metrics=tuple(rows),
+        settings={describe_settings(benchmark, plan.track, profile): tuple(one.id for one in current.values())},
     )
 
 
@@ -89,8 +98,10 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """Collect the declarations of all that is measured on a track, figures made of others among them, by name."""
-    measured = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
+    """Collect the declarations of all that is or can be measured on a track, figures made of others among them."""
+    added = (dimension for preset in PRESETS.values() for dimension in preset.adds if track in dimension.tracks)
+    uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))
+    measured = {use.name: catalogue.get(use.name) for use in uses}
     composites = (
         composite_scores.declare(benchmark, composite)
         for composite in composite_scores.list_composites(benchmark, track)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel
@@ -12,11 +12,19 @@ from pydantic import BaseModel
 from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import write_whole
+from podeval.metrics.declaration import Metric
 
 BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 
+STRATEGIES = ("whole", "turns", "chunks")
+"""Ways of making outputs: in one piece, turn by turn, or in parts that podeval joins."""
+PROVENANCES = ("run by us", "outputs supplied", "reported")
+KIND_MARKS = {"control": " (control)", "human": " (human)"}
+
+Stamp = tuple[int, int]
+
 NOT_RANKED = "not ranked"
-"""How a reason begins that is not of items without a score, but of a row without a rank."""
+"""Beginning of a reason that concerns a row without a rank, and not items without a score."""
 ALONE = f"{NOT_RANKED}: there is no other system to be compared with"
 # Reasons that a reader sees from the column or from the kind of row, so that tables need not repeat them.
 EVIDENT: Mapping[str, str] = {
@@ -29,6 +37,17 @@ EVIDENT: Mapping[str, str] = {
 }
 
 Provenance = Literal["run by us", "outputs supplied", "reported"]
+
+
+def place_on_board(metric: Metric, group: str) -> tuple[str, str]:
+    """Return the name and the dimension of a metric's columns: its own, or those of a track's column group.
+
+    In the group `podcast`, `dnsmos` of `speech.quality` is `podcast_dnsmos` of `podcast.quality`.
+    """
+    own_group, _, rest = metric.dimension.partition(".")
+    if group in ("", own_group):
+        return metric.name, metric.dimension
+    return f"{group}_{metric.name}", f"{group}.{rest}"
 
 
 class BoardRow(FactSheet):
@@ -106,6 +125,8 @@ def write_table(rows: Sequence[BaseModel], path: Path) -> None:
         # A column of which nothing is known yet would be stored without a type.
         if frame[name].isna().all() and field.annotation in (float | None, int | None):
             frame[name] = frame[name].astype("float64")
+        if frame.empty and field.annotation is str:
+            frame[name] = frame[name].astype("str")
         if field.annotation == bool | None:
             frame[name] = frame[name].astype("boolean")
     write_whole(path, frame.to_parquet(index=False))
@@ -120,4 +141,25 @@ def read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report` rebuilds it") from error
+        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report show` rebuilds it") from error
+
+
+def group_rows(numbers: pd.DataFrame, *names: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Group rows by the texts of some columns; groups in the order of their first rows, rows in their own."""
+    for texts, rows in numbers.groupby(list(names), sort=False, observed=True):
+        yield tuple(map(str, texts)), rows
+
+
+def list_rows(numbers: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return some fields of some rows as mappings."""
+    columns = [numbers[name].tolist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return a value that changes when a file does; None where there is no file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return (status.st_mtime_ns, status.st_size)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -92,14 +93,6 @@ def _is_fault(result: Result | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Watched:
-    """A column that must not become worse, and by how much it may, in its own unit."""
-
-    column: str
-    margin: float = 0.0
-
-
-@dataclass(frozen=True)
 class WorseItem:
     """An item whose seeds by themselves are worse than chance has them."""
 
@@ -117,16 +110,16 @@ class ColumnComparison:
         column: `metric.key`.
         key: its declaration.
         before, after: means of the pairs that both runs have.
-        difference: of the means, with the clustered 95 % interval of one look.
+        difference: difference of the means, with the clustered 95 % interval of one look.
         anytime: the interval of the difference's centre that holds however often one looks; None for too few pairs.
-        pairs: that both runs have a value of.
+        pairs: number of pairs that both runs have a value of.
         lost, won: pairs that only the first, only the second run has a value of, by the other system's fault.
-        margin: by which it may become worse; None where it is not watched.
-        evidence: that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
+        margin: margin by which the mean may become worse; None if it is not watched.
+        evidence: evidence that it became worse by more than the margin, or with `verdict` "no worse" that it did not.
         needed: evidence that decides.
         verdict: None where it is not watched.
         worse_items: found by their seeds.
-        more_items, more_seeds: how many more would decide, as far as these tell; None where that is not known.
+        more_items, more_seeds: number that would decide in addition, as far as these tell; None if that is not known.
     """
 
     column: str
@@ -158,12 +151,12 @@ class RunComparison:
 
     Attributes:
         first, second: their plans.
-        items: that both runs are of.
-        seeds: that both have.
-        columns: in the order of the board.
+        items: items of both runs.
+        seeds: seeds of both runs.
+        columns: columns in the order of the board.
         apart: columns that were not measured by one protocol, and so are not compared.
         tested_items: whether items were tested by themselves.
-        seeds_for_items: that such a test needs here.
+        seeds_for_items: number of seeds that such a test needs here.
     """
 
     first: RunPlan
@@ -190,17 +183,18 @@ class _Measured:
     seeds: tuple[int, ...]
     results: dict[str, dict[Pair, Result]] = field(default_factory=lambda: defaultdict(dict))
     metrics: dict[str, str] = field(default_factory=dict)
+    usual: set[str] = field(default_factory=set)
 
 
 def compare_runs(
-    first: Path, second: Path, watched: Sequence[Watched] = (), profile: str = "embedded"
+    first: Path, second: Path, watched: Mapping[str, float] = MappingProxyType({}), profile: str = "embedded"
 ) -> RunComparison:
     """Compare two runs; `second` is the one that must not be worse.
 
     Args:
         first: folder of a run, RUNS/BENCHMARK/SPLIT/NAME.
         second: the same of the other.
-        watched: columns that must not become worse.
+        watched: columns that must not become worse, and by how much each may, in its own unit.
         profile: the profile of the measurements.
 
     Raises:
@@ -222,9 +216,11 @@ def compare_runs(
             f"{first} and {second} have no {'seed' if items else 'item'} in common, so nothing can be paired"
         )
     keys = _columns(benchmark, a.plan.track)
-    protocols = {a.metrics[one]: one for one in a.results if one in b.results}
+    # Of several that both have, the one of the benchmark as it is.
+    shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
+    protocols = {a.metrics[one]: one for one in shared}
     apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
-    limits = {_resolve(watch.column, keys, protocols, apart): watch.margin for watch in watched}
+    limits = {_resolve(name, keys, protocols, apart): margin for name, margin in watched.items()}
     share = LEVEL / max(1, len(limits))
     # Seeds that a test of single items needs, to be able to find one among so many.
     enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
@@ -251,6 +247,7 @@ def _read(path: Path, profile: str) -> _Measured:
             measured.results[protocol][item, seed] = result
             if protocol in protocols:
                 measured.metrics[protocol] = str(protocols[protocol]["metric"])
+    measured.usual.update(*(s.choose_protocols().values() for s in run.summaries() if s.profile == profile))
     if not measured.results:
         raise BadInput(f"{path} has no measurements of the profile {profile}; create them with `podeval run`")
     return measured

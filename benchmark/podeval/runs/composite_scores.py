@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Composite
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.protocol import Protocol
@@ -11,21 +10,12 @@ from podeval.metrics.score import Result, Score, Unscored
 
 VERSION = "1.0"
 SPREAD = "spread_"
-"""What the key of a spread over the groups of a breakdown begins with; lower is better."""
+"""Beginning of the key of a spread over the groups of a breakdown; lower is better."""
 
 
 def list_composites(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
     """List the composites of one track."""
     return tuple(composite for composite in benchmark.composites if composite.track == track)
-
-
-def find_dimension(dimension: str) -> Composite | None:
-    """Return the composite that a dimension, or a group of dimensions, is made of; None where there is none."""
-    for benchmark in map(benchmarks.get, benchmarks.list_benchmarks()):
-        for composite in benchmark.composites:
-            if dimension in (composite.track, f"{composite.track}.{composite.name}"):
-                return composite
-    return None
 
 
 def declare(benchmark: Benchmark, composite: Composite) -> Metric:

@@ -19,13 +19,10 @@ from types import TracebackType
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 from podeval.models.device import count_copies, free_memory
+from podeval.models.profiles import MEASURING, PROFILES
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-GPU_GIGABYTES = {"embedded": 3, "reference": 34}
-"""What one process needs of a GPU with all models of a profile, in gigabytes; derived in docs/performance.md."""
 
 
 class MemoryRanOut(Exception):
@@ -35,7 +32,9 @@ class MemoryRanOut(Exception):
 def count_workers(profile: str) -> int:
     """Return how many processes measure by default: one a core, or fewer where a GPU has no room for them."""
     cores = len(os.sched_getaffinity(0))
-    return min(cores, count_copies(GPU_GIGABYTES.get(profile.partition(",")[0], max(GPU_GIGABYTES.values()))) or cores)
+    # A name that is no profile is refused where its models are looked for.
+    needed = {name: PROFILES[name].gigabytes for name in MEASURING}
+    return min(cores, count_copies(needed.get(profile.partition(",")[0], max(needed.values()))) or cores)
 
 
 class Executor(Protocol):
@@ -89,15 +88,12 @@ class Workers(AbstractContextManager["Workers"]):
         for task in tasks:
             while len(running) >= self.processes:
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
-            future, pool = self._submit(work, task)
-            running[future] = task, pool
+            self._submit(running, work, task)
             yield from self._collect_finished(running, fallen, too_large, timeout=0)
         # What had no room beside the others, with fewer of them.
         while running or too_large:
             if too_large and len(running) < self.processes:
-                task = too_large.pop()
-                future, pool = self._submit(work, task)
-                running[future] = task, pool
+                self._submit(running, work, too_large.pop())
             else:
                 yield from self._collect_finished(running, fallen, too_large, timeout=None)
         yield from ((task, _run_alone(work, task)) for task in fallen)
@@ -133,14 +129,14 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool = None
         pool.shutdown()
 
-    def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
+    def _submit(self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], work: Callable[[T], R], task: T) -> None:
         """Hand a task to the pool: to a new one where a process of the present one has died."""
         self._pool = pool = self._pool or _pool(self.processes)
         try:
-            return pool.submit(work, task), pool
+            running[pool.submit(work, task)] = task, pool
         except BrokenProcessPool:
             self._stop(pool)
-            return self._submit(work, task)
+            self._submit(running, work, task)
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
         """Stop a pool without waiting for what has not begun.

@@ -22,7 +22,7 @@ RUNNING = ("SCHEDULING", "RUNNING")
 """Stages of a job that is under way, as the Hub names them."""
 
 MODEL, BASE, ASKED, RESULTS = "/model", "/base", "/asked", "/results"
-"""Where things lie inside the container."""
+"""Paths of the model, the base, the job and the results inside the container."""
 
 Found = TypeVar("Found")
 
@@ -40,12 +40,12 @@ class JobPlan:
 
     Attributes:
         submission: its id.
-        run: which of its runs, such as `real_pod/demo`.
-        round: from 1; a job of the same round is found again, and no second one is started.
+        run: name of the run among those of the submission, such as `real_pod/demo`.
+        round: number of the round, from 1; a job of the same round is found again, and no second one is started.
         model, revision: the repo, and its commit.
         items_revision, items_folder: commit of the dataset of items, and the folder in it with `job.json` and items.
         results: folder of the bucket that receives outputs.
-        base, base_revision: what the model adapts.
+        base, base_revision: the repo that the model adapts, and its commit.
     """
 
     submission: str
@@ -82,10 +82,10 @@ class HfJobs:
     """Where and how generation is run on Hugging Face Jobs.
 
     Attributes:
-        image: with its digest; holds podeval and the libraries of the adapters.
-        flavour: of the machine, such as `a10g-large`.
-        namespace: who pays, and who owns the bucket and the dataset.
-        minutes: after which a job is stopped.
+        image: image with its digest; contains podeval and the libraries of the adapters.
+        flavour: flavour of the machine, such as `a10g-large`.
+        namespace: the Hub's account that pays and owns the bucket and the dataset.
+        minutes: minutes after which a job is stopped.
         api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 

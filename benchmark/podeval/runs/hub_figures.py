@@ -1,11 +1,25 @@
 """The main figures of a run in the form that the Hub's leaderboards take: one value for each dimension."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from podeval import benchmarks
+from podeval.errors import BadInput
 from podeval.hub import eval_results
 from podeval.hub.eval_results import HubFigure
-from podeval.runs.run_folder import RunSummary
+from podeval.runs.run_folder import RunFolder, RunSummary
+
+
+def list_summaries(run: RunFolder, profile: str | None = None) -> Sequence[RunSummary]:
+    """List the aggregates of a run, of one profile or of all.
+
+    Raises:
+        BadInput: it was not measured so.
+    """
+    summaries = [summary for summary in run.summaries() if profile in (None, summary.profile)]
+    if not summaries:
+        under = f" under the profile {profile}" if profile else ""
+        raise BadInput(f"{run.path} has not been measured{under}; measure it with `podeval run`")
+    return summaries
 
 
 def list_hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
@@ -17,13 +31,15 @@ def list_hub_figures(summary: RunSummary) -> Iterator[HubFigure]:
     plan = summary.plan
     benchmark = benchmarks.get(plan.benchmark)
     path, _, revision = plan.dataset.partition("@")
+    chosen = summary.choose_protocols()
     commit = revision if len(revision) == 40 and set(revision) <= set("0123456789abcdef") else None
     for dimension in benchmark.dimensions:
         if plan.track not in dimension.tracks:
             continue
         metric, _, key = dimension.main.partition(".")
         for whole in summary.metrics:
-            value = whole.keys.get(key) if (whole.metric, whole.slice, whole.rankable) == (metric, "", True) else None
+            is_main = (whole.protocol, whole.slice, whole.rankable) == (chosen.get(metric), "", True)
+            value = whole.keys.get(key) if is_main else None
             if value is None:
                 continue
             note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"

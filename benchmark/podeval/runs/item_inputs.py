@@ -1,22 +1,25 @@
 """What an item asks of a system, and the inputs that metrics take of it: what was asked and what the system made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
 from podeval.measuring.inputs import MetricInputs
-from podeval.runs.run_folder import Output
-from podeval.systems.speech import Ask, RecordedUserTurn, Reference
+from podeval.metrics.spoken_dialogue import SpokenDialogue
+from podeval.runs.run_folder import Output, RunFolder
+from podeval.systems.speech import SOURCES, Ask, RecordedUserTurn, Reference
 from podeval.text.script import Script
 
 GIVEN: Mapping[str, tuple[str, ...]] = {
     "voice": ("recording", "script", "reference_text", "reference_voices", "generation_log"),
     "write": ("script", "text", "passage", "request", "reference_script"),
     "respond": ("dialogue",),
+    "podcast": ("recording", "request"),
 }
-"""What items have, by track: part of every protocol, as far as a metric uses it."""
+"""Inputs of items by track: part of every protocol, as far as a metric uses them."""
 
 
 def ask_of(track: str, item: Item) -> Ask:
@@ -30,6 +33,8 @@ def ask_of(track: str, item: Item) -> Ask:
             return Ask(id=item.id, language=item.language, script=item.script.turns, voices=voices)
         case "write":
             return Ask(id=item.id, language=item.language, prompt=write_prompt(item))
+        case "podcast":
+            return Ask(id=item.id, language=item.language, topic=item.topic)
     turns = tuple(RecordedUserTurn(id=turn.id, words=turn.words, audio=turn.audio) for turn in item.user)
     return Ask(id=item.id, language=item.language, user=turns)
 
@@ -45,14 +50,17 @@ def write_prompt(item: Item) -> str:
     return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
-def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> MetricInputs:
+def gather_inputs(
+    item: Item, output: Output, outputs: Path, profile: str, allow_upsampling: bool = False
+) -> MetricInputs:
     """The inputs of an item; audio is opened when a metric asks for it, and then once.
 
     Args:
-        item: what was asked.
-        output: what came of it.
+        item: the item.
+        output: the output for the item.
         outputs: the folder of the run's audio.
         profile: the profile of the models that recordings and passages use.
+        allow_upsampling: whether recordings below a model's sampling rate are read all the same.
     """
     sources: dict[str, Any] = {}
     if output.audio:
@@ -61,12 +69,13 @@ def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> Me
         sources |= dict.fromkeys(("script", "reference_text", "text", "passage"), _read_script(output))
     if output.wall_seconds and output.duration is not None:
         sources["generation_log"] = _read_log(output, output.wall_seconds, output.duration)
-    if item.reference_voices:
-        sources["reference_voices"] = lambda: _voices(item)
+    if voices := item.reference_voices:
+        sources["reference_voices"] = lambda: {speaker: str(voice.recording()) for speaker, voice in voices.items()}
     if item.instruction:
         sources["request"] = {
             "instruction": item.instruction,
-            "sources": list(item.sources),
+            # Of a podcast, whoever made it says what it was made from.
+            "sources": list(item.sources or output.details.get(SOURCES, ())),
             "language": item.language,
             "speakers": item.voices,
         }
@@ -76,11 +85,32 @@ def gather_inputs(item: Item, output: Output, outputs: Path, profile: str) -> Me
             sources["readings"] = readings
     if item.user and output.answers:
         sources["dialogue"] = _dialogue(item, output, outputs)
-    inputs = MetricInputs(sources, profile=profile, keep=True)
+    inputs = MetricInputs(sources, profile=profile, allow_upsampling=allow_upsampling, keep=True)
     for name in inputs:
         if name not in ("recording", "reference_voices"):
             inputs[name]  # read now: what cannot be read is the item's failure and not a metric's
     return inputs
+
+
+def read_dialogues(run: RunFolder, items: Iterable[Item]) -> Iterator[SpokenDialogue]:
+    """Read the dialogues that a run's system had, each with the system's name; items without answers have none.
+
+    Args:
+        run: the folder of the run.
+        items: the items of its split.
+
+    Raises:
+        BadInput: the system was asked for something else than answers.
+    """
+    plan = run.plan()
+    if plan.track != "respond":
+        raise BadInput(
+            f"{run.path} has no dialogues; a judge compares answers to a user (track respond, not {plan.track})"
+        )
+    for item in items:
+        output = run.output(item.id)
+        if output is not None and output.answers:
+            yield SpokenDialogue.parse(_dialogue(item, output, run.outputs) | {"system": plan.system})
 
 
 def _read_script(output: Output) -> Script:
@@ -98,10 +128,6 @@ def _read_log(output: Output, wall_seconds: float, audio_seconds: float) -> dict
         log |= {name: playback.get(name) for name in ("time_to_first_audio", "underrun")}
         log["parts"] = playback.get("pieces")
     return log
-
-
-def _voices(item: Item) -> dict[str, str]:
-    return {speaker: str(voice.recording()) for speaker, voice in item.reference_voices.items()}
 
 
 def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:

@@ -5,11 +5,12 @@ alone writes, a line for each finished measurement. Judges are asked here, about
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse, Split
 from podeval.errors import PodevalError
@@ -25,10 +26,15 @@ from podeval.models.device import is_out_of_memory
 from podeval.runs import composite_scores
 from podeval.runs.executor import Executor, MemoryRanOut
 from podeval.runs.item_inputs import GIVEN, gather_inputs
+from podeval.runs.judge_usage import log_usage
+from podeval.runs.latency import AT_ONCE
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
+if TYPE_CHECKING:
+    from podeval.judges.client import JudgeClient
+
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
-"""What the task asks of every system alike."""
+"""Conditions that the task sets for every system alike."""
 
 JOINED = "podeval joined its turns, so that the pauses between them are not the system's"
 """Why values of timing are not ranked."""
@@ -41,14 +47,19 @@ def list_task_conditions(split: Split) -> dict[str, str]:
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
-def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, str]:
-    """Return how these outputs of a run came about; without outputs, as far as the plan says."""
+def list_conditions(plan: RunPlan, outputs: Iterable[Output] = ()) -> dict[str, Any]:
+    """Return how these outputs of a run came about; without outputs, as far as the plan says.
+
+    `cuts` is the number of places at which podeval cut scripts that were too long for a request, if there are some.
+    """
     details: list[Mapping[str, Any]] = [output.details for output in outputs] or [{}]
     strategies = {_find_strategy(plan, one) for one in details}
     voices = {_find_voices(plan, one) for one in details}
+    cuts = sum(one.get("cuts", 0) for one in details)
     return CONDITIONS | {
         "strategy": min(strategies, key=_ORDER.index),
         "voices": min(voices, key=_ORDER.index),
+        **({"cuts": cuts} if cuts else {}),
     }
 
 
@@ -103,6 +114,7 @@ class Task:
     profile: str
     track: str
     uses: tuple[MetricUse, ...]
+    allow_upsampling: bool = False
     original_folders: Mapping[str, str] = field(default_factory=dict)
     """Folders by which the files' folders are called in results, where the files were moved."""
 
@@ -138,24 +150,27 @@ def make_protocols(
     """Return the protocol of each metric of a plan's track, and of each figure made of them, by name.
 
     Args:
-        benchmark: what is measured.
+        benchmark: the benchmark to measure.
         plan: the plan of the run.
         profile: the profile of the models.
-        conditions: how outputs came about, of `podeval.runs.measure.list_conditions`.
+        conditions: facts on how outputs were generated, from `podeval.runs.measure.list_conditions`.
         bench: the judges.
     """
     by_name = {}
+    fields = plan.generation.get("extra")
+    generation = {"track": plan.track, **conditions, **({"fields": fields} if fields else {})}
     task = list_task_conditions(benchmark.split(plan.split))
     for use in benchmark.metrics(plan.track, plan.split, profile):
         metric = catalogue.get(use.name)
-        models = registry.describe_identities(metric.jobs(use.parameters), profile, metric.where_available)
+        parameters = use.choose_parameters(bench.hears) if metric.asks else use.parameters
+        models = registry.describe_identities(metric.jobs(parameters), profile, metric.where_available)
         by_name[use.name] = make_protocol(
             metric,
-            use.parameters,
+            parameters,
             (*GIVEN[plan.track], *(("readings",) if benchmark.split(plan.split).readings else ())),
-            {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
+            {**models, **bench.identity(metric.asks, metric.read_parameters(parameters))},
             dataset=plan.dataset,
-            generation={"track": plan.track, **conditions, **_describe_log(metric, plan)},
+            generation={**generation, **_describe_log(metric, plan)},
             task={"track": plan.track, **task, **_describe_log(metric, plan)},
         )
     for composite in composite_scores.list_composites(benchmark, plan.track):
@@ -163,10 +178,14 @@ def make_protocols(
     return by_name
 
 
-def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, str]:
-    """Mark what is made of a log that whoever supplied the outputs wrote: it never ranks beside what we measured."""
-    own = "generation_log" in metric.inputs and plan.provenance == "outputs supplied"
-    return {"log": "the submitter's own"} if own else {}
+def _describe_log(metric: Metric, plan: RunPlan) -> dict[str, Any]:
+    """Mark what is made of a log that whoever supplied the outputs wrote, and of one of several requests in flight:
+    neither ranks beside what we measured of one request after the other.
+    """
+    if "generation_log" not in metric.inputs:
+        return {}
+    own = {"log": "the submitter's own"} if plan.provenance == "outputs supplied" else {}
+    return {**own, **{name: plan.generation[name] for name in (AT_ONCE,) if name in plan.generation}}
 
 
 def measure(
@@ -177,17 +196,20 @@ def measure(
     executor: Executor,
     done: Callable[[int], None],
     bench: JudgeConfig = NOBODY,
+    *,
+    allow_upsampling: bool = False,
 ) -> None:
     """Measure what has no result yet under the present protocols.
 
     Args:
         folder: the folder of the run.
         profile: the profile of the models.
-        benchmark: what is measured.
+        benchmark: the benchmark to measure.
         items: the items with outputs in the folder, as they come.
         executor: the processes that do the work; this process alone writes.
         done: is told how many items are finished.
         bench: the judges.
+        allow_upsampling: whether recordings below a model's sampling rate are measured all the same.
     """
     plan = folder.plan()
     make = cache(lambda *conditions: make_protocols(benchmark, plan, profile, dict(conditions), bench))
@@ -205,7 +227,8 @@ def measure(
 
     def missing(item: Item, output: Output, names: Iterable[str]) -> tuple[MetricUse, ...]:
         of_item = protocols(output)
-        return tuple(uses[n] for n in names if not _is_final(before.get((item.id, of_item[n].id)), output))
+        results = {n: before.get((item.id, of_item[n].id)) for n in names}
+        return tuple(uses[n] for n in names if not _is_final(results[n], output, allow_upsampling))
 
     def keep(item: Item, of_item: Mapping[str, Protocol], results: Mapping[str, Result]) -> None:
         pairs = [(of_item[name], result) for name, result in results.items()]
@@ -218,7 +241,8 @@ def measure(
             if output is None:
                 done(next(finished))
                 continue
-            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, output, unjudged))
+            some = missing(item, output, unjudged)
+            task = Task(item, output, folder.outputs, profile, plan.track, some, allow_upsampling)
             seen.append(task)
             if task.uses:
                 yield task
@@ -234,7 +258,7 @@ def measure(
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
-            for task, result in _judge(uses[name], some, bench):
+            for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, name)):
                 keep(task.item, protocols(task.output), {name: result})
     # A run whose outputs came about in different ways has one protocol; then the figures that are made of the others.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))
@@ -261,7 +285,7 @@ def _read_inputs(task: Task) -> MetricInputs | Unscored:
     if reason := _explain_nothing(task):
         return reason
     try:
-        return gather_inputs(task.item, task.output, task.outputs, task.profile)
+        return gather_inputs(task.item, task.output, task.outputs, task.profile, task.allow_upsampling)
     except Exception as error:
         return _describe_failure(error)
 
@@ -289,6 +313,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
         "voice": (output.audio, "audio"),
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
+        "podcast": (output.audio, "audio"),
     }[task.track]
     if not content and output.failed_by == "ours":
         return Unscored(f"the system was not asked as it can be: {output.failed}", "ours")
@@ -314,10 +339,15 @@ def _describe_failure(error: Exception) -> Unscored:
     return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
 
 
-def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterator[tuple[Task, Result]]:
+def _judge(
+    use: MetricUse,
+    tasks: Sequence[Task],
+    bench: JudgeConfig,
+    log: "Callable[[JudgeClient], AbstractContextManager[None]]",
+) -> Iterator[tuple[Task, Result]]:
     """Ask a judge about these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)
-    chosen = metric.read_parameters(use.parameters)
+    chosen = metric.read_parameters(use.choose_parameters(bench.hears))
     try:
         judging = bench.judging(metric.asks, chosen) if metric.asks and tasks else None
     except PodevalError as error:
@@ -329,7 +359,8 @@ def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterato
         ready = [inputs.select(metric) for inputs in all_inputs if not isinstance(inputs, Unscored)]
         results: Iterator[Result | Exception]
         try:
-            results = iter(list(score_items(metric, ready, chosen, judging)))
+            with log(judging) if judging else nullcontext():
+                results = iter(list(score_items(metric, ready, chosen, judging)))
         except Exception as error:
             results = repeat(error)
         for task, inputs in zip(part, all_inputs, strict=True):
@@ -342,12 +373,14 @@ def _describe_judge_failure(error: Exception) -> Unscored:
     return Unscored(f"judging failed: {kind}{error}", "ours")
 
 
-def _is_final(result: Result | None, output: Output) -> bool:
+def _is_final(result: Result | None, output: Output, allow_upsampling: bool) -> bool:
     """Tell whether a result stands.
 
-    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is.
+    What failed by our fault is tried again on the next run; that there was nothing to measure stands until there is,
+    and that the sampling rate is too low until upsampling is allowed.
     """
     if not isinstance(result, Unscored):
         return result is not None
     nothing_then = result.reason.startswith(_NOTHING) and output.failed is None
-    return result.cause != "ours" and not nothing_then
+    too_low_then = allow_upsampling and "--allow-upsampling" in result.reason
+    return result.cause != "ours" and not nothing_then and not too_low_then

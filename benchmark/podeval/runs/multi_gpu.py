@@ -8,12 +8,11 @@ time out, and a group that was killed goes on where it was.
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.run import RunRequest, Voicing, read_items
+from podeval.runs.run import RunRequest, Voicing, choose_items, read_items
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
@@ -29,16 +28,12 @@ class ProcessGroup:
 
     rank: int
     count: int
-    state: Any = field(repr=False, compare=False, default=None)
+    meet: Callable[[], None]
+    """Waits until all processes are here, then parts for good."""
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Return the items that this process speaks: every n-th, as long ones often lie together."""
         return items[self.rank :: self.count]
-
-    def meet(self) -> None:
-        """Wait until all processes are here, then part for good."""
-        self.state.wait_for_everyone()
-        self.state.destroy_process_group()
 
 
 def group() -> ProcessGroup | None:
@@ -60,27 +55,15 @@ def group() -> ProcessGroup | None:
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)
-    return ProcessGroup(state.process_index, state.num_processes, _Meeting(state))
 
-
-class _Meeting:
-    """The processes' meeting, on the processor alone.
-
-    accelerate's own way to wait takes a GPU of each process's number, which there may not be.
-    """
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def wait_for_everyone(self) -> None:
-        """Wait until all processes are here."""
+    def meet() -> None:
+        """Meet on the processor; accelerate's own way takes a GPU of each process's number, which there may not be."""
         from torch import distributed
 
         distributed.monitored_barrier()
+        state.destroy_process_group()
 
-    def destroy_process_group(self) -> None:
-        """End what connects them."""
-        self._state.destroy_process_group()
+    return ProcessGroup(state.process_index, state.num_processes, meet)
 
 
 @dataclass(frozen=True)
@@ -88,11 +71,10 @@ class Shares:
     """How the first process has the system speak: its own share here, the others' where they are."""
 
     group: ProcessGroup
-    voicing: Voicing = field(default_factory=Voicing)
 
     def require(self, system: SpeakingSystem, seed: int) -> None:
         """Refuse to start where the system cannot speak: see `SpeakingSystem.require`."""
-        self.voicing.require(system, seed)
+        Voicing().require(system, seed)
 
     def speak(
         self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
@@ -102,23 +84,25 @@ class Shares:
         share = self.group.share(items)
         mine = {item.id for item in share}
         others = [item for item in items if item.id not in mine]
-        finished = 0
-        for item in self.voicing.speak(system, share, folder, seed, lambda count: None):
-            arrived = [other for other in others if folder.output(other.id) is not None]
-            others = [other for other in others if other not in arrived]
-            for each in (item, *arrived):
-                finished += 1
-                done(finished)
-                yield each
-        while others:
-            other = next((other for other in others if folder.output(other.id) is not None), None)
-            if other is None:
-                time.sleep(TICK)
-                continue
-            others.remove(other)
-            finished += 1
+
+        def collect_arrived() -> Iterator[Item]:
+            for other in others.copy():
+                if folder.output(other.id) is not None:
+                    others.remove(other)
+                    yield other
+
+        def collect() -> Iterator[Item]:
+            for item in Voicing().speak(system, share, folder, seed, lambda count: None):
+                yield item
+                yield from collect_arrived()
+            while others:
+                yield from collect_arrived()
+                if others:
+                    time.sleep(TICK)
+
+        for finished, item in enumerate(collect(), 1):
             done(finished)
-            yield other
+            yield item
 
 
 def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup) -> None:
@@ -128,7 +112,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
         BadInput: the first process's folder is not on a disk that this one sees.
         ModelMissing: the system cannot speak here.
     """
-    items = read_items(request).items
+    items = choose_items(request, read_items(request).items)
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     voicing = Voicing()
     if any(folder.output(item.id) is None for item in items):

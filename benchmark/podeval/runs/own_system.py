@@ -4,20 +4,23 @@ It is for one's own machine: whoever runs it trusts it. What was made is kept as
 call again goes on where the last one stopped.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
+from podeval.files import append_lines
 from podeval.metrics.score import Cause
 from podeval.runs.item_inputs import ask_of
-from podeval.runs.run import QUIET, RunProgress, RunRequest, measure_run, read_items
+from podeval.runs.latency import AT_ONCE, LEFT, read_latency
+from podeval.runs.run import RunProgress, RunRequest, measure_run, read_items, tell_nobody
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
-from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused
+from podeval.systems.servers.connection import RequestRefused, ServerBusy, ServerRefused, ServerSystem
+from podeval.systems.servers.load import RequestPace
 from podeval.systems.speech import (
     Ask,
     OutputMaker,
@@ -48,8 +51,8 @@ class OwnSystem:
 
     Attributes:
         maker: makes its outputs.
-        name: of its folder and its row.
-        title: as people call it.
+        name: name of its folder and its row.
+        title: name for people.
         supplied: whether its outputs were made elsewhere.
         say: is told, in a sentence, of what is left for a later run.
     """
@@ -60,8 +63,18 @@ class OwnSystem:
     supplied: bool = False
     say: Callable[[str], None] = field(default=lambda sentence: None)
 
+    @property
+    def pace(self) -> RequestPace:
+        """The pace of its requests; one after the other, unless it is a server that is asked for several."""
+        return self.maker.connection.pace if isinstance(self.maker, ServerSystem) else RequestPace(0)
 
-def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = QUIET) -> RunSummary:
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Everything that changes what it makes and how fast, as plain JSON data."""
+        return {**self.maker.generation, **({AT_ONCE: self.pace.at_once} if self.pace.at_once > 1 else {})}
+
+
+def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress = tell_nobody) -> RunSummary:
     """Make what is missing, measure what is missing, aggregate.
 
     Raises:
@@ -78,10 +91,9 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         except BadInput as refusal:
             command = f"podeval data items {request.benchmark.name} --split {request.split} --track {request.track}"
             raise BadInput(f"{refusal}; `{command}` prints what is to be in them") from None
-    step = partial(progress.step, "make", total=len(items))
 
     def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
-        return _make_missing(system, request, folder, items, step)
+        return _make_missing(system, request, folder, items, lambda done: progress("making", done, len(items)))
 
     plan = RunPlan(
         benchmark=request.benchmark.name,
@@ -91,7 +103,7 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
         system=system.name,
         system_title=system.title,
         system_kind="model",
-        generation=system.maker.generation,
+        generation=system.generation,
         seed=request.seed,
         provenance="outputs supplied" if system.supplied else "run by us",
     )
@@ -101,37 +113,87 @@ def run_own_system(system: OwnSystem, request: RunRequest, progress: RunProgress
 def _make_missing(
     system: OwnSystem, request: RunRequest, folder: RunFolder, items: tuple[Item, ...], done: Callable[[int], None]
 ) -> Iterator[Item]:
-    """Make each item's output that is not in the folder, and hand on each item whose output is there."""
-    left = 0
-    for number, item in enumerate(items):
-        done(number)
+    """Make each item's output that is not in the folder, and hand on each item whose output is there.
+
+    With several requests in flight, all are made before any is handed on, so that measuring takes no time from them.
+    """
+
+    def make(item: Item) -> ServerBusy | None:
         ask = ask_of(request.track, item)
-        if _is_made(system.maker, folder, ask, request.seed):
+        return None if _is_made(system.maker, folder, ask, request.seed) else _make_one(system, request, folder, item)
+
+    left = 0
+    attempts: Iterable[tuple[Item, ServerBusy | None]] = _make_in_turn(items, make, done)
+    if system.pace.at_once > 1:
+        attempts = _make_together(system, make, items, done)
+    for item, busy in attempts:
+        if busy is None:
             yield item
             continue
-        try:
-            (product,) = system.maker.make([ask], request.seed)
-            keep_product(folder, item, product, _fingerprint(system.maker, ask, request.seed))
-        except ServerBusy as busy:
-            left += 1
-            if left == 1:
-                system.say(f"{system.title}: {item.id} is left for the next run: {busy}")
-            continue
-        except ServerRefused:
-            raise
-        except (SpeechFailed, BadInput) as failure:
-            keep_failure(folder, item, str(failure))
-        except RequestRefused as refusal:
-            keep_failure(folder, item, str(refusal), "ours")
-        except PodevalError:
-            raise
-        except Exception as error:
-            # What nobody thought of costs this item alone, and is no fault of the system.
-            keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
-        yield item
+        left += 1
+        append_lines(folder.path / LEFT, [{"item": item.id, "reason": str(busy)}])
+        if left == 1:
+            system.say(f"{system.title}: {item.id} is left for the next run: {busy}")
     done(len(items))
     if left > 1:
         system.say(f"{system.title}: {left} items are left for the next run; give the same command again")
+
+
+def _make_in_turn(
+    items: Sequence[Item], make: Callable[[Item], ServerBusy | None], done: Callable[[int], None]
+) -> Iterator[tuple[Item, ServerBusy | None]]:
+    """Make one item after the other, as they are asked for."""
+    for number, item in enumerate(items):
+        done(number)
+        yield item, make(item)
+
+
+def _make_together(
+    system: OwnSystem, make: Callable[[Item], ServerBusy | None], items: Sequence[Item], done: Callable[[int], None]
+) -> list[tuple[Item, ServerBusy | None]]:
+    """Make all items, as many at a time as requests are in flight; returns each with why it was left, if it was.
+
+    What stops the run lets requests in flight finish, and keeps their outputs.
+    """
+    with ThreadPoolExecutor(system.pace.at_once, "podeval-item") as pool:
+        futures = {pool.submit(make, item): item for item in items}
+        try:
+            for number, future in enumerate(as_completed(futures), 1):
+                future.result()
+                done(number)
+        except BaseException:
+            system.say(f"{system.title}: waiting for the requests that are in flight; no more are sent")
+            system.pace.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [(item, future.result()) for future, item in futures.items()]
+
+
+def _make_one(system: OwnSystem, request: RunRequest, folder: RunFolder, item: Item) -> ServerBusy | None:
+    """Make an item's output and keep it, or that it failed; returns why it is left for a later run, if it is.
+
+    Raises:
+        ServerRefused: no item can be made.
+        PodevalError: the same.
+    """
+    ask = ask_of(request.track, item)
+    try:
+        (product,) = system.maker.make([ask], request.seed)
+        keep_product(folder, item, product, _fingerprint(system.maker, ask, request.seed))
+    except ServerBusy as busy:
+        return busy
+    except ServerRefused:
+        raise
+    except (SpeechFailed, BadInput) as failure:
+        keep_failure(folder, item, str(failure))
+    except RequestRefused as refusal:
+        keep_failure(folder, item, str(refusal), "ours")
+    except PodevalError:
+        raise
+    except Exception as error:
+        # What nobody thought of costs this item alone, and is no fault of the system.
+        keep_failure(folder, item, f"{type(error).__name__}: {error}", "ours")
+    return None
 
 
 def _is_made(maker: OutputMaker, folder: RunFolder, ask: Ask, seed: int) -> bool:
@@ -161,18 +223,35 @@ def _fingerprint(maker: OutputMaker, ask: Ask, seed: int) -> str | None:
 
 def describe_streaming(folder: RunFolder) -> str | None:
     """Say in a sentence how what a server sent would have played; None where nothing was timed."""
+    latency = read_latency(folder)
+    if latency is None:
+        return None
+    return (
+        f"first audio after {latency.first_audio:.2f} s (median) and {latency.late_first_audio:.2f} s (95th "
+        f"percentile), of {latency.answers} requests; longest underrun {latency.underrun:.2f} s, playback "
+        f"continuous for {latency.continuous:.1%} of the time"
+        + (f"; real-time factor {latency.rtf:.2f}" if latency.rtf is not None else "")
+        + (f", {latency.at_once} requests at once, {latency.errors} errors" if latency.at_once > 1 else "")
+        + (f"; cost {latency.cost:g} as the server says" if latency.cost is not None else "")
+    )
+
+
+def describe_turn_taking(folder: RunFolder) -> str | None:
+    """Say in a sentence how a system took its turns in live conversations; None where nothing was timed."""
     outputs = [folder.output(item.id) for item in folder.items() or ()]
-    logs = [output.details["playback"] for output in outputs if output and "playback" in output.details]
+    logs = [output.details["turn_taking"] for output in outputs if output and "turn_taking" in output.details]
     if not logs:
         return None
-    first = [piece["time_to_first_audio"] for log in logs for piece in log["pieces"]]
-    costs = [output.details["cost"] for output in outputs if output and "cost" in output.details]
-    underrun = max(log["underrun"] for log in logs)
-    share = sum(log["continuous_playback"] for log in logs) / len(logs)
+    replies = [reply["reply_delay"] for log in logs for reply in log["replies"]]
+    interruptions = [each for log in logs for each in log["interruptions"]]
+    delays = [delay for delay in replies if delay is not None]
+    stops = [each["stopping_time"] for each in interruptions if each["stopped"]]
+    overlap = sum(log["overlap_share"] for log in logs) / len(logs)
     return (
-        f"first audio after {np.percentile(first, 50):.2f} s (median) and {np.percentile(first, 95):.2f} s (95th "
-        f"percentile), of {len(first)} requests; longest underrun {underrun:.2f} s, playback "
-        f"continuous for {share:.1%} of the time" + (f"; cost {sum(costs):g} as the server says" if costs else "")
+        (f"replies after {np.median(delays):.2f} s (median of {len(delays)})" if delays else "no replies to time")
+        + (f", stopped {len(stops)} of {len(interruptions)} times when interrupted" if interruptions else "")
+        + (f", after {np.median(stops):.2f} s (median)" if stops else "")
+        + f"; both speak for {overlap:.1%} of the time with speech"
     )
 
 
@@ -224,4 +303,6 @@ def keep_product(folder: RunFolder, item: Item, product: Product, fingerprint: s
                 answer = by_turn[turn.id]
                 name = folder.write_audio(f"{item.id}.{turn.id}", answer.speech.samples, answer.speech.rate)
                 answers.append(OutputAnswer(audio=name, words=answer.text or ""))
-            folder.write_output(output.model_copy(update={"answers": tuple(answers)}))
+            output = output.model_copy(update={"answers": tuple(answers)})
+            live = product.conversation
+            folder.write_output(output, *((live.samples, live.rate) if live else ()))

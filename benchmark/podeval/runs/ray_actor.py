@@ -70,12 +70,12 @@ class RayWorker:
         Args:
             name: the name of the work.
             work: the same as a reference of Ray's, in a list, so that Ray does not fetch it with every task.
-            task: what it is done on.
+            task: the object that the work is done on.
             parcels: files of the task.
             contents: theirs.
 
         Returns:
-            What the work returns; None where it did not fit into memory twice.
+            Result of the work; None if it did not fit into memory twice.
 
         Raises:
             Anything else that the work raises.

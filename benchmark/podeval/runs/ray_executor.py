@@ -33,7 +33,7 @@ _STARTS = 3
 """Times in a row that a process may fail to start before the cluster counts as unfit."""
 
 _ROOM_SECONDS = 900.0
-"""How long to wait where no process runs: a cluster may be fetching machines."""
+"""Seconds to wait while no process runs: a cluster may be fetching machines."""
 
 LOCAL = "local"
 """The address of a cluster that is started here."""
@@ -131,9 +131,6 @@ class Ray(AbstractContextManager["Ray"]):
     ) -> None:
         for worker in [*self._free, *(worker for worker, _ in self._flights.values())]:
             self._end(worker)
-        self._queue.clear()
-        self._free.clear()
-        self._flights.clear()
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
@@ -266,20 +263,6 @@ class ClusterFailed(PodevalError):
     """A Ray cluster cannot do the work any more, or never could; what was finished is kept."""
 
 
-def import_ray() -> Any:
-    """Import Ray where it is needed, without its reports of usage.
-
-    Raises:
-        ModelMissing: it is not installed; says the command.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise ModelMissing("the executor ray needs Ray; run `pip install 'podeval[ray]'`") from None
-    return ray
-
-
 @contextlib.contextmanager
 def connect(address: str = "") -> Iterator[Any]:
     """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
@@ -293,7 +276,12 @@ def connect(address: str = "") -> Iterator[Any]:
         BadInput: no cluster answers there, it asks for a token, or it runs another version of Ray or Python.
         ClusterFailed: none can be started here.
     """
-    ray = import_ray()
+    # Without Ray's reports of usage.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise ModelMissing("the executor ray needs Ray; run `pip install 'podeval[ray]'`") from None
     if ray.is_initialized():
         yield ray
         return
@@ -322,7 +310,7 @@ def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float
     """Count the processes of a size that there is room for on nodes with these resources.
 
     Raises:
-        BadInput: for none.
+        BadInput: there is no room for any process.
     """
     need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
     # Parts that are left on two nodes make no whole.

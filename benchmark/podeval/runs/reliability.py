@@ -24,14 +24,16 @@ from podeval.files import write_json
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.translation import translate
 from podeval.runs.aggregate import collect_metrics
 from podeval.runs.run import RunRequest
 from podeval.runs.run_folder import KeyAggregate, RunFolder
+from podeval.runs.settings import describe_settings
 from podeval.stats.intervals import mean_ci
-from podeval.text.message_catalogue import FIRST, translate
+from podeval.text.message_catalogue import FIRST
 
 NAME = "reliability"
-"""What the figures' metric is called on the board."""
+"""Name of the figures' metric on the board."""
 DIMENSION = "reliability.seeds"
 FILE = "reliability.json"
 CATASTROPHIC = "catastrophic"
@@ -68,28 +70,28 @@ class Reliability(FactSheet):
     seeds: tuple[int, ...]
     protocol: str
     protocols: dict[str, str]
-    """By metric, whose results went in."""
+    """Protocols of the results, by metric."""
     outputs: int
     """Pairs of an item and a seed."""
     figures: dict[str, KeyAggregate]
     items: dict[str, dict[str, SeedFigures]]
-    """By item and column."""
+    """Figures by item and column."""
     catastrophic: dict[str, tuple[str, ...]]
-    """By item, what was wrong with it in which seed."""
+    """Faults in each seed, by item."""
 
 
 def write_reliability(request: RunRequest, system: str) -> Reliability:
     """Compute the figures of a run and its repeats, and keep them beside the first one's summary."""
     run = RunFolder(request.runs, request.benchmark.name, request.split, system)
     reliability = compute_reliability(run, request.benchmark, request.profile)
-    write_json(run.path / request.profile / FILE, reliability.model_dump())
+    write_json(run.locate_measured(request.profile) / FILE, reliability.model_dump())
     return reliability
 
 
 def read_reliability(run: RunFolder, profile: str) -> Reliability | None:
     """Read the figures of a run; None where none were kept, or by another version."""
     try:
-        return Reliability.model_validate_json((run.path / profile / FILE).read_bytes())
+        return Reliability.model_validate_json((run.locate_measured(profile) / FILE).read_bytes())
     except (OSError, ValidationError):
         return None
 
@@ -98,8 +100,10 @@ def compute_reliability(run: RunFolder, benchmark: Benchmark, profile: str) -> R
     """Compute the figures of a run and its repeats."""
     folders = run.by_seed()
     seeds, items = tuple(sorted(folders)), run.items() or ()
-    summary = next(one for one in run.summaries() if one.profile == profile)
-    protocols = {row.metric: row.protocol for row in summary.metrics}
+    summary = next(one for one in run.summaries() if one.profile == profile.partition(",")[0])
+    setting = describe_settings(benchmark, run.plan().track, profile)
+    of_setting = summary.settings.get(setting, summary.protocols)
+    protocols = {str(summary.protocols[one]["metric"]): one for one in of_setting}
     results: dict[str, dict[Pair, Result]] = {metric: {} for metric in protocols}
     metric_of = {protocol: metric for metric, protocol in protocols.items()}
     for seed, folder in folders.items():
@@ -147,7 +151,7 @@ def declare(figure: str, language: str = FIRST) -> Key | None:
     if figure == CATASTROPHIC:
         about = "share of outputs, over all seeds, in which nothing is said, most words are wrong or a voice is missing"
         title = translate("Catastrophic", language)
-        return Key(figure, "lower", "", (0, 1), title=title, about=translate(about, language))
+        return Key(figure, "lower", "", (0, 1), title=title, about=translate(about, language), percent=True)
     for suffix, said in _SUFFIXES.items():
         for metric in catalogue.load_all_metrics() if figure.endswith(suffix) else ():
             for key in metric.keys:
@@ -165,8 +169,8 @@ def _declare_over_seeds(figure: str, metric: Metric, key: Key, suffix: str, said
     else:
         title, about = f"{title}（{ending}）", f"{about}：{of_seeds}"
     if suffix == _SPREAD:
-        return Key(figure, "lower", key.unit, (0, None), title=title, about=about)
-    return Key(figure, key.better, key.unit, key.bounds, key.ideal, title=title, about=about)
+        return Key(figure, "lower", key.unit, (0, None), title=title, about=about, percent=key.percent)
+    return Key(figure, key.better, key.unit, key.bounds, key.ideal, title=title, about=about, percent=key.percent)
 
 
 def _short_name(column: str) -> str:

@@ -3,23 +3,25 @@
 Every step is on disk when it is done, so the same call again goes on where the last one stopped, whatever stopped it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
-from typing import Protocol as Interface
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.datasets.items import Items, load_items
 from podeval.errors import BadInput
 from podeval.files import lock_folder
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
+from podeval.metrics.score import Score, Unscored
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.measure import measure
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, RunSummary
+from podeval.stats.pilot import select_items
 from podeval.systems.speech import Ask, Samples, SpeakingSystem, SpeechFailed
 
 
@@ -113,28 +115,19 @@ def _with_script(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-_NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech"}
-"""What tracks ask for that no system that reads scripts aloud can give."""
+_NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech", "podcast": "whole podcasts with words of their own"}
+"""Outputs of tracks that no system that reads scripts aloud can give."""
 
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Puts outputs of items into a run's folder, and hands on each item whose output is there."""
 
 
-class RunProgress(Interface):
-    """Tells a person how far long work has come."""
-
-    def step(self, title: str, done: int, total: int) -> None:
-        """Tell that `done` of `total` pieces of the step are finished."""
+RunProgress = Callable[[str, int, int], None]
+"""Tells a person that so many of so many pieces of the step with this title are finished."""
 
 
-class Quiet:
-    """Tells nobody."""
-
-    def step(self, title: str, done: int, total: int) -> None:
-        """Do nothing."""
-
-
-QUIET = Quiet()
+def tell_nobody(title: str, done: int, total: int) -> None:
+    """Tell nobody how far long work has come."""
 
 
 @dataclass(frozen=True)
@@ -149,20 +142,30 @@ class RunRequest:
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
     speaking: Speaking = field(default_factory=Voicing)
-    """Where built-in systems speak."""
+    """Place where built-in systems speak."""
     data: Path | None = None
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
     bench: JudgeConfig = NOBODY
-    """Who judges."""
+    """The judges."""
     name: str = ""
-    """Of the run's folder, where it is not the system's own name."""
+    """Name of the run's folder, if it is not the system's own name."""
     repeats: bool = False
     """Whether the run is of one more seed of a system that has a run; it then lies in that one's folder."""
     only: tuple[str, ...] = ()
     """Ids of the items that are run; all where there are none."""
+    retry: bool = False
+    """Whether what failed before is spoken and measured again, whatever its cause."""
+    allow_upsampling: bool = False
+    """Whether recordings below a model's sampling rate are measured all the same."""
+    limit: int | None = None
+    """Number of items that are run, and the others left for later; None for all."""
+    pilot: bool = False
+    """Whether they are a stratified sample, instead of the first."""
 
 
-def run_system(system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = QUIET) -> RunSummary:
+def run_system(
+    system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress = tell_nobody
+) -> RunSummary:
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
@@ -174,17 +177,18 @@ def run_system(system: SpeakingSystem, title: str, request: RunRequest, progress
     data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
-            f"{system.name} speaks; {request.benchmark.name} asks for {content} (track {request.track}): choose "
-            "another benchmark or track, or submit a system that does this with `podeval submit`"
+            f"{system.name} reads scripts aloud; {request.benchmark.name} asks for {content} (track {request.track}): "
+            "choose another benchmark or track, or evaluate a system that does this with --outputs or --python"
         )
-    tell = partial(progress.step, "speak", total=len(data.items))
 
     def require(folder: RunFolder) -> None:
         if any(folder.output(item.id) is None for item in data.items):
             request.speaking.require(system, request.seed)
 
     def speak(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
-        return request.speaking.speak(system, items, folder, request.seed, tell)
+        return request.speaking.speak(
+            system, items, folder, request.seed, lambda done: progress("speaking", done, len(items))
+        )
 
     # The dataset is written into the plan as the run begins.
     plan = RunPlan(
@@ -202,18 +206,21 @@ def run_system(system: SpeakingSystem, title: str, request: RunRequest, progress
 
 
 def measure_run(
-    plan: RunPlan, request: RunRequest, progress: RunProgress = QUIET, making: Making = lambda folder, items: items
+    plan: RunPlan,
+    request: RunRequest,
+    progress: RunProgress = tell_nobody,
+    making: Making = lambda folder, items: items,
 ) -> RunSummary:
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
     Args:
         plan: the plan of the run; its dataset is taken from the request's items.
-        request: what to measure; its seed is not looked at.
+        request: the request, which says what to measure; its seed is not looked at.
         progress: tells a person.
         making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
 
     Raises:
-        BadInput: as `run_system`.
+        BadInput: the run cannot be made; see `run_system`.
     """
     return _run(plan, request, read_items(request), progress, making)
 
@@ -230,7 +237,7 @@ def _run(
 
     Args:
         plan: the plan of the run; its dataset is that of the items.
-        request: what to measure.
+        request: the request, which says what to measure.
         data: the items.
         progress: tells a person.
         making: puts outputs into the folder.
@@ -240,13 +247,76 @@ def _run(
     folder = folder.repeat(plan.seed) if request.repeats else folder
     with lock_folder(folder.path):
         require(folder)
-        folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
+        # A system of which everything is made again may have been changed.
+        failed = find_failed(folder, request.profile) if request.retry else set()
+        replace = request.retry and len(failed) == len(list(folder.readable_outputs()))
+        dataset = f"{request.benchmark.dataset.path}@{data.revision}"
+        folder.begin(plan.model_copy(update={"dataset": dataset}), replace=replace)
+        if request.retry:
+            reopen_failed(folder, request.profile)
+            require(folder)
         folder.write_items(data.items)
-        outputs, tell = making(folder, data.items), partial(progress.step, "measure", total=len(data.items))
-        measure(folder, request.profile, request.benchmark, outputs, request.executor, tell, request.bench)
+        chosen = choose_items(request, data.items)
+        outputs, total = making(folder, chosen), len(chosen)
+        measure(
+            folder,
+            request.profile,
+            request.benchmark,
+            outputs,
+            request.executor,
+            lambda done: progress("measuring", done, total),
+            request.bench,
+            allow_upsampling=request.allow_upsampling,
+        )
         summary = summarise(folder, request.profile, request.benchmark, data.items, request.bench)
-        folder.write_summary(summary)
+        folder.write_summary(summary, afresh=request.retry)
         return summary
+
+
+def choose_items(request: RunRequest, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return the items that are run now: all, the first, or a sample with its share of each group of each breakdown."""
+    names = [breakdown.name for breakdown in request.benchmark.breakdowns if not breakdown.within]
+    return tuple(
+        select_items(
+            items,
+            request.limit,
+            request.pilot,
+            lambda item: tuple(item.group(name) for name in names),
+            lambda item: item.id,
+        )
+    )
+
+
+def find_failed(folder: RunFolder, profile: str) -> set[str]:
+    """Find the items of which nothing was made, or that no more metrics score than are unscored by the system's fault,
+    as with silence.
+    """
+    results = folder.results(profile)
+    scored = Counter(item for (item, _), one in results.items() if isinstance(one, Score))
+    refused = Counter(item for (item, _), one in results.items() if isinstance(one, Unscored) and one.cause == "system")
+    return {
+        output.item
+        for output in folder.readable_outputs()
+        if output.failed or refused[output.item] >= max(1, scored[output.item])
+    }
+
+
+def reopen_failed(folder: RunFolder, profile: str) -> None:
+    """Make unfinished what failed in a run, so that it is spoken and measured again, whatever the cause was.
+
+    Of items that did not fail, what is unscored is measured again.
+    """
+    again = find_failed(folder, profile)
+    # The results first: a run that is killed in between measures again, instead of keeping what an old output had.
+    for name in {profile, *(summary.profile for summary in folder.summaries())}:
+        reopened: dict[str, list[str]] = {}
+        for (item, protocol), result in folder.results(name).items():
+            if item in again or (name == profile and isinstance(result, Unscored)):
+                reopened.setdefault(item, []).append(protocol)
+        for item, protocols in reopened.items():
+            folder.reopen_results(name, item, protocols)
+    for item in again:
+        folder.output_path(item).unlink()
 
 
 def read_items(request: RunRequest) -> Items:
@@ -260,4 +330,5 @@ def read_items(request: RunRequest) -> Items:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
     data = load_items(request.benchmark, split.name, request.data)
-    return Items(tuple(item for item in data.items if not request.only or item.id in request.only), data.revision)
+    kept = [item for item in data.items if not request.only or item.id in request.only]
+    return Items(tuple(item.as_podcast() if request.track == "podcast" else item for item in kept), data.revision)

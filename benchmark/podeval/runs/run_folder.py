@@ -11,8 +11,9 @@
     seeds/<seed>/               the same again with another seed, laid out alike
 """
 
+import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -25,7 +26,10 @@ from podeval.benchmarks.records import FactSheet
 from podeval.errors import BadInput
 from podeval.files import append_lines, read_lines, write_json
 from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Cause, Result, parse_result
+from podeval.metrics.score import Cause, Result, Unscored, parse_result
+from podeval.runs.spot_check_report import SPOT_CHECK_FILE as SPOT_CHECK_FILE
+from podeval.runs.spot_check_report import KeyComparison as KeyComparison
+from podeval.runs.spot_check_report import SpotCheckReport as SpotCheckReport
 from podeval.systems.speech import SpokenTurn, write_audio
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -39,6 +43,8 @@ UPLOADS = ".uploads"
 """Folder beside the runs for recordings that people uploaded; only backups and who takes submissions look into it."""
 REPLACED = ".before-restore-"
 """Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
+REOPENED = Unscored("it failed before and is tried again; run the same command", "ours")
+"""Result of what is to be measured again."""
 BACKUPS = ".backups.jsonl"
 """File beside the runs with the paths of their backups, so that a takedown can be noted beside each."""
 
@@ -82,7 +88,7 @@ class Output(_Document):
     audio: str | None = None
     failed: str | None = None
     failed_by: Cause | None = None
-    """Whose fault it is that there is nothing, if it is not the system's; what failed by ours is tried again."""
+    """Party at fault for the missing output, if it is not the system; what failed by ours is tried again."""
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
@@ -117,7 +123,7 @@ class MetricSummary(FactSheet):
 
 
 class RunSummary(_Document):
-    """All aggregates of one run under one profile."""
+    """All aggregates of one run under one profile, of each setting that it was measured with."""
 
     plan: RunPlan
     profile: str
@@ -125,58 +131,26 @@ class RunSummary(_Document):
     provenance: dict[str, Any]
     protocols: dict[str, dict[str, Any]]
     metrics: tuple[MetricSummary, ...]
+    settings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Protocols by what was set (`podeval.runs.settings`); under "" those of the benchmark as it is."""
 
+    def add_to(self, earlier: "RunSummary") -> "RunSummary":
+        """Return these aggregates with those of the earlier summary that are of other settings."""
+        others = earlier.settings or {"": tuple(earlier.protocols)}
+        others = {name: protocols for name, protocols in others.items() if name not in self.settings}
+        kept = {one for protocols in others.values() for one in protocols} - self.protocols.keys()
+        return self.model_copy(
+            update={
+                "settings": {**others, **self.settings},
+                "protocols": {**self.protocols, **{one: earlier.protocols[one] for one in kept}},
+                "metrics": (*self.metrics, *(row for row in earlier.metrics if row.protocol in kept)),
+            }
+        )
 
-SPOT_CHECK_FILE = "spot_check.json"
-"""In the folder of a run: what a spot check of supplied outputs found."""
-
-DIFFERS_BELOW = 0.01
-"""Adjusted p below which what a model makes is something else than what was supplied."""
-
-
-class KeyComparison(FactSheet):
-    """One key of a metric: what was supplied, what the model makes, and whether that is the same.
-
-    `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
-    """
-
-    metric: str
-    key: str
-    items: int
-    supplied: float
-    generated: float
-    difference: float
-    spread: float
-    p: float
-    """Adjusted over all keys."""
-
-    @property
-    def differs(self) -> bool:
-        """Whether that is more than chance."""
-        return self.p < DIFFERS_BELOW
-
-
-class SpotCheckReport(FactSheet):
-    """What a spot check of one run found; kept in the run's folder."""
-
-    schema_version: Literal[1] = 1
-    submission: str
-    repo: str
-    revision: str
-    items: tuple[str, ...]
-    seeds: tuple[int, ...]
-    drawn_with: int
-    at: str
-    failed: dict[str, str] = Field(default_factory=dict)
-    """Why an item could not be made again, by item and seed."""
-    comparisons: tuple[KeyComparison, ...] = ()
-
-    @property
-    def verdict(self) -> Literal["agrees", "differs", "not told"]:
-        """`not told` where nothing could be compared."""
-        if not self.comparisons:
-            return "not told"
-        return "differs" if any(each.differs for each in self.comparisons) else "agrees"
+    def choose_protocols(self) -> dict[str, str]:
+        """Return one protocol of each metric: of the benchmark as it is, else of the setting measured last."""
+        ids = (*self.settings.get("", ()), *self.protocols)
+        return {str(self.protocols[one]["metric"]): one for one in reversed(ids)}
 
 
 class RunFolder:
@@ -202,8 +176,8 @@ class RunFolder:
         """Return the folders of the same system by seed, this one first."""
         return {folder.plan().seed: folder for folder in (self, *self.repeats())}
 
-    def begin(self, plan: RunPlan) -> None:
-        """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
+    def begin(self, plan: RunPlan, *, replace: bool = False) -> None:
+        """Write the plan, or check that the one there is the same unless replaced; clear away half-written files.
 
         Raises:
             BadInput: the folder holds a run that was made otherwise.
@@ -212,7 +186,7 @@ class RunFolder:
         for leftover in self.path.rglob(".*.partial"):
             leftover.unlink(missing_ok=True)
         plan = RunPlan.model_validate_json(plan.model_dump_json())
-        if not path.exists():
+        if replace or not path.exists():
             write_json(path, plan.model_dump())
             return
         existing = self.plan()
@@ -301,9 +275,13 @@ class RunFolder:
             return None
         return document if isinstance(document, dict) else None
 
+    def locate_measured(self, profile: str) -> Path:
+        """Return the folder of what was measured under a profile, whichever models it names; protocols keep them."""
+        return self.path / profile.partition(",")[0]
+
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
         """Read the finished measurements by (item, protocol id); the newest counts."""
-        path = self.path / profile / "results.jsonl"
+        path = self.locate_measured(profile) / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): parse_result(line["result"]) for line in read_lines(path)}
         except (KeyError, TypeError) as error:
@@ -317,17 +295,24 @@ class RunFolder:
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
             existing = self.protocols(profile)
             if new.keys() - existing.keys():
-                write_json(self.path / profile / "protocols.json", existing | new)
+                write_json(self.locate_measured(profile) / "protocols.json", existing | new)
             written.update(new)
+        self._append(profile, item, {protocol.id: result for protocol, result in results})
+
+    def reopen_results(self, profile: str, item: str, protocols: Iterable[str]) -> None:
+        """Note that an item's results under these protocols do not stand any more."""
+        self._append(profile, item, dict.fromkeys(protocols, REOPENED))
+
+    def _append(self, profile: str, item: str, results: Mapping[str, Result]) -> None:
         lines = [
-            {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
-            for protocol, result in results
+            {"schema": SCHEMA, "item": item, "protocol": protocol, "result": result.to_json()}
+            for protocol, result in results.items()
         ]
-        append_lines(self.path / profile / "results.jsonl", lines)
+        append_lines(self.locate_measured(profile) / "results.jsonl", lines)
 
     def protocols(self, profile: str) -> dict[str, dict[str, Any]]:
         """Read the contents of the protocols used so far, by id."""
-        path = self.path / profile / "protocols.json"
+        path = self.locate_measured(profile) / "protocols.json"
         if not path.exists():
             return {}
         try:
@@ -343,12 +328,20 @@ class RunFolder:
         path = self.path / SPOT_CHECK_FILE
         return _read(path, SpotCheckReport) if path.is_file() else None
 
-    def write_summary(self, summary: RunSummary) -> None:
-        """Keep the aggregates, and how the outputs came about now that all are known."""
-        contents = self.protocols(summary.profile)
+    def write_summary(self, summary: RunSummary, *, afresh: bool = False) -> None:
+        """Keep the aggregates, and how the outputs came about now that all are known.
+
+        Args:
+            summary: the aggregates of one setting.
+            afresh: whether those of other settings are dropped, because outputs are not what they were.
+        """
+        contents, path = self.protocols(summary.profile), self.locate_measured(summary.profile) / "summary.json"
         if (final := contents | json.loads(json.dumps(summary.protocols))) != contents:
-            write_json(self.path / summary.profile / "protocols.json", final)
-        write_json(self.path / summary.profile / "summary.json", summary.model_dump())
+            write_json(path.with_name("protocols.json"), final)
+        with contextlib.suppress(BadInput, FileNotFoundError):
+            earlier = _read(path, RunSummary)
+            summary = summary if afresh or earlier.plan != summary.plan else summary.add_to(earlier)
+        write_json(path, summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
         """Read the aggregates of every profile this run was measured under."""

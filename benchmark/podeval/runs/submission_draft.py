@@ -11,6 +11,7 @@ import yaml
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.files import write_whole
+from podeval.hub.folders import push_folder
 from podeval.runs.run_folder import Output, RunFolder, RunPlan, open_run
 from podeval.systems import submission_reading
 from podeval.systems.submission_reading import FILE_NAME
@@ -18,9 +19,25 @@ from podeval.systems.submission_reading import FILE_NAME
 OUTPUTS = "outputs"
 
 _HEAD = """\
-# Made by `podeval init` from {run}. Say in it what your system is, then check it with
+# Made by `podeval prepare-submission` from {run}. Say in it what your system is, then check it with
 # `podeval submit {folder} --check` and queue it with `podeval submit {folder}`.
 # To have podeval run the model itself, replace `source` as submissions/template.yaml shows.
+"""
+
+
+_CARD = """\
+---
+license: {licence}
+tags: [podeval]
+---
+# {title} on {benchmark}
+
+What {title} made for the split {split} of {benchmark} (track {track}): a file for each item, which is named by it, as
+podeval takes outputs that are submitted. How they were made, by the plan of the run:
+
+```json
+{generation}
+```
 """
 
 
@@ -33,17 +50,30 @@ class SubmissionDraft:
     notes: tuple[str, ...]
 
 
-def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> SubmissionDraft:
-    """Write the submission of a run into a new folder.
+def draft_submission(
+    run_path: Path,
+    folder: Path,
+    id: str,
+    title: str = "",
+    *,
+    description: str = "",
+    licence: str = "unknown",
+    push: str = "",
+) -> SubmissionDraft:
+    """Write the submission of a run into a new folder, and push its outputs to the Hub if a repo is named.
 
     Args:
         run_path: the run's folder, RUNS/BENCHMARK/SPLIT/NAME.
-        folder: for the document and its outputs; made here.
+        folder: folder for the document and its outputs; made here.
         id: the id of the system: lower-case letters, digits and underscores.
-        title: as people call it; the run's by default.
+        title: name for people; the run's by default.
+        description: a few sentences on the system.
+        licence: SPDX id of its licence, `proprietary` or `unknown`.
+        push: dataset repo for the outputs, `owner/name`; they are only in the folder without it.
 
     Raises:
-        BadInput: there is no run, it made nothing, the folder is in use, or the id is none.
+        BadInput: there is no run, it made nothing, the folder is in use, the id is none, or the Hub refuses
+                the outputs.
     """
     run = open_run(run_path)
     if (folder / FILE_NAME).exists():
@@ -52,14 +82,15 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
     outputs = {item.id: output for item in items if (output := run.output(item.id)) and not output.failed}
     if not outputs:
         raise BadInput(f"{run_path} holds no output that could be submitted; run it again first")
+    title = title or plan.system_title
     document = {
         "schema_version": 1,
         "system": {
             "id": id,
-            "name": title or plan.system_title,
-            "description": f"{title or plan.system_title}. Say here in a few sentences what it is.",
-            "licence": "unknown",
-            "open": False,
+            "name": title,
+            "description": description or f"{title}. Say here in a few sentences what it is.",
+            "licence": licence,
+            "open": licence not in ("unknown", "proprietary"),
             "languages": sorted({item.language for item in items}),
         },
         "benchmarks": [{"name": plan.benchmark, "tracks": [plan.track]}],
@@ -69,6 +100,8 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
     target = folder / OUTPUTS / plan.benchmark / plan.split
     for output in outputs.values():
         _copy_output(run, output, target)
+    if push:
+        document["source"] = _push_outputs(plan, folder / OUTPUTS, push, title, licence)
     body = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     write_whole(folder / FILE_NAME, (_HEAD.format(run=run_path, folder=folder) + body).encode())
     return SubmissionDraft(
@@ -76,18 +109,30 @@ def draft_submission(run_path: Path, folder: Path, id: str, title: str = "") -> 
     )
 
 
+def _push_outputs(plan: RunPlan, outputs: Path, repo: str, title: str, licence: str) -> dict[str, str]:
+    """Push outputs with a card to a dataset repo; returns the source that names their commit."""
+    facts = {"benchmark": plan.benchmark, "split": plan.split, "track": plan.track, "title": title}
+    stated = "other" if licence in ("unknown", "proprietary") else licence.lower()
+    # Its address is nobody's business.
+    generation = {name: value for name, value in plan.generation.items() if name != "server"}
+    facts["generation"] = json.dumps(generation, ensure_ascii=False, indent=1)
+    write_whole(outputs / "README.md", _CARD.format(licence=stated, **facts).encode())
+    commit = push_folder(outputs, repo, "dataset", f"{title} on {plan.benchmark}, {plan.split}")
+    return {"kind": "outputs", "repo": repo, "revision": commit.rpartition("/")[2]}
+
+
 def _copy_output(run: RunFolder, output: Output, target: Path) -> None:
     """Copy an item's output under the name by which a submission's reader finds it."""
     target.mkdir(parents=True, exist_ok=True)
-    if output.audio:
-        source = run.outputs / Path(output.audio).name
-        shutil.copyfile(source, target / f"{output.item}{source.suffix}")
-    elif output.answers:
+    if output.answers:
         (target / output.item).mkdir(exist_ok=True)
         for answer in output.answers:
             if answer.audio:
                 name = Path(answer.audio).name
                 shutil.copyfile(run.outputs / name, target / output.item / name.removeprefix(f"{output.item}."))
+    elif output.audio:
+        source = run.outputs / Path(output.audio).name
+        shutil.copyfile(source, target / f"{output.item}{source.suffix}")
     else:
         text = json.dumps(list(output.script), ensure_ascii=False, indent=1)
         write_whole(target / f"{output.item}.json", f"{text}\n".encode())

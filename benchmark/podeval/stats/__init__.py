@@ -9,7 +9,9 @@ __all__ = [
     "intervals",
     "mushra_scores",
     "pair_comparisons",
+    "pilot",
     "questionnaire_scores",
     "sequential",
     "turn_taking",
+    "voter_cohorts",
 ]

@@ -8,7 +8,7 @@ A statistic that is not defined, such as the correlation with a constant, has th
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ _BLOCK = 2_000_000
 class Estimate:
     """A statistic with its 95 % interval; `count` is the number of items it is based on.
 
-    `value` is None if the statistic is not defined; `low` and `high` are None if no interval can be computed.
+    `value` is None if the statistic is not defined; `low` and `high` are None if no interval can be computed, as for
+    perfect agreement, which has no spread to judge it by.
     """
 
     value: float | None
@@ -233,8 +234,11 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     return Estimate(value, low, high, things)
 
 
-def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Return each rater's SRCC, PLCC and KRCC with the mean of the others, over the items both have (LFS Table 6)."""
+def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[dict[str, Estimate]]:
+    """Return each rater's agreement with the mean of the others, over the items both have, as LFS-Bench's Table 6 does.
+
+    The measures are SRCC, PLCC, KRCC, QWK and MAE, by name.
+    """
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
     correlations = []
     for number, row in enumerate(table):
@@ -242,7 +246,9 @@ def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estim
         both = ~np.isnan(row) & ~np.isnan(rest).all(axis=0)
         others = np.nanmean(rest[:, both], axis=0) if both.any() else np.zeros(0)
         ratings_of_one, mean = row[both].tolist(), others.tolist()
-        correlations.append((srcc(ratings_of_one, mean), plcc(ratings_of_one, mean), krcc(ratings_of_one, mean)))
+        measures = {"SRCC": srcc, "PLCC": plcc, "KRCC": krcc, "QWK": qwk, "MAE": mae}
+        nothing = Estimate(None, None, None, 0)
+        correlations.append({n: measure(ratings_of_one, mean) if mean else nothing for n, measure in measures.items()})
     return correlations
 
 
@@ -263,8 +269,8 @@ def _correlation(
         return Estimate(value, low, high, a.size)
     if a.size < 5:
         return Estimate(value, None, None, a.size)
-    if abs(value) == 1:
-        return Estimate(value, value, value, a.size)
+    if abs(value) > 1 - 1e-12:
+        return Estimate(value, None, None, a.size)
     half = float(special.ndtri(0.975)) * math.sqrt(variance(value, a.size))
     return Estimate(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half), a.size)
 
@@ -276,23 +282,19 @@ def _resample_clusters(
     codes, count = number_clusters(clusters, a.size)
     if count < FEWEST_CLUSTERS:
         return None, None
+
+    def correlate(chosen: NDArray[Any]) -> float:
+        one, two = a[chosen], b[chosen]
+        constant = one.size < 3 or (one == one[0]).all() or (two == two[0]).all()
+        return math.nan if constant else function(one, two)
+
     if count <= MOST_LEFT_OUT:
-        without = []
-        for code in range(count):
-            one, two = a[codes != code], b[codes != code]
-            constant = one.size < 3 or (one == one[0]).all() or (two == two[0]).all()
-            without.append(math.nan if constant else function(one, two))
-        return _jackknife_correlation(function(a, b), np.array(without))
+        without = np.array([correlate(codes != code) for code in range(count)])
+        return _jackknife_correlation(function(a, b), without)
     # The correlation in each draw of clusters.
     members = [np.flatnonzero(codes == code) for code in range(count)]
-    random = np.random.default_rng(0)
-    values = []
-    for draw in random.integers(0, count, size=(ROUNDS, count)):
-        chosen = np.concatenate([members[code] for code in draw])
-        one, two = a[chosen], b[chosen]
-        constant = (one == one[0]).all() or (two == two[0]).all()
-        values.append(math.nan if constant else function(one, two))
-    return _percentiles(np.array(values))
+    draws = np.random.default_rng(0).integers(0, count, size=(ROUNDS, count))
+    return _percentiles(np.array([correlate(np.concatenate([members[code] for code in draw])) for draw in draws]))
 
 
 def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
@@ -318,6 +320,8 @@ def _jackknife(value: float, without: Array, lowest: float, highest: float) -> t
     if np.isnan(without).any():
         return None, None
     error = math.sqrt((count - 1) / count * float(np.square(without - without.mean()).sum()))
+    if error <= 1e-12:
+        return None, None
     reach = float(special.stdtrit(count - 1, 0.975)) * error
     return max(lowest, value - reach), min(highest, value + reach)
 
@@ -325,7 +329,7 @@ def _jackknife(value: float, without: Array, lowest: float, highest: float) -> t
 def _jackknife_correlation(value: float, without: Array) -> tuple[float | None, float | None]:
     """Return a correlation's interval from its values without each cluster, on Fisher's z."""
     if abs(value) > 1 - 1e-12 and np.allclose(without, value):
-        return value, value
+        return None, None
     z = np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))
     low, high = _jackknife(math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9)), z, -math.inf, math.inf)
     return (None, None) if low is None or high is None else (math.tanh(low), math.tanh(high))
@@ -333,7 +337,7 @@ def _jackknife_correlation(value: float, without: Array) -> tuple[float | None, 
 
 def _percentiles(values: Array) -> tuple[float | None, float | None]:
     kept = values[~np.isnan(values)]
-    if kept.size < 2:
+    if kept.size < 2 or np.ptp(kept) <= 1e-12:
         return None, None
     low, high = np.quantile(kept, (0.025, 0.975))
     return float(low), float(high)

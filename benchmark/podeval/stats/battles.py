@@ -8,47 +8,20 @@ it depends on the order of the votes and has no interval: `order_spread` shows h
 Ranks are by Bradley and Terry (`podeval.stats.bradley_terry`).
 """
 
-import re
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.text.characters import clean_text
-from podeval.text.missing_value import is_missing
 
-Outcome = Literal["a", "b", "tie", "both_bad"]
-OUTCOMES: tuple[Outcome, ...] = ("a", "b", "tie", "both_bad")
+OUTCOMES = ("a", "b", "tie", "both_bad")
 """The first wins, the second wins, both are equally good, both are bad."""
 
 SKIPPED = "skip"
-
-_WORDS: Mapping[str, str] = {
-    **dict.fromkeys(("a", "first", "left", "modela", "systema", "assistanta"), "a"),
-    **dict.fromkeys(("b", "second", "right", "modelb", "systemb", "assistantb"), "b"),
-    **dict.fromkeys(("tie", "tied", "draw", "equal", "bothgood", "tiebothgood"), "tie"),
-    **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
-    **dict.fromkeys(("skip", "skipped"), SKIPPED),
-}
-"""What logs call an outcome, in lower case and without spaces, underscores, hyphens and brackets."""
-
-_VOTERS = (
-    "voter",
-    "judge",
-    "judge_hash",
-    "user_id",
-    "user",
-    "username",
-    "rater",
-    "annotator",
-    "annotator_id",
-    "worker_id",
-)
-"""What logs call whoever judged; with an `outcome` only the first, for a judge that is a model judges all."""
-_SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
 
 Codes = NDArray[np.intp]
 
@@ -57,7 +30,9 @@ Variant = Literal["default", "mtalk"]
 INITIAL = 1000.0
 K = 4.0
 SCALE = 400.0
-_SHUFFLES = 100
+_WINNERS = {"a": "X", "b": "Y", "tie": "Draw", "both_bad": "Draw"}
+_INVISIBLE = "\x00"
+_PRIOR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +89,11 @@ class Battles:
         result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
         kept = result >= 0
         # Systems and voters as codes.
-        sides, systems = pandas.factorize(np.concatenate([_to_objects(first), _to_objects(second)]), sort=True)
+        sides, systems = pandas.factorize(np.asarray([*first, *second], dtype=object), sort=True)
         people, voters = (
             (np.arange(n), np.arange(n).astype(str))
             if voter is None
-            else pandas.factorize(_to_objects(voter), sort=True)
+            else pandas.factorize(np.asarray(voter, dtype=object), sort=True)
         )
         battles = cls(
             systems=tuple(str(name) for name in systems),
@@ -140,40 +115,6 @@ class Battles:
             if not np.isfinite(values).all():
                 raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
         return battles
-
-    @classmethod
-    def of_records(cls, records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> "Battles":
-        """Create battles from the records of a log, in any form of `read_log_record`.
-
-        Votes that an export calls excluded, and its gold battles, are skipped.
-
-        Args:
-            records: the records.
-            places: for each record its place in the log, such as `line 3`; by default they are numbered.
-
-        Raises:
-            BadInput: a record has another form or another word for its outcome, or only some battles have a covariate;
-                the message names its place.
-        """
-        rows = []
-        for number, record in enumerate(records):
-            row = read_log_record(places[number] if places else f"vote {number + 1}", record)
-            left_out = record.get("standing") == "excluded" or record.get("purpose") == "gold"
-            rows.append(row | {"outcome": SKIPPED} if left_out else row)
-        names = sorted({name for row in rows for name in row["covariates"]})
-        for name in names:
-            if missing := sum(name not in row["covariates"] for row in rows):
-                raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it to all or to none")
-        voters = [row["voter"] for row in rows]
-        if not all(voters):
-            voters = [voter or f"vote {number}" for number, voter in enumerate(voters)]
-        return cls.of(
-            [row["first"] for row in rows],
-            [row["second"] for row in rows],
-            [row["outcome"] for row in rows],
-            voters,
-            {name: [row["covariates"][name] for row in rows] for name in names},
-        )
 
     def only(self, kept: NDArray[np.bool_]) -> "Battles":
         """Return the battles where `kept` is true, with the same systems and voters."""
@@ -212,26 +153,28 @@ class Tally:
         shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
         return shares
 
-    @property
-    def unmet(self) -> list[tuple[str, str]]:
-        """Return the pairs that never met."""
-        met = self.battles
-        count = len(self.systems)
-        return [(self.systems[i], self.systems[j]) for i in range(count) for j in range(i + 1, count) if not met[i, j]]
+
+def number_present(codes: Codes) -> tuple[Codes, Codes]:
+    """Return the codes that occur, in order, and for each code its position among them."""
+    present = np.flatnonzero(np.bincount(codes))
+    index = np.zeros(int(present.max(initial=-1)) + 1, dtype=np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[codes]
 
 
 def tally(battles: Battles) -> Tally:
-    """Count the outcomes of every pair."""
-    size = len(battles.systems)
+    """Count the outcomes of every pair of the systems that met anybody."""
+    present, sides = number_present(np.concatenate([battles.first, battles.second]))
+    size, (first, second) = len(present), np.split(sides, 2)
 
     def count(rows: Codes, columns: Codes) -> NDArray[np.int64]:
         counted = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
         return counted.astype(np.int64)
 
     a_won, b_won, tied, bad = (battles.outcome == code for code in range(len(OUTCOMES)))
-    wins = count(battles.first[a_won], battles.second[a_won]) + count(battles.second[b_won], battles.first[b_won])
-    ties, both_bad = (count(battles.first[kind], battles.second[kind]) for kind in (tied, bad))
-    return Tally(battles.systems, wins, ties + ties.T, both_bad + both_bad.T)
+    wins = count(first[a_won], second[a_won]) + count(second[b_won], first[b_won])
+    ties, both_bad = (count(first[kind], second[kind]) for kind in (tied, bad))
+    return Tally(tuple(battles.systems[code] for code in present), wins, ties + ties.T, both_bad + both_bad.T)
 
 
 def count_outcomes(battles: Battles) -> NDArray[np.int64]:
@@ -241,75 +184,6 @@ def count_outcomes(battles: Battles) -> NDArray[np.int64]:
         cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
         table += np.bincount(cells, minlength=table.size).reshape(table.shape)
     return table
-
-
-def _to_objects(column: Sequence[str]) -> NDArray[np.object_]:
-    return np.asarray(column, dtype=object)
-
-
-def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Read a record of a log of battles: ours, a judge's (`podeval judge battles`), an export's or another arena's.
-
-    It has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an `outcome` or a
-    `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a side. None, NaN
-    and an empty text are a skipped battle. It may have `covariates` by name and a `voter`, which with `winner` may be
-    called `judge`, `user_id` and the like; without one, battles on one `dialogue` belong together. Names are cleaned
-    by `clean_name`.
-
-    Args:
-        place: its place in the log, for the message.
-        record: the record as plain data.
-
-    Returns:
-        `first`, `second`, `outcome` (of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
-
-    Raises:
-        BadInput: it has another form, or another word for its outcome.
-    """
-    sides = next((pair for pair in _SIDES if not set(pair).isdisjoint(record)), _SIDES[0])
-    key = next((name for name in ("outcome", "winner") if not is_missing(record.get(name))), "")
-    key = key or next((name for name in ("outcome", "winner") if name in record), "")
-    lacking = [name for name in sides if not isinstance(record.get(name), str) or is_missing(record[name])]
-    if lacking or not key:
-        lacking += ["outcome"] * (not key)
-        raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote has first, second, outcome and voter")
-    first, second = (clean_name(record[name]) for name in sides)
-    outcome = _read_outcome(place, key, record[key], first, second)
-    if first == second and outcome != SKIPPED:
-        raise BadInput(f"{place}: {first} is on both sides of a battle; leave such battles out")
-    covariates = record.get("covariates")
-    covariates = {} if is_missing(covariates) else covariates
-    if not isinstance(covariates, Mapping) or not all(isinstance(one, int | float) for one in covariates.values()):
-        raise BadInput(f"{place}: its covariates are an object of numbers by name, not {covariates!r}")
-    voters = (record.get(name) for name in (_VOTERS if key == "winner" else ("voter", "dialogue")))
-    voter = next((voter for voter in voters if not is_missing(voter)), None)
-    return {
-        "first": first,
-        "second": second,
-        "outcome": outcome,
-        "voter": None if voter is None else clean_name(voter),
-        "covariates": covariates,
-    }
-
-
-def clean_name(name: object) -> str:
-    """Return a name of a system or a person as it is compared: NFC, without spaces around it or invisible letters."""
-    return clean_text(str(name)).strip()
-
-
-def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
-    """Return the outcome of a record; a `winner` is a name before it is a word, and an `outcome` a word before that."""
-    if is_missing(word):
-        return SKIPPED
-    word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""
-    meanings = ({first: "a", second: "b"}.get(clean_name(word)), _WORDS.get(word_only))
-    outcome = next(filter(None, meanings if key == "winner" else reversed(meanings)), None)
-    if outcome is None:
-        raise BadInput(
-            f"{place}: the {key} {word!r} is neither {first} nor {second}, nor a word for an outcome; write "
-            f"{', '.join(OUTCOMES)}, {SKIPPED}, model_a, model_b or the name of a side"
-        )
-    return outcome
 
 
 @dataclass(frozen=True)
@@ -327,25 +201,21 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     """Compute the Elo rating of every system that was in a battle, best first.
 
     Args:
-        battles: in the order in which they count.
+        battles: battles in the order in which they count.
         variant: `default` gives both sides ½ for a tie and for both bad; `mtalk` leaves those out, as the paper's code.
     """
-    # Ratings, from the battles that the variant counts.
-    decided = battles.outcome < 2
-    counted = battles.only(decided) if variant == "mtalk" else battles
-    ratings = _ratings(counted, np.arange(len(counted)))
+    ratings = _ratings(battles, variant, None)
     outcomes = zip(battles.systems, count_outcomes(battles), strict=True)
     elos = {name: Elo(ratings.get(name, INITIAL), *map(int, row)) for name, row in outcomes if row.any()}
     return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
 
 
 def order_spread(
-    battles: Battles, variant: Variant = "default", shuffles: int = _SHUFFLES, seed: int = 0
+    battles: Battles, variant: Variant = "default", shuffles: int = 100, seed: int = 0
 ) -> dict[str, tuple[float, float]]:
     """Return the 2.5 and 97.5 % points of each system's Elo over shuffles of the same votes: what order alone does."""
-    counted = battles.only(battles.outcome < 2) if variant == "mtalk" else battles
     random = np.random.default_rng(seed)
-    runs = [_ratings(counted, random.permutation(len(counted))) for _ in range(shuffles)]
+    runs = [_ratings(battles, variant, random) for _ in range(shuffles)]
     spread = {}
     for system in runs[0] if runs else ():
         low, high = np.quantile([run[system] for run in runs], (0.025, 0.975))
@@ -353,11 +223,15 @@ def order_spread(
     return spread
 
 
-def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
+def _ratings(battles: Battles, variant: Variant, random: np.random.Generator | None) -> dict[str, float]:
+    """Rate the battles that the variant counts, in their order, or in a random one."""
     import evalica
 
+    if variant == "mtalk":
+        battles = battles.only(battles.outcome < 2)
     if not len(battles):
         return {}
+    order = np.arange(len(battles)) if random is None else random.permutation(len(battles))
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
     result = evalica.elo(
         battles.first[order].tolist(),
@@ -371,3 +245,29 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
         tie_weight=0.5,
     )
     return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
+
+
+def rate_quickly(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
+    """Estimate each system's strength, for choosing pairs and checking voters: Elo's scale, centred at 0, no intervals.
+
+    Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an
+    invisible one, so that the estimate of a system that never lost stays finite.
+
+    Args:
+        systems: the systems to rate, also those without a battle.
+        battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
+    """
+    import evalica
+
+    names, met = sorted(set(systems)), list(battles)
+    if not names:
+        return {}
+    fitted = evalica.bradley_terry(
+        [a for a, *_ in met] + names,
+        [b for _, b, *_ in met] + [_INVISIBLE] * len(names),
+        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
+        weights=[float(count) for *_, count in met] + [_PRIOR] * len(names),
+    )
+    scale = {system: SCALE * math.log10(score) for system, score in fitted.scores.items()}
+    middle = sum(scale[system] for system in names) / len(names)
+    return {system: scale[system] - middle for system in names}

@@ -47,8 +47,8 @@ class LengthBias:
     p_excess: float | None
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
-    """Return a share with Wilson's score interval.
+def wilson(successes: int, n: int) -> Estimate:
+    """Return a share with Wilson's score interval at 95 %.
 
     Raises:
         BadInput: there are fewer than 0 or more than n successes.
@@ -57,7 +57,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
         raise BadInput(f"{successes} of {n} is not a share")
     if n == 0:
         return Estimate(None, None, None, 0)
-    return Estimate(successes / n, *wilson_bounds(successes / n, n, level), n)
+    return Estimate(successes / n, *wilson_bounds(successes / n, n), n)
 
 
 def position_bias(first_wins: int, n: int) -> Bias:
@@ -81,7 +81,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     test, and the interval is clustered by voter; a single voter allows neither. Otherwise this is `position_bias`.
 
     Args:
-        preferred: for each decided battle, whether the side in question won.
+        preferred: whether the side in question won, for each decided battle.
         voters: the people who judged it, or what else makes battles depend on each other, such as a pair shown twice.
         seed: seed of the random signs.
 
@@ -116,8 +116,8 @@ def length_bias(
     both intervals are clustered by voter.
 
     Args:
-        winner_lengths: for each decided battle, the length of the preferred answer (seconds, words).
-        loser_lengths: for each decided battle, the length of the other answer.
+        winner_lengths: length of the preferred answer of each decided battle (seconds, words).
+        loser_lengths: length of the other answer of each decided battle.
         voters: the people who judged it.
         seed: seed of the exchanges.
 

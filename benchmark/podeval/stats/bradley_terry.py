@@ -5,13 +5,19 @@ scale: 400 points are odds of ten to one, and the mean of the systems is 1000. T
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals come from the cluster-robust covariance
 (sandwich), in which every voter's influence on the estimate is what leaving that voter out would change (CR3), with
-Student's t. Ranks are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any
-false order is at most 5 %. Systems without a chain of battles between them are not ordered: only the prior connects
-their ratings.
+Student's t by the voters who judged the system: fewer degrees of freedom if few of them gave most of the votes. Ranks
+are corrected for the number of pairs by Holm's procedure: among equal systems the probability of any false order is at
+most 5 %. Systems without a chain of battles between them are not ordered: only the prior connects their ratings.
+
+A system is provisional until it has the battles, opponents and voters of `NEEDED`: it has neither rank nor interval,
+it is not compared, and the mean of 1000 is that of the others. Its votes are part of the fit, where they say of its
+opponents what any vote says.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +27,7 @@ from podeval.errors import BadInput
 from podeval.stats.battles import Battles, count_outcomes
 from podeval.stats.davidson import (
     PRIOR,
+    Rows,
     covariance,
     fit,
     group_into_rows,
@@ -28,11 +35,18 @@ from podeval.stats.davidson import (
     naive_covariance,
 )
 from podeval.stats.pair_comparisons import holm_pairs
+from podeval.stats.voter_cohorts import LoweredCohort, lower_cohorts
 
 Array = NDArray[np.float64]
 
 CENTRE = 1000.0
 POINTS = 400 / math.log(10)
+NEEDED = {"battles": 10, "opponents": 3, "voters": 5}
+"""The fewest that a ranked system has; all opponents if there are fewer."""
+
+Missing = Mapping[str, Mapping[str, int]]
+"""The evidence that a provisional system lacks: `missing` and `needed` of its `battles`, `opponents` or `voters`."""
+
 _POWER_Z = float(special.ndtri(0.8))
 
 
@@ -40,20 +54,25 @@ _POWER_Z = float(special.ndtri(0.8))
 class SystemRating:
     """One system's rating with its 95 % interval in Elo points, and the range of ranks that the votes leave open.
 
-    `low` and `high` are None if a single voter judged everything. `wins` does not include ties.
+    `low`, `high`, `best` and `worst` are None while the system is `provisional`. `wins` does not include ties;
+    `opponents` and `voters` are the numbers of systems that it met and of people who judged it, and `provisional` is
+    what it lacks.
     """
 
     system: str
     rating: float
     low: float | None
     high: float | None
-    best: int
-    worst: int
+    best: int | None
+    worst: int | None
     battles: int
     wins: int
     losses: int
     ties: int
     both_bad: int
+    opponents: int
+    voters: int
+    provisional: Missing | None
 
 
 @dataclass(frozen=True)
@@ -68,12 +87,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ratings:
-    """All systems, best first, with the other results of the fit.
+    """All systems, best first and the provisional ones last, with the other results of the fit.
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN if it cannot be computed),
     and `naive[i, j]` what that error would be if all votes were independent, all in the order of `systems`; `tie_odds`
     is v, the odds of a tie against a win between equals. `apart[i, j]` says whether the votes separate the two.
     `islands` are the groups of systems that battles connect, the largest first; ratings are comparable only inside one.
+    `lowered` are the cohorts of voters whose votes on a system count for less.
     """
 
     systems: tuple[SystemRating, ...]
@@ -86,6 +106,7 @@ class Ratings:
     naive: Array
     apart: NDArray[np.bool_]
     islands: tuple[tuple[str, ...], ...]
+    lowered: tuple[LoweredCohort, ...] = ()
 
     def get(self, system: str) -> SystemRating:
         """Return the rating of one system.
@@ -106,15 +127,18 @@ def rate(
     position: bool = False,
     prior: float = PRIOR,
     strength: bool = False,
+    robust: bool = False,
 ) -> Ratings:
     """Rate the systems of some battles; tie and both bad count as ties.
 
     Args:
-        battles: in any order. The effect of each of their covariates is estimated and reported, and ratings are those
-            at equal covariates.
+        battles: battles in any order. The effect of each of their covariates is estimated and reported, and ratings are
+            those at equal covariates.
         position: also estimate the effect of being shown first.
         prior: wins and losses against a system of average strength that are added for each system.
         strength: count a slight preference as half a preference and half a tie.
+        robust: lower the weight of cohorts of voters who differ from everyone else on a system, as
+            `podeval.stats.voter_cohorts` describes; the battles have to be in recorded order.
 
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.
@@ -128,53 +152,66 @@ def rate(
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
     # Fit, and bring the strengths to Elo's scale.
-    rows = group_into_rows(battles, position, strength)
-    fitted = fit(rows, prior)
-    size = len(rows.systems)
-    strengths = POINTS * (fitted[:size] - fitted[:size].mean())
+    rows, fitted, lowered = _fit(battles, position, prior, strength, robust)
+    size, names = len(rows.systems), [battles.systems[number] for number in rows.systems]
+    counts = count_outcomes(battles)[rows.systems]
+    opponents, voters, freedom = _count_company(rows)
+    has = np.stack([counts.sum(axis=1), opponents, voters], axis=1)
+    needed = np.array([least if name != "opponents" else min(least, size - 1) for name, least in NEEDED.items()])
+    ranked = np.all(has >= needed, axis=1)
+    share = (ranked if ranked.any() else np.ones(size)) / max(1, ranked.sum() or size)
+    strengths = POINTS * (fitted[:size] - share @ fitted[:size])
     # Intervals.
     variances = np.full((fitted.size - 1, fitted.size - 1), np.nan)
     if rows.voters > 1:
         variances = POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1]
-    reach = float(special.stdtrit(max(1, rows.voters - 1), 0.975))
-    spread = _spread_by_sandwich(POINTS * fitted[:-1], variances, size, reach)
+    of_ratings, errors = _spread_by_sandwich(strengths, variances[:size, :size], share, freedom)
+    effects = POINTS * fitted[size:-1]
+    far = np.sqrt(np.diag(variances)[size:]) * float(special.stdtrit(max(1, rows.voters - 1), 0.975))
     # Which systems the votes separate, and so the ranks.
-    order = np.argsort(-strengths, kind="stable")
-    counts = count_outcomes(battles)[rows.systems]
+    order = np.lexsort((-strengths, ~ranked))
     member = _find_islands(rows.a, rows.b, size)
-    same = member[:, None] == member
-    apart = holm_pairs(np.where(same, _chance(strengths, spread.errors, rows.voters), np.nan))
-    beats = (spread.below > 0) & apart
+    among = ranked[rows.a] & ranked[rows.b]
+    linked = _find_islands(rows.a[among], rows.b[among], size)
+    comparable = (linked[:, None] == linked) & ranked & ranked[:, None]
+    (apart,) = holm_pairs(np.where(comparable, _chance(strengths, errors, freedom), np.nan))
+    beats = (strengths[:, None] > strengths) & apart
     # The results, best system first.
-    names = [battles.systems[number] for number in rows.systems]
+    table = np.column_stack([has[:, 0], counts, has[:, 1:]]).tolist()
+    ranks = np.stack([1 + beats.sum(axis=0), ranked.sum() - beats.sum(axis=1)], axis=1).tolist()
+    places: list[Any] = [
+        [*_to_bounds(CENTRE + of_ratings[i]), *ranks[i]] if ranked[i] else [None] * 4 for i in range(size)
+    ]
     systems = tuple(
-        SystemRating(
-            names[i],
-            CENTRE + float(strengths[i]),
-            *_to_bounds(CENTRE + spread.ratings[i]),
-            best=int(1 + beats[:, i].sum()),
-            worst=int(size - beats[i].sum()),
-            battles=int(counts[i].sum()),
-            wins=int(counts[i, 0]),
-            losses=int(counts[i, 1]),
-            ties=int(counts[i, 2]),
-            both_bad=int(counts[i, 3]),
-        )
+        SystemRating(names[i], CENTRE + float(strengths[i]), *[*places[i], *table[i], _find_missing(has[i], needed)])
         for i in order
     )
-    effects = zip(rows.covariates, POINTS * fitted[size:-1], spread.effects, strict=True)
     return Ratings(
         systems=systems,
-        effects=tuple(Effect(name, float(points), *_to_bounds(bounds)) for name, points, bounds in effects),
+        effects=tuple(map(_make_effect, rows.covariates, effects, far)),
         tie_odds=float(math.exp(fitted[-1])),
         votes=len(battles),
         voters=rows.voters,
         differences=(strengths[:, None] - strengths)[np.ix_(order, order)],
-        errors=spread.errors[np.ix_(order, order)],
+        errors=errors[np.ix_(order, order)],
         naive=POINTS * _errors(naive_covariance(rows, fitted, prior)[:size, :size])[np.ix_(order, order)],
         apart=(beats | beats.T)[np.ix_(order, order)],
         islands=_name_islands(member, names),
+        lowered=lowered,
     )
+
+
+def _fit(
+    battles: Battles, position: bool, prior: float, strength: bool, robust: bool
+) -> tuple[Rows, Array, tuple[LoweredCohort, ...]]:
+    """Return the grouped votes with their weights, the parameters that fit them, and what is lowered."""
+    rows = group_into_rows(battles, position, strength)
+    fitted = fit(rows, prior)
+    if not robust:
+        return rows, fitted, ()
+    arrival = np.argsort(np.argsort(np.unique(battles.voter, return_index=True)[1]))
+    rows, lowered = lower_cohorts(rows, fitted, [battles.systems[number] for number in rows.systems], arrival)
+    return rows, fit(rows, prior) if lowered else fitted, lowered
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
@@ -186,8 +223,8 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     has to pass in Holm's procedure: 95 % if one pair is left undecided, wider if several are.
 
     Returns:
-        0 if the two are separated already; None if nothing can be said: there is one voter, no difference, or no
-        chain of battles between them.
+        0 if the two are separated already; None if nothing can be said: one of them is provisional, there is no
+        difference, or no chain of battles between them.
 
     Raises:
         BadInput: a system was in no battle.
@@ -196,13 +233,15 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     index = {rating.system: number for number, rating in enumerate(ratings.systems)}
     i, j = index[ratings.get(first).system], index[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
-    together = any(first in island and second in island for island in ratings.islands)
+    ranked = {rating.system for rating in ratings.systems if rating.provisional is None}
+    islands = [ranked.intersection(island) for island in ratings.islands]
+    together = any({first, second} <= island for island in islands)
     if math.isnan(error) or apart < 1e-6 or not together:
         return None
     if ratings.apart[i, j]:
         return 0
     # The information that the next pair in Holm's procedure needs, and what one vote adds to it.
-    pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
+    pairs = sum(len(island) * (len(island) - 1) // 2 for island in islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
     information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2
@@ -226,39 +265,54 @@ def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str
     return tuple(sorted(groups, key=len, reverse=True))
 
 
-def _chance(strengths: Array, errors: Array, voters: int) -> Array:
-    """Return the two-sided p of Student's test of each difference, with voters - 1 degrees of freedom.
+def _count_company(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Return each system's numbers of opponents and voters, and the degrees of freedom of its strength.
+
+    These are one less than the voters who would tell as much if all had judged it equally often.
+    """
+    size, voters = len(rows.systems), rows.voters
+    met, judged = np.zeros((size, size)), np.zeros(voters * size)
+    for side, other in ((rows.a, rows.b), (rows.b, rows.a)):
+        met[side, other] = 1
+        judged += np.bincount(rows.voter * size + side, rows.weight, voters * size)
+    by_voter = judged.reshape(voters, size)
+    freedom = by_voter.sum(axis=0) ** 2 / (by_voter**2).sum(axis=0) - 1
+    return np.count_nonzero(met, axis=0), np.count_nonzero(by_voter, axis=0), np.maximum(1.0, freedom)
+
+
+def _find_missing(has: NDArray[np.int64], needed: NDArray[np.int64]) -> Missing | None:
+    numbers = zip(NEEDED, (needed - has).tolist(), needed.tolist(), strict=True)
+    return {name: {"missing": missing, "needed": least} for name, missing, least in numbers if missing > 0} or None
+
+
+def describe_missing(provisional: Missing) -> str:
+    """Return a sentence part such as `4 of 10 battles, 2 of 5 voters missing`."""
+    return ", ".join(f"{part['missing']} of {part['needed']} {name}" for name, part in provisional.items()) + " missing"
+
+
+def _chance(strengths: Array, errors: Array, freedom: Array) -> Array:
+    """Return the two-sided p of Student's test of each difference, with the fewer degrees of freedom of the two.
 
     NaN if there are no errors.
     """
     apart = np.abs(strengths[:, None] - strengths)
     t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)
-    p: Array = np.where(np.isnan(errors), np.nan, 2 * special.stdtr(max(1, voters - 1), -t))
+    p: Array = np.where(np.isnan(errors), np.nan, 2 * special.stdtr(np.minimum(freedom[:, None], freedom), -t))
     return p
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """Bounds of ratings (size, 2) about 0 and of effects (k, 2), lower bounds of differences, and their errors."""
+def _spread_by_sandwich(strengths: Array, covariances: Array, share: Array, freedom: Array) -> tuple[Array, Array]:
+    """Return the 95 % bounds of the strengths (size, 2), and the standard errors of their differences.
 
-    ratings: Array
-    effects: Array
-    below: Array
-    errors: Array
-
-
-def _spread_by_sandwich(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:
-    centre = np.eye(size) - 1 / size
-    strengths, covariances = centre @ fitted[:size], variances[:size, :size]
-    half = reach * np.sqrt(np.maximum(0.0, np.diag(centre @ covariances @ centre)))
-    errors = _errors(covariances)
-    effects, far = fitted[size:], reach * np.sqrt(np.diag(variances)[size:])
-    return _Spread(
-        ratings=np.stack([strengths - half, strengths + half], axis=1),
-        effects=np.stack([effects - far, effects + far], axis=1),
-        below=strengths[:, None] - strengths - reach * errors,
-        errors=errors,
-    )
+    Args:
+        strengths: the strengths, shape (size,).
+        covariances: their covariance.
+        share: the weight of each system in the mean that is the centre.
+        freedom: the degrees of freedom of each strength.
+    """
+    centre = np.eye(len(strengths)) - share
+    half = special.stdtrit(freedom, 0.975) * np.sqrt(np.maximum(0.0, np.diag(centre @ covariances @ centre.T)))
+    return np.stack([strengths - half, strengths + half], axis=1), _errors(covariances)
 
 
 def _errors(covariances: Array) -> Array:
@@ -266,6 +320,10 @@ def _errors(covariances: Array) -> Array:
     variances = np.diag(covariances)
     errors: Array = np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances))
     return errors
+
+
+def _make_effect(name: str, points: float, far: float) -> Effect:
+    return Effect(name, float(points), *_to_bounds(np.array([points - far, points + far])))
 
 
 def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:

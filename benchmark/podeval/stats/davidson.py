@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput, PodevalError
-from podeval.stats.battles import Battles, Codes
+from podeval.stats.battles import Battles, Codes, number_present
 
 Array = NDArray[np.float64]
 
@@ -62,9 +62,9 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
         position: whether being shown first is a covariate.
         strength: whether a slight preference counts as half a preference and half a tie.
     """
-    systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
+    systems, sides = number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
-    people, voter = _number_present(battles.voter)
+    people, voter = number_present(battles.voter)
     outcome, weight = np.minimum(battles.outcome, 2), np.ones(len(battles))
     rows = np.arange(len(battles))
     if strength and battles.slight is not None:
@@ -95,14 +95,6 @@ def group_into_rows(battles: Battles, position: bool, strength: bool = False) ->
     voter, a = np.divmod(rest, size)
     x = np.ones((len(cells), len(names)))
     return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
-
-
-def _number_present(codes: Codes) -> tuple[Codes, Codes]:
-    """Return the codes that occur, in order, and for each code its position among them."""
-    present = np.flatnonzero(np.bincount(codes))
-    index = np.zeros(int(present[-1]) + 1, dtype=np.intp)
-    index[present] = np.arange(len(present))
-    return present, index[codes]
 
 
 def fit(rows: Rows, prior: float = PRIOR) -> Array:
@@ -218,6 +210,11 @@ def _pull(rows: Rows, fitted: Array) -> tuple[Array, Array]:
     came = np.eye(3)[rows.outcome]
     off = rows.weight[:, None] * (came - chances)
     return (off[:, 0] - off[:, 1]) / 2, off[:, 2]
+
+
+def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array]:
+    """Return the score and the information of each row about the difference of its two strengths."""
+    return _pull(rows, fitted)[0], rows.weight * _curvature(_chances(rows, fitted))[0]
 
 
 def _scores(rows: Rows, fitted: Array) -> Array:

@@ -45,8 +45,6 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     x, y = np.asarray(kept, dtype=np.float64).T
     span = x[-1] - x[0] + window
     count = min(_MOST_BLOCKS, int(span / window + 1e-9)) if window > 0 else _MOST_BLOCKS
-    if count < _FEWEST_BLOCKS:
-        return None
     block = np.minimum(((x - x[0]) * count / span).astype(int), count - 1)
     filled = np.unique(block)
     if len(filled) < _FEWEST_BLOCKS:
@@ -57,8 +55,12 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
     offset = at - at.mean()
     slope = float(offset @ mean / (offset @ offset))
     residuals = mean - mean.mean() - slope * offset
-    # The slope's interval.
+    # The slope's interval. Blocks on one line are as uncertain as the resolution of their values.
     count = len(filled)
+    if np.abs(residuals).max() <= 1e-9 * np.abs(y).max():
+        from podeval.stats.intervals import find_step
+
+        residuals = find_step(y) / np.sqrt(12) * np.resize([1.0, -1.0], count)
     memory = _memory(residuals)
     inflation = (1 + memory) / (1 - memory)
     error = float(np.sqrt(residuals @ residuals / (count - 2) / (offset @ offset) * inflation))

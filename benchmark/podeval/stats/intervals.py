@@ -31,11 +31,10 @@ _LONG_TAIL = 3.0
 _LONGEST_TAIL = 3.0
 """Log of the largest ratio of a long tail's limit to the mean: one outlier is no proof of a longer tail."""
 
-METHOD = "4"
-"""Version of how intervals and ranks are made, kept in the provenance of results.
+_FINEST_STEP = 1e-3
+"""Step that a continuous value is never assumed to be finer than: the last decimal that a board prints."""
 
-1 was Student's t alone; 2 had no allowance for long tails; 3 ranked by the items that all systems share.
-"""
+# A change of how intervals or ranks are made raises `podeval.metrics.protocol.INTERVALS`.
 
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -48,12 +47,6 @@ def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, f
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def is_share(values: Array, bounds: Bounds) -> bool:
-    """Return whether every value is one bound or the other, that is, yes or no."""
-    low, high = bounds
-    return low is not None and high is not None and bool(np.all((values == low) | (values == high)))
-
-
 def share_interval(share: float, error: float, sizes: Array, values: int, level: float) -> tuple[float, float]:
     """Return Wilson's interval of a share whose draws may come in clusters.
 
@@ -62,7 +55,7 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
     If all draws are equal, no error can be estimated, and each cluster counts as one draw.
 
     Args:
-        share: from 0 to 1.
+        share: the share, from 0 to 1.
         error: its cluster-robust standard error.
         sizes: weight of each cluster.
         values: number of draws.
@@ -80,11 +73,6 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
     return wilson_bounds(share, draws, level)
 
 
-def is_crowded(mean: float, spread: float, bounds: Bounds) -> bool:
-    """Return whether a bound is within three standard deviations of the mean."""
-    return any(bound is not None and abs(mean - bound) < _CROWDED * spread for bound in bounds)
-
-
 def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
     """Return how far below and above the mean its interval reaches: on each side the wider of Student's and Hall's.
 
@@ -92,8 +80,8 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
     inverse exists everywhere; here with Student's quantile and the bias-corrected sample skewness.
 
     Args:
-        pulls: for each cluster, its influence on the mean times the number of clusters; for values without clusters,
-            their distances from the mean.
+        pulls: influence of each cluster on the mean times the number of clusters; for values without clusters, their
+            distances from the mean.
         quantile: quantile of Student's distribution.
     """
     # Student's reach.
@@ -139,6 +127,28 @@ def long_tail_reach(distances: Array, quantile: float) -> float:
     return (limit - mean) * min(1.0, _LONG_TAIL / count)
 
 
+def find_step(values: Array) -> float:
+    """Return the resolution of values: the place of the last decimal that any of them has, from 1 to a thousandth."""
+    steps = (10.0**-places for places in range(3) if np.allclose(values, values.round(places), rtol=0, atol=1e-9))
+    return next(steps, _FINEST_STEP)
+
+
+def alike_reach(sizes: Array, values: int, step: float, level: float) -> float:
+    """Return how far the interval of a mean reaches if all clusters agree, so that no error can be estimated.
+
+    That n draws are equal excludes neither that others differ nor that the measurement is too coarse to show it. As for
+    shares, Wilson's interval of 0 of n says how many may differ (39 % for six, 7 % for 51), and the least by which they
+    can is one step of the measurement. Of yes and no, where a step is the whole scale, it is the share's own interval.
+
+    Args:
+        sizes: weight of each cluster.
+        values: number of values.
+        step: the resolution of the values.
+        level: confidence level.
+    """
+    return step * share_interval(0.0, 0.0, sizes, values, level)[1]
+
+
 @dataclass(frozen=True)
 class Interval:
     """A mean with its confidence interval, in the unit of the values.
@@ -159,6 +169,7 @@ def mean_ci(
     level: float = 0.95,
     weights: Sequence[float] | None = None,
     bounds: Bounds = (None, None),
+    step: float | None = None,
 ) -> Interval:
     """Return the confidence interval of a mean, robust to dependence inside clusters.
 
@@ -173,18 +184,21 @@ def mean_ci(
     values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and further towards a
     tail without a bound if there are few values. No interval exceeds a bound.
 
+    If all clusters agree, the interval follows from the resolution of the values instead (`alike_reach`).
+
     Args:
         values: n finite numbers.
         clusters: the cluster of each value; None makes each value its own.
         level: confidence level, between 0 and 1.
         weights: positive weight of each value; with weights the mean is a ratio of two sums.
         bounds: the smallest and the largest possible value, None if there is none.
+        step: the smallest difference between two values; None means their last decimal (`find_step`).
 
     Raises:
         BadInput: there are no values, values that are not finite, a different number of clusters or weights, or a level
             out of range.
     """
-    from podeval.stats.pair_comparisons import compute_pulls, find_student_quantile
+    from podeval.stats.pair_comparisons import NEAR_ZERO, compute_pulls, find_student_quantile
 
     y = np.asarray(values, dtype=np.float64)
     if y.ndim != 1 or y.size == 0:
@@ -204,12 +218,16 @@ def mean_ci(
     residuals: Array = np.bincount(codes, weights=w * (y - mean), minlength=count).astype(np.float64)
     pulls = compute_pulls(residuals, sizes)
     low, high = bounds
-    if low is not None and high is not None and is_share(y, bounds):
-        error = math.sqrt(float(pulls @ pulls) / (count * (count - 1))) / (high - low)
-        least, most = share_interval((mean - low) / (high - low), error, sizes, y.size, level)
+    error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
+    # Values that are all one bound or the other are yes and no.
+    if low is not None and high is not None and np.all((y == low) | (y == high)):
+        least, most = share_interval((mean - low) / (high - low), error / (high - low), sizes, y.size, level)
         return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
     quantile = find_student_quantile(count - 1, level)
-    if is_crowded(mean, float(y.std(ddof=1)), bounds):
+    near = _CROWDED * float(y.std(ddof=1))
+    if error <= NEAR_ZERO * float(np.abs(y).max()):
+        below = above = alike_reach(sizes, y.size, step or find_step(y), level)
+    elif any(bound is not None and abs(mean - bound) < near for bound in bounds):
         below, above = skewed_reach(pulls, quantile)
         if count == y.size and weights is None:
             if low is not None and high is None:
@@ -217,7 +235,7 @@ def mean_ci(
             elif high is not None and low is None:
                 below = max(below, long_tail_reach(high - y, quantile))
     else:
-        below = above = quantile * math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
+        below = above = quantile * error
     # A value may exceed a declared bound by rounding; the interval contains the mean in any case.
     least = mean - below if low is None else min(mean, max(low, mean - below))
     most = mean + above if high is None else max(mean, min(high, mean + above))
@@ -254,7 +272,7 @@ def paired_bootstrap_ranks(
     beat, itself included. A system that is compared with nobody may have any rank.
 
     Args:
-        scores: for each system, the value of each item it was scored on.
+        scores: value of each item that a system was scored on, by system.
         higher_is_better: direction of the metric.
         clusters: the cluster of each item; None makes each item its own.
         rounds: number of bootstrap draws.
@@ -262,8 +280,8 @@ def paired_bootstrap_ranks(
         level: 1 minus the probability of any false order among equal systems.
 
     Returns:
-        For each system `(best, worst)`, 1 being the first rank. With fewer than two clusters every system may have any
-        rank.
+        Range of ranks `(best, worst)` by system, 1 being the first rank. With fewer than two clusters every system
+        may have any rank.
 
     Raises:
         BadInput: there are no systems, no item common to any two, a value that is not finite, or an item without a
@@ -291,7 +309,8 @@ def paired_difference(
 ) -> Interval:
     """Return the mean of one system minus that of another over the items both were scored on, with its interval.
 
-    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`. A single pair chosen
+    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`; if the difference is
+    the same in every cluster, it follows from the resolution of the values (`alike_reach`). A single pair chosen
     by a reader needs no correction: among these two systems alone, one beats the other there exactly if this interval
     lies wholly on one side of zero.
 
@@ -339,8 +358,12 @@ def paired_difference(
         of_both = draws.compute_pulls(membership @ (w * (y - whole)), membership @ w)
         pulls = of_both[:, 0] - of_both[:, 1]
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    if error <= draws.NEAR_ZERO * abs(mean) and mean != 0 and draws.bound_alike(count) > 1 - level:
-        return Interval(mean, None, None, len(items), count)
+    if error <= draws.NEAR_ZERO * abs(mean):
+        if mean != 0 and draws.bound_alike(count) > 1 - level:
+            return Interval(mean, None, None, len(items), count)
+        # A difference is no coarser than itself, so that the interval excludes zero exactly if one beats the other.
+        half = alike_reach(membership @ w[:, 0], len(items), min(find_step(y), abs(mean) or 1.0), level)
+        return Interval(mean, mean - half, mean + half, len(items), count)
     tail, half = draws.expand_tail(count, level), draws.find_student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
     return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)

@@ -12,18 +12,24 @@ PAM (App. 10.2) excludes listeners whose marks do not vary on more than five sam
 seconds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import fmean
+
+import numpy as np
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Estimate, Level, krippendorff_alpha
-from podeval.stats.intervals import Bounds, Interval, mean_ci, paired_bootstrap_ranks
+from podeval.stats.agreement import Estimate, Level, krippendorff_alpha, plcc, srcc
+from podeval.stats.intervals import Array, Bounds, Interval, mean_ci, paired_bootstrap_ranks
+from podeval.stats.pair_comparisons import bound_alike, holm
 
 HIGH, LOW = "HQ", "LQ"
 """Names of the hidden anchors."""
-FLAT_SAMPLES, FEWEST_SECONDS = 5, 10.0
-"""PAM's filters: samples beyond which a rater's marks have to vary, and the shortest time of a mark."""
+FLAT_SAMPLES, FEWEST_SECONDS, FEWEST_TESTED = 5, 10.0, 2
+"""PAM's filters: samples beyond which a rater's marks have to vary, and the shortest time of a mark; and the fewest
+listeners of each group whose disagreement is tested."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +70,15 @@ def standings(
     """
     if not marks:
         raise BadInput("there are no marks; every listener was left out or nobody finished")
-    # Marks and raters by stimulus.
+    # Marks by stimulus, and who gave them.
     values: dict[str, dict[str, float]] = {}
-    raters: dict[str, dict[str, str]] = {}
     people: dict[str, str] = {}
     for mark in marks:
         key = f"{mark.rater}\t{mark.page}\t{mark.scale}"
         if key in values.setdefault(mark.stimulus, {}):
             raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
         values[mark.stimulus][key] = mark.value
-        raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
+        people[key] = mark.rater
     # Ranks of each two over the pages that both are on; one that was hardly heard takes nobody's rank away.
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
     several = any(set(taking_part[a]) & set(taking_part[b]) for a, b in combinations(taking_part, 2))
@@ -81,7 +86,7 @@ def standings(
     stimulus_scores = [
         StimulusScore(
             name,
-            mean_ci(list(of_stimulus.values()), list(raters[name].values()), bounds=bounds),
+            mean_ci(list(of_stimulus.values()), [people[key] for key in of_stimulus], bounds=bounds),
             *ranks.get(name, (None, None)),
         )
         for name, of_stimulus in values.items()
@@ -100,6 +105,29 @@ def tabulate_marks(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | 
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
     """Return Krippendorff's alpha over everything that was marked."""
     return krippendorff_alpha(tabulate_marks(marks)[1], level)
+
+
+def correlate_raters(marks: Iterable[Mark]) -> dict[tuple[str, str], Estimate]:
+    """Return the PLCC of every two raters over the things that both marked (PodEval Figure 16)."""
+    raters, table = tabulate_marks(marks)
+    pairs = {}
+    for (one, mine), (other, theirs) in combinations(zip(raters, table, strict=True), 2):
+        both = [(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None and b is not None]
+        pairs[one, other] = plcc([a for a, _ in both], [b for _, b in both])
+    return pairs
+
+
+def describe_pairs(marks: Iterable[Mark]) -> list[str]:
+    """Return the correlation of every two raters in sentences: the mean of all pairs, then a line for each rater."""
+    values = {pair: figure.value for pair, figure in correlate_raters(marks).items() if figure.value is not None}
+    if not values:
+        return []
+    mean, low, high = sum(values.values()) / len(values), min(values.values()), max(values.values())
+    lines = [f"PLCC of two raters: {mean:.2f} on average of {len(values)} pairs, {low:.2f} to {high:.2f}"]
+    for rater in dict.fromkeys(one for one, _ in values):
+        others = ", ".join(f"{other} {value:.2f}" for (one, other), value in values.items() if one == rater)
+        lines.append(f"PLCC of {rater} with {others}")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -226,21 +254,120 @@ class PamScreening:
 
 
 def screen_pam(marks: Sequence[Mark]) -> PamScreening:
-    """Apply PAM's filters to single marks on several scales per page.
+    """Apply PAM's filters, App. 10.2, to marks on several scales per sample.
 
-    A rater without variation is one who rated more than `FLAT_SAMPLES` pages and gave the same mark on every scale of
-    all of them; §5.1 describes it so, App. 10.2 as zero standard deviation on more than five samples.
+    A rater whose marks of a sample have no standard deviation over the scales (all are alike) on more than
+    `FLAT_SAMPLES` samples does not count; nor does, with one scale alone, one who gave the same mark to all of more
+    than that many samples. An answer, which is all marks of a sample by a rater, does not count if it took less than
+    `FEWEST_SECONDS`.
     """
-    # Raters whose marks do not vary.
-    by_rater: dict[str, list[Mark]] = {}
+    answers: dict[str, dict[tuple[str, str], list[Mark]]] = {}
     for mark in marks:
-        by_rater.setdefault(mark.rater, []).append(mark)
+        answers.setdefault(mark.rater, {}).setdefault((mark.page, mark.stimulus), []).append(mark)
+    # Raters whose marks do not vary.
     dropped = {}
-    for rater, of_rater in by_rater.items():
-        samples = len({(mark.page, mark.stimulus) for mark in of_rater})
-        if samples > FLAT_SAMPLES and len({m.value for m in of_rater}) == 1:
-            dropped[rater] = f"gave {of_rater[0].value:g} to all of {samples} samples"
-    # Marks that were given too fast.
-    staying = [mark for mark in marks if mark.rater not in dropped]
-    kept = [mark for mark in staying if mark.seconds is None or mark.seconds >= FEWEST_SECONDS]
-    return PamScreening(tuple(kept), dropped, len(staying) - len(kept))
+    for rater, samples in answers.items():
+        values = [{mark.value for mark in of_sample} for of_sample in samples.values()]
+        scales = max(len(of_sample) for of_sample in samples.values())
+        flat = sum(len(of) > 1 == len(alike) for of, alike in zip(samples.values(), values, strict=True))
+        if scales > 1 and flat > FLAT_SAMPLES:
+            dropped[rater] = f"gave one mark on all scales of {flat} of {len(samples)} samples"
+        elif scales == 1 and len(samples) > FLAT_SAMPLES and len(set.union(*values)) == 1:
+            dropped[rater] = f"gave {min(values[0]):g} to all of {len(samples)} samples"
+    # Answers that were given too fast.
+    staying = [of_sample for rater in answers if rater not in dropped for of_sample in answers[rater].values()]
+    hurried = {id(mark) for of_sample in staying if _is_hurried(of_sample) for mark in of_sample}
+    kept = [mark for mark in marks if mark.rater not in dropped and id(mark) not in hurried]
+    return PamScreening(tuple(kept), dropped, len(hurried))
+
+
+def _is_hurried(answer: Sequence[Mark]) -> bool:
+    times = [mark.seconds for mark in answer if mark.seconds is not None]
+    return bool(times) and max(times) < FEWEST_SECONDS
+
+
+RULES: Mapping[str, str] = {
+    "the low anchor": "low anchor not last",
+    "the high anchor": "high anchor not among the top",
+    "all but the low anchor": "equal marks for all but the low anchor",
+    "half of the pages": "pages marked too fast",
+    "heard": "speakers miscounted",
+    "marked music": "music marked where there is none",
+    "gave no reason": "marks without a reason",
+    "gave the reason": "one reason for most marks",
+    "gave one mark": "one mark on all scales of too many samples",
+    "gave": "equal marks for all samples",
+}
+"""The rule by the words with which a reason for leaving a listener out begins, those of questionnaires among them."""
+
+
+def describe_screening(marks: Iterable[Mark], reasons: Mapping[str, Sequence[str]], low: str = LOW) -> list[str]:
+    """Say how many listeners a screening excludes by which rule, and warn where they disagree with the rest.
+
+    A rule about an anchor also excludes those who hear well and have another opinion of it, which is then missing from
+    the result that it would refute. The test: the excluded can tell stimuli apart (Student's test of a listener's
+    difference, each pair without the low anchor, Holm, 5 %), so they do not mark at random; and in some pair, anchors
+    included, they do not prefer the stimulus that the rest prefer, by a difference between both groups that is
+    significant (Welch's test over listeners, Holm, 5 %).
+
+    Args:
+        marks: marks of all listeners.
+        reasons: why listeners were excluded, by listener.
+        low: name of the low anchor.
+    """
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for mark in marks:
+        values[mark.rater][mark.stimulus].append(mark.value)
+    means = {rater: {name: fmean(of_one) for name, of_one in of.items()} for rater, of in values.items()}
+    kept, excluded = ([means[rater] for rater in means if (rater in reasons) == out] for out in (False, True))
+    if not excluded:
+        return []
+    broken = Counter(
+        RULES[start]
+        for rater in means.keys() & reasons.keys()
+        for start in {next(start for start in RULES if text.startswith(start)) for text in reasons[rater]}
+    )
+    counts = ", ".join(f"{rule} {count}" for rule, count in sorted(broken.items(), key=lambda one: (-one[1], one[0])))
+    lines = [f"{len(excluded)} of {len(means)} listeners were excluded by the screening: {counts}"]
+    common = sorted(set().union(*kept) & set().union(*excluded))
+    averages = [[fmean(of[name] for of in group if name in of) for name in common] for group in (kept, excluded)]
+    if (correlation := srcc(*averages).value) is not None:
+        lines.append(f"SRCC of the stimuli's means by the excluded with those by the rest: {correlation:.2f}")
+    if min(len(kept), len(excluded)) < FEWEST_TESTED:
+        return [*lines, "there are too few listeners to test whether the excluded disagree with the rest"]
+    return lines + _find_disagreements(common, kept, excluded, low)
+
+
+def _find_disagreements(
+    stimuli: Sequence[str], kept: Sequence[Mapping[str, float]], excluded: Sequence[Mapping[str, float]], low: str
+) -> list[str]:
+    pairs: list[tuple[str, str, Array, Array]] = []
+    for first, second in combinations(stimuli, 2):
+        ours, theirs = (
+            np.array([of[first] - of[second] for of in group if first in of and second in of])
+            for group in (kept, excluded)
+        )
+        if min(ours.size, theirs.size) >= FEWEST_TESTED:
+            pairs.append((first, second, ours, theirs))
+    differs = holm(np.array([_test(theirs) for first, second, _, theirs in pairs if low not in (first, second)]))
+    p = np.array([_test(ours, theirs) for *_, ours, theirs in pairs])
+    apart = holm(p) & differs.any()
+    return [
+        f"WARNING: the excluded disagree about {first} and {second}: the mean difference is {theirs.mean():+.1f} by "
+        f"them and {ours.mean():+.1f} by those who count (p {p[index]:.2g}); read the results without screening too"
+        for index, (first, second, ours, theirs) in enumerate(pairs)
+        if apart[index] and ours.mean() * theirs.mean() <= 0
+    ]
+
+
+def _test(*samples: Array) -> float:
+    """Return Student's p of the mean of one sample, or Welch's of the difference of two; NaN if there is none."""
+    from scipy import stats
+
+    if max(map(np.ptp, samples)) < 1e-9:
+        alike = abs(samples[0][0] - (samples[1][0] if len(samples) > 1 else 0.0)) < 1e-9
+        return float("nan") if alike else float(bound_alike(min(sample.size for sample in samples)))
+    if len(samples) == 1:
+        return float(stats.ttest_1samp(samples[0], 0).pvalue)
+    figures = [figure for sample in samples for figure in (sample.mean(), sample.std(ddof=1), sample.size)]
+    return float(stats.ttest_ind_from_stats(*figures, equal_var=False).pvalue)

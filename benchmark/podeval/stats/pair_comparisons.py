@@ -187,13 +187,17 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
     return rejected
 
 
-def holm_pairs(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
-    """Apply `holm` to all pairs of a symmetric table of p-values; the result is symmetric, False on the diagonal."""
-    above = np.triu_indices(len(p), 1)
-    table = np.zeros(p.shape, dtype=bool)
-    table[above] = holm(p[above], level)
-    both: NDArray[np.bool_] = table | table.T
-    return both
+def holm_pairs(*tables: NDArray[np.float64], level: float = 0.95) -> list[NDArray[np.bool_]]:
+    """Apply `holm` to all pairs of all symmetric tables of p-values together; the results are symmetric, False on the
+    diagonal.
+    """
+    corners = [np.triu_indices(len(p), 1) for p in tables]
+    pairs = [p[above] for p, above in zip(tables, corners, strict=True)]
+    rejected = np.split(holm(np.concatenate(pairs), level), np.cumsum([len(p) for p in pairs])[:-1])
+    both = [np.zeros(p.shape, dtype=bool) for p in tables]
+    for table, above, of_table in zip(both, corners, rejected, strict=True):
+        table[above] = of_table
+    return [table | table.T for table in both]
 
 
 # Share of the clusters of the system with more of them that a pair must have in common to be comparable. Two systems
@@ -208,13 +212,17 @@ class PairVerdicts:
     Attributes:
         ranges: the best and the worst rank of each system that is comparable with another; 1 is the first rank.
         clusters: the fewest clusters that each of them shares with a system it is comparable with.
-        shared: for each two systems, in the order of their names, the number of clusters they share; on the diagonal,
-            those of one system.
+        shared: number of clusters that two systems share, in the order of their names; on the diagonal, those of one
+            system.
     """
 
     ranges: dict[str, tuple[int, int]]
     clusters: dict[str, int]
     shared: NDArray[np.intp]
+
+
+Column = tuple[Mapping[str, Mapping[str, float]], bool, Mapping[str, Hashable] | None]
+"""Values by system and item, whether higher is better, and the cluster of each item."""
 
 
 def compare_pairs(
@@ -230,44 +238,73 @@ def compare_pairs(
     Raises:
         BadInput: there are no systems, a value that is not finite, or an item without a cluster.
     """
-    if not scores:
-        raise BadInput("there is no system to rank")
-    systems, items = sorted(scores), sorted(set().union(*scores.values()))
-    table = _PairTable(
-        tabulate_values([scores[system] for system in systems], items) * (1 if higher_is_better else -1),
-        make_membership(items, clusters),
-    )
-    # Student's test of each claim to be ahead; the one that is behind makes none.
-    shared, p = (np.array(rows) for rows in zip(*map(table.test_claims, range(len(systems))), strict=True))
-    sizes = shared.diagonal()
-    comparable = shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
-    # Of two that are not comparable, the one with fewer clusters is compared with nobody.
-    lacking = (~comparable & (sizes > sizes[:, None])).any(axis=1)
-    comparable &= ~(lacking[:, None] | lacking)
-    p[~comparable] = np.nan
-    ahead = holm_pairs(np.minimum(p, p.T), level) & (p < p.T)
-    # The bootstrap of the claims that pass it.
-    beats = np.zeros(p.shape, dtype=bool)
-    for index in np.flatnonzero(ahead.any(axis=1)).tolist():
-        beats[index, ahead[index]] = table.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
-    # A pair that is not comparable widens both ranges; a system that is comparable with nobody has none.
-    field = np.flatnonzero(comparable.sum(axis=1) > 1)
-    best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
-    return PairVerdicts(
-        {systems[index]: (int(best[index]), int(worst[index])) for index in field},
-        {systems[index]: int(shared[index, comparable[index]].min()) for index in field},
-        shared,
-    )
+    return compare_columns([(scores, higher_is_better, clusters)], rounds, seed, level)[0]
+
+
+def compare_columns(
+    columns: Sequence[Column], rounds: int = 2000, seed: int = 0, level: float = 0.95
+) -> list[PairVerdicts]:
+    """Compare each two systems in each column, corrected for the number of pairs of all columns together.
+
+    So the probability of any false order among equal systems in any of these columns is at most 1 - level. One column
+    is what `paired_bootstrap_ranks` does.
+
+    Raises:
+        BadInput: a column without systems, a value that is not finite, or an item without a cluster.
+    """
+    if not columns:
+        return []
+    tests = [_PairTable(*column) for column in columns]
+    apart = holm_pairs(*(np.minimum(one.p, one.p.T) for one in tests), level=level)
+    return [one.rank(of_one, rounds, seed, level) for one, of_one in zip(tests, apart, strict=True)]
 
 
 class _PairTable:
-    """The values of all systems, higher ones better, with NaN for what a system lacks."""
+    """The values of all systems of a column, higher ones better, and Student's test of each two.
 
-    def __init__(self, better: NDArray[np.float64], membership: Any) -> None:
-        self._present = ~np.isnan(better)
-        self._better, self._membership = np.where(self._present, better, 0.0), membership
+    Attributes:
+        p: p-value of each system's claim to be ahead of each other; NaN where two are not comparable.
+    """
+
+    def __init__(
+        self,
+        scores: Mapping[str, Mapping[str, float]],
+        higher_is_better: bool,
+        clusters: Mapping[str, Hashable] | None,
+    ) -> None:
+        if not scores:
+            raise BadInput("there is no system to rank")
+        self._systems, items = sorted(scores), sorted(set().union(*scores.values()))
+        better = tabulate_values([scores[system] for system in self._systems], items)
+        # Higher is better, and 0 stands for what a system lacks.
+        self._present, better = ~np.isnan(better), better * (1 if higher_is_better else -1)
+        self._better, self._membership = np.where(self._present, better, 0.0), make_membership(items, clusters)
         self._whole: Any = self._present.all(axis=0)
         self._drawn_means: NDArray[np.float64] | None = None
+        # Student's test of each claim to be ahead; the one that is behind makes none.
+        claims = map(self.test_claims, range(len(self._systems)))
+        self._shared, self.p = (np.array(rows) for rows in zip(*claims, strict=True))
+        sizes = self._shared.diagonal()
+        self._comparable = self._shared >= np.maximum(1, ENOUGH_SHARED * np.maximum.outer(sizes, sizes))
+        # Of two that are not comparable, the one with fewer clusters is compared with nobody.
+        lacking = (~self._comparable & (sizes > sizes[:, None])).any(axis=1)
+        self._comparable &= ~(lacking[:, None] | lacking)
+        self.p[~self._comparable] = np.nan
+
+    def rank(self, apart: NDArray[np.bool_], rounds: int, seed: int, level: float) -> PairVerdicts:
+        """Return the ranks that follow from the pairs that the test separates and the bootstrap confirms."""
+        systems, shared, comparable = self._systems, self._shared, self._comparable
+        ahead, beats = apart & (self.p < self.p.T), np.zeros(self.p.shape, dtype=bool)
+        for index in np.flatnonzero(ahead.any(axis=1)).tolist():
+            beats[index, ahead[index]] = self.draw_claims(index, np.flatnonzero(ahead[index]), rounds, seed, level)
+        # A pair that is not comparable widens both ranges; a system that is comparable with nobody has none.
+        field = np.flatnonzero(comparable.sum(axis=1) > 1)
+        best, worst = 1 + beats.sum(axis=0), len(field) - beats.sum(axis=1)
+        return PairVerdicts(
+            {systems[index]: (int(best[index]), int(worst[index])) for index in field},
+            {systems[index]: int(shared[index, comparable[index]].min()) for index in field},
+            shared,
+        )
 
     def _subtract(self, index: int, others: Any, filled: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the differences of a system from others, `(items, others)`, 0 where one lacks the item, and whether

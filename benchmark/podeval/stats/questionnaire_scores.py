@@ -14,6 +14,8 @@ RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episo
 """The questions with marks, in PodEval's order (Q2 to Q8, Table 10)."""
 
 SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
+ABOUT = "about-the-listener"
+"""Page of a test that asks a listener about themselves; its answers leave the database as counts alone."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +55,16 @@ class QuestionScore:
 
 
 def screen_answers(
-    answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts], *, least_words: int = 1
+    answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, list[str]]:
     """Return the reasons why listeners are excluded, by listener; listeners without a reason are kept.
 
-    The number of speakers must be right and music neutral if the clip is known to have none; every mark needs a reason
-    of at least `least_words` words, and no reason may serve for more than half of a listener's marks (of at least
-    four).
+    The number of speakers must be right and music neutral if the clip is known to have none; every mark needs a reason,
+    and no reason may serve for more than half of a listener's marks (of at least four).
 
     Args:
         answers: answers of all listeners.
         clips: known facts by (item, system).
-        least_words: minimum number of words of a reason.
     """
     reasons_by_rater: dict[str, list[str]] = {}
     for rater in dict.fromkeys(answer.rater for answer in answers):
@@ -77,7 +77,7 @@ def screen_answers(
             if answer.question == MUSIC and clip.music is False and answer.mark not in (None, NEUTRAL):
                 reasons.append(f"marked music {answer.mark} in {about}, where there is none")
         rated = [answer for answer in of_rater if answer.question in RATED and answer.mark is not None]
-        bare = sum(len(answer.reason.split()) < least_words for answer in rated)
+        bare = sum(not answer.reason.strip() for answer in rated)
         if bare:
             reasons.append(f"gave no reason for {bare} of {len(rated)} marks")
         explanations = [" ".join(answer.reason.lower().split()) for answer in rated if answer.reason.strip()]
@@ -141,4 +141,6 @@ def by_listener(answers: Iterable[QuestionnaireAnswer]) -> Interval | None:
             marks.setdefault(answer.rater, []).append(float(answer.mark))
     if not marks:
         return None
-    return mean_ci([sum(values) / len(values) for values in marks.values()], list(marks), bounds=(1, 5))
+    means = [sum(values) / len(values) for values in marks.values()]
+    # A listener's mean of k whole marks changes by one k-th at the least.
+    return mean_ci(means, list(marks), bounds=(1, 5), step=1 / max(map(len, marks.values())))

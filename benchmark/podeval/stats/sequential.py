@@ -38,7 +38,7 @@ def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
 
     Args:
         differences: `(n,)`, in the order in which they came; infinite ones count as the greatest.
-        margin: what the differences may be centred at.
+        margin: the margin above which the differences may be centred.
     """
     return np.exp(special.logsumexp(_log_capitals(differences, margin) + _LOG_WEIGHTS, axis=1))  # type: ignore[no-any-return]
 

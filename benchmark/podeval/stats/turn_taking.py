@@ -31,10 +31,10 @@ OFFSETS = (-0.5, 0.0, 0.2, 0.5, 1.0)
 """Bounds between the kinds of transfers by their offset, seconds."""
 
 OVERLAPPING = OFFSETS.index(0.0) + 1
-"""How many of the kinds of transfers overlap."""
+"""Number of the kinds of transfers that overlap."""
 
 KINDS = (*(f"up to {bound:g} s" for bound in OFFSETS), f"over {OFFSETS[-1]:g} s", "backchannel", "talking over")
-"""What may happen when another person than the holder of the floor speaks, in the order of counts."""
+"""Kinds of events when another person than the holder of the floor speaks, in the order of counts."""
 
 Spoken = tuple[str, float, float]
 """A person, and the start and end of speech."""
@@ -134,12 +134,8 @@ def join_units(spoken: Iterable[Spoken]) -> list[Spoken]:
 
 def _goes_on(later: Sequence[Spoken], holder: str) -> bool:
     """Return whether the holder speaks again before anybody else speaks longer than a backchannel."""
-    for person, start, end in later:
-        if person == holder:
-            return True
-        if end - start > BACKCHANNEL:
-            return False
-    return False
+    counting = (person for person, start, end in later if person == holder or end - start > BACKCHANNEL)
+    return next(counting, None) == holder
 
 
 def measure_overlap(units: Sequence[Spoken]) -> tuple[float, float]:

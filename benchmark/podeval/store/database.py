@@ -11,11 +11,12 @@ postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 import os
 import random
 import re
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +32,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, StoreUnusable
+from podeval.errors import BadInput, StoreFull, StoreUnusable
 from podeval.store.migrate import check, upgrade
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
-"""How long a writer waits for another before it gives up and is retried."""
+"""Seconds that a writer waits for another before it gives up and is retried."""
 
 _WRITERS = int.from_bytes(b"podeval", "big")
 _BOUNDED = (
@@ -54,7 +55,11 @@ _LOCK_ONE = text(
 )
 """Lock of a writer, held until its transaction ends, or until the server ends it because the writer is silent."""
 
+_LEAST_ROOM, _LEAST_WAIT = 2**20, 1.0
+"""Bytes below which a disk is full; seconds for which another process is waited for in any case."""
+
 _TRIES = 8
+PATIENCE = _TRIES * BUSY_SECONDS
 _POOL = {"pool_size": 16, "max_overflow": 32}
 """Connections that are kept, and those closed after use: together as many as a server has threads."""
 
@@ -66,22 +71,28 @@ _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
 _NO_TABLE = "42P01"
 
 
-class Database:
+class Database(AbstractContextManager["Database"]):
     """An open database with the tables of this version of podeval; usable by any number of threads.
 
     Args:
         location: an SQLite file, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: upgrade its tables to this version first.
+        patience: seconds for which a writer waits for others in all, before it is refused.
+        read_only: open an SQLite file on a disk without room, where nothing can be written.
 
     Raises:
+        StoreFull: the disk is full; it may be opened with `read_only`.
         BadInput: the address cannot be parsed, or the file lies where SQLite is not safe.
         StoreUnusable: the database cannot be opened, or its tables are of another version.
     """
 
-    def __init__(self, location: str | Path, *, migrate: bool = True) -> None:
+    def __init__(
+        self, location: str | Path, *, migrate: bool = True, patience: float = PATIENCE, read_only: bool = False
+    ) -> None:
         self.url = parse_address(location)
+        self._patience = patience
         self._turns = threading.Lock()
-        self.engine = _open_sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _open_postgresql(self.url)
+        self.engine = _open_sqlite(self.url, read_only) if self.is_sqlite else _open_postgresql(self.url)
         # Views of one pool, created once, because creating one takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
@@ -92,9 +103,12 @@ class Database:
                 for level in ("REPEATABLE READ", "AUTOCOMMIT", "READ COMMITTED")
             )
         try:
-            (upgrade if migrate else check)(self.engine, self.name)
+            (upgrade if migrate and not read_only else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
+            # SQLite speaks of an error of reading where the files that it needs beside its own find no room.
+            if self.is_sqlite and shutil.disk_usage(Path(str(self.url.database)).parent).free < _LEAST_ROOM:
+                raise StoreFull(f"the disk of {self.name} is full; free some space, then start again") from error
             raise StoreUnusable(
                 f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is one, and its "
                 "server runs"
@@ -132,21 +146,32 @@ class Database:
         """Open a session whose changes are on disk when the block ends, all or none of them.
 
         Args:
-            about: what everything read and changed belongs to, such as one voter: writers about something else need not
-                wait. By default no one else writes meanwhile.
+            about: the subject of the reads and changes, such as one voter: writers about something else need not wait.
+                By default no one else writes meanwhile.
 
-        On an SQLite file, a writer that waits for the lock sleeps and polls, and with many of them one can wait
-        for seconds: threads therefore queue up beforehand. On PostgreSQL, serializable transactions aborted each other
-            until
-        some gave up; with the lock, every statement sees what was committed before.
+        On an SQLite file, a writer that waits sleeps and polls, one of many for seconds: threads queue up beforehand.
+        On PostgreSQL, serializable transactions aborted each other until some gave up; now each sees all before it.
         """
         if self.is_sqlite:
-            with self._turns, Session(self._writes, expire_on_commit=False) as session, session.begin():
+            with self._turn() as writes, Session(writes, expire_on_commit=False) as session, session.begin():
                 yield session
             return
         with Session(self._writes, expire_on_commit=False) as session, session.begin():
             session.execute(*((_LOCK_ONE, {"about": about}) if about else (_LOCK_ALL,)))
             yield session
+
+    @contextmanager
+    def _turn(self) -> Iterator[Engine]:
+        """Wait for the turn of this thread, and give it an engine that waits for other processes for what is left."""
+        began = time.monotonic()
+        if not self._turns.acquire(timeout=self._patience):
+            raise StoreUnusable(f"the database {self.name} is busy; nothing was written, try again")
+        try:
+            left = max(_LEAST_WAIT, self._patience - (time.monotonic() - began))
+            late = left < self._patience - _LEAST_WAIT
+            yield self._writes.execution_options(wait=left) if late else self._writes
+        finally:
+            self._turns.release()
 
     def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Run `work` in one transaction and return its result once the changes are on disk.
@@ -160,6 +185,7 @@ class Database:
         Raises:
             StoreUnusable: others were writing all the time, or the database is no longer there.
         """
+        until = time.monotonic() + self._patience
         for attempt in range(_TRIES):
             try:
                 with self.writing(about) as session:
@@ -170,6 +196,8 @@ class Database:
                 met = error
                 if isinstance(error, IntegrityError) and attempt == _TRIES - 1:
                     raise
+                if time.monotonic() >= until:
+                    break
             except NoConnectionLeft as error:
                 raise _translate(error, self.name) from error
             time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
@@ -180,9 +208,6 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
-
-    def __enter__(self) -> "Database":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -210,8 +235,13 @@ def parse_address(location: str | Path) -> URL:
     raise BadInput(f"{url.drivername} is not supported; podeval keeps its records in SQLite or PostgreSQL")
 
 
-def _open_sqlite(url: URL) -> Engine:
+def _open_sqlite(url: URL, read_only: bool = False) -> Engine:
     file = Path(str(url.database))
+    if read_only:
+        # Without a log to read, the file alone is everything; else the log is indexed in memory.
+        log = file.with_name(f"{file.name}-wal")
+        how = "readonly_shm=1" if log.exists() and log.stat().st_size else "immutable=1"
+        return create_engine(f"sqlite:///{file.as_uri()}?mode=ro&{how}&uri=true", **_POOL)
     refuse_shared_mount(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -259,8 +289,16 @@ def _set(cursor: Any, pragma: str, value: str | int) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    if "wait" not in options:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writes") else "BEGIN")
+        return
+    # Threads before it had most of its time.
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * min(options['wait'], BUSY_SECONDS))}")
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 
 
 def _open_postgresql(url: URL) -> Engine:
@@ -331,6 +369,8 @@ def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     message = _first_line(error)
     if "disk" in message and "full" in message:
         return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
+    if "readonly" in message:
+        return StoreUnusable(f"the disk of {name} was full when this began; nothing was recorded, start again")
     if "malformed" in message or "not a database" in message or "corrupt" in message:
         return StoreUnusable(
             f"the database {name} is damaged ({message}); stop the site, restore the last backup with "

@@ -15,7 +15,7 @@ from podeval.store.tables import TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
-"""What an operator can freeze."""
+"""Activities that an operator can freeze."""
 
 LONGEST_REASON = 1_000
 """Maximum characters of the reason of a decision."""
@@ -28,6 +28,8 @@ VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
 _PROBE, _PROBE_BYTES = "service.write probe", 8_192
 CHECK_VALUE = "secret.check value"
+SWEPT, BACKED_UP, WORKER_SEEN = "arena.last sweep", "service.last backup", "worker.last seen"
+"""Names of settings with the time of the last sweep, backup and sign of a worker."""
 
 
 class OperatorSetting(TableBase):
@@ -53,7 +55,8 @@ class OperatorAction(TableBase):
     id: Mapped[str] = mapped_column(String(32), unique=True)
     action: Mapped[str] = mapped_column(String(40), index=True)
     subject: Mapped[str] = mapped_column(String(300))
-    """What it is about: the id of a vote, session, voter or submission; the name of a system, dimension or setting."""
+    """Subject of the decision: the id of a vote, session, voter or submission; the name of a system, dimension or
+    setting."""
     reason: Mapped[str] = mapped_column(Text, default="")
     made_by: Mapped[str] = mapped_column(String(100))
     made_at: Mapped[datetime]
@@ -128,6 +131,17 @@ def read_secret_check(session: Session) -> str | None:
 def set_probe(session: Session, now: datetime) -> None:
     """Write about as much as a vote does, to test whether writing is possible."""
     keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
+
+
+def note_done(session: Session, name: str, now: datetime) -> None:
+    """Store when something was done last, such as `SWEPT`."""
+    keep_setting(session, name, now.isoformat(), "podeval", now)
+
+
+def read_done(session: Session, name: str) -> datetime | None:
+    """Return when something was done last; None if never."""
+    value = _value(session, name)
+    return datetime.fromisoformat(str(value)) if value else None
 
 
 def _value(session: Session, name: str) -> Any:

@@ -45,7 +45,7 @@ class Secret:
     """A key for keyed hashes, with a separate kind of hash for each purpose.
 
     Args:
-        key: at least 16 bytes.
+        key: the key, at least 16 bytes.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -154,15 +154,10 @@ def renew(database: "Database", reason: str, by: str) -> int:
     now = datetime.now(UTC)
     beside = _beside(database.url)
     # Take the secret from the environment, or set the old file aside and make a new one.
-    if is_set():
-        kept = read_secret(database.url)
-        assert kept is not None
-    else:
-        if beside.exists():
-            with explain_write_errors(beside):
-                beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
-        kept = _make_secret(database)
-    check = Secret(kept).mark(_CHECK)
+    if not is_set() and beside.exists():
+        with explain_write_errors(beside):
+            beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
+    check = Secret(read_secret(database.url) or _make_secret(database)).mark(_CHECK)
 
     # Make it the database's, unless it is already.
     def work(session: Session) -> int:

@@ -34,7 +34,7 @@ class SubmissionRow(TableBase):
     number: Mapped[int] = mapped_column(Integer, unique=True)
     """Increases in the order in which submissions were received, from 1."""
     owner: Mapped[str] = mapped_column(String(100), index=True)
-    """Who submitted it: a Hub user or organisation, or `operator`."""
+    """Submitter: a Hub user or organisation, or `operator`."""
     owner_proven: Mapped[bool] = mapped_column(default=False)
     """Whether the submitter has proved to own the model repo."""
     system: Mapped[str] = mapped_column(String(64), index=True)
@@ -46,7 +46,7 @@ class SubmissionRow(TableBase):
     """Folder of a document that was read with files beside it."""
     profile: Mapped[str] = mapped_column(String(20), default="embedded")
     pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """What the gate found: commits, sizes, licence, base."""
+    """Findings of the gate: commits, sizes, licence, base."""
     state: Mapped[str] = mapped_column(String(20), index=True)
     rule: Mapped[str] = mapped_column(String(40), default="")
     """The rule of the gate that refused it."""
@@ -54,7 +54,7 @@ class SubmissionRow(TableBase):
     """Why it was stopped, in words a person can act on."""
     priority: Mapped[int] = mapped_column(Integer, default=0)
     attempt: Mapped[int] = mapped_column(Integer, default=0)
-    """How often it was claimed; every change by a worker names the attempt."""
+    """Number of times that it was claimed; every change by a worker names the attempt."""
     failures: Mapped[int] = mapped_column(Integer, default=0)
     """Number of claims that were cut off."""
     items_done: Mapped[int] = mapped_column(Integer, default=0)
@@ -143,7 +143,7 @@ class HubJob(TableBase):
     spent: Mapped[float | None] = mapped_column(Float, default=None)
     """Actual cost in US dollars; known once the job has ended."""
     stage: Mapped[str] = mapped_column(String(20), default="asked")
-    """As the Hub names it, in capitals; `asked` before that."""
+    """Stage as the Hub names it, in capitals; `asked` before that."""
     message: Mapped[str] = mapped_column(Text, default="")
     asked_at: Mapped[datetime]
     ended_at: Mapped[datetime | None] = mapped_column(default=None)

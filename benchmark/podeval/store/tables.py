@@ -32,10 +32,10 @@ OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
 """Outcomes of a battle: the better side, no difference, neither acceptable, or not judged."""
 
 PREFERENCES = ("clear", "slight")
-"""How clear a preference is."""
+"""Degrees of clarity of a preference."""
 
 PLAYED_AFTER = timedelta(hours=12)
-"""How long a battle's recordings can still be played after it has lapsed."""
+"""Time for which a battle's recordings can still be played after it has lapsed."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
@@ -161,6 +161,10 @@ class Battle(TableBase):
     """`excerpts` or `whole`: what is heard, and how much of it has to be; votes of the two are never rated together."""
     served_at: Mapped[datetime]
     expires_at: Mapped[datetime]
+    fetched_a: Mapped[float | None] = mapped_column(Float, default=0.0)
+    """Bytes of this side's sound that were sent to the voter, as a share of its file; above 1 if some were sent again,
+    null for a battle of a version that did not count."""
+    fetched_b: Mapped[float | None] = mapped_column(Float, default=0.0)
 
     __table_args__ = (
         UniqueConstraint("voter", "low", "high", "item", "purpose"),
@@ -195,7 +199,7 @@ class Vote(TableBase):
     """Seconds of this side's sound that were played at least once."""
     heard_seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
     preference: Mapped[str] = mapped_column(String(10), default="")
-    """How clear the difference is to the voter, `clear` or `slight`; empty where they did not say."""
+    """Clarity of the difference for the voter, `clear` or `slight`; empty if they did not say."""
     elapsed: Mapped[float | None] = mapped_column(Float)
     """Seconds from serving to voting; null if the clock was set back between them."""
     origin: Mapped[str] = mapped_column(String(40), default="")
@@ -204,7 +208,7 @@ class Vote(TableBase):
     standing: Mapped[str] = mapped_column(String(10), default="counted")
     standing_reason: Mapped[str] = mapped_column(Text, default="")
     standing_by: Mapped[str] = mapped_column(String(100), default="")
-    """Who decided its standing: empty, `rules`, or a person, whom the rules do not overrule."""
+    """Author of its standing: empty, `rules`, or a person, whom the rules do not overrule."""
 
     __table_args__ = (
         CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
@@ -241,13 +245,13 @@ class ListeningSession(TableBase):
     place: Mapped[int] = mapped_column(Integer)
     """Row of the balanced assignment, from 0."""
     pages: Mapped[list[Any]] = mapped_column(default=list)
-    """What is shown, in order."""
+    """Pages that are shown, in order."""
     seed: Mapped[int] = mapped_column(BigInteger)
     origin: Mapped[str] = mapped_column(String(40), default="")
     """Keyed hash of where it came from; never published."""
     started_at: Mapped[datetime]
     seen_at: Mapped[datetime]
-    """When a page was last saved."""
+    """Time at which a page was last saved."""
     finished_at: Mapped[datetime | None]
     completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
     standing: Mapped[str] = mapped_column(String(10), default="counted")
@@ -273,7 +277,7 @@ class ListeningRating(TableBase):
     stimulus: Mapped[str] = mapped_column(String(200))
     """The name of a system, anchor or reference."""
     scale: Mapped[str] = mapped_column(String(100), default="")
-    """What was rated, if a page asks for more than one thing."""
+    """Scale of the rating, if a page asks for more than one thing."""
     value: Mapped[float] = mapped_column(Float)
     heard: Mapped[float | None] = mapped_column(Float)
     seconds: Mapped[float | None] = mapped_column(Float)

@@ -1,4 +1,4 @@
-"""Submissions, from the gate to the board: the queue, the worker, the sandbox, publishing, takedown."""
+"""Submissions, from the gate to the board: the queue, the worker, publishing, takedown."""
 
 __all__ = [
     "author_kit",
@@ -12,7 +12,6 @@ __all__ = [
     "public_view",
     "queue",
     "rules",
-    "sandbox",
     "scheduler",
     "service",
     "source_files",

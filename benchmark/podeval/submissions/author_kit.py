@@ -17,7 +17,6 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub import repo_info
-from podeval.hub.repo_info import RepoFacts
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.systems.submission import LANGUAGE, REPO, Task
 from podeval.texts import write_sentence
@@ -40,10 +39,10 @@ def draft_document(
     """Return the document that submits a model repo at its newest commit, as plain data.
 
     Args:
-        repo: as `owner/name`, or the address of its page on the Hub.
+        repo: the repo as `owner/name`, or the address of its page on the Hub.
         benchmark: name of the benchmark it takes part in.
         track: a track of the benchmark; its first by default.
-        task: what the model does; by default what its card says, else text-to-speech.
+        task: task of the model; by default the one on its card, else text-to-speech.
         api: client of the Hub.
 
     Raises:
@@ -102,22 +101,18 @@ def _describe(text: str) -> str:
     return ""
 
 
-def _list_languages(facts: RepoFacts) -> list[str]:
+def _list_languages(facts: repo_info.RepoFacts) -> list[str]:
     stated = facts.card.get("language") or []
     codes = [stated] if isinstance(stated, str) else stated if isinstance(stated, list) else []
     return [code for code in map(str, codes[:100]) if re.fullmatch(LANGUAGE, code)] or ["en"]
 
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Of every file, so that the same scripts make the same bytes."""
+"""Time of every file in a zip, so that the same scripts make the same bytes."""
 
 
 def list_spoken(data: Path | None = None) -> list[tuple[RunEntry, tuple[Item, ...]]]:
-    """List the runs whose scripts can be had here, with their items: on tracks of reading aloud, entered by default.
-
-    Args:
-        data: folder of built datasets.
-    """
+    """List the runs whose scripts can be had here, with their items: on tracks of reading aloud, entered by default."""
     spoken = []
     for name in benchmarks.list_benchmarks():
         for split in benchmarks.get(name).splits:
@@ -160,12 +155,7 @@ def write_scripts(entry: RunEntry, items: Sequence[Item]) -> bytes:
 
 
 def write_notebook(entry: RunEntry, address: str) -> str:
-    """Write a notebook that speaks every script by a function of its reader's, and pushes the outputs.
-
-    Args:
-        entry: the run.
-        address: the address of the zip of its scripts.
-    """
+    """Write a notebook that speaks the scripts of a run, a zip at an address, by a function of its reader's."""
     cells = [
         ("markdown", _INTRO.format(folder=entry.folder)),
         ("code", "%pip install --quiet huggingface_hub numpy soundfile"),

@@ -19,14 +19,7 @@ from podeval.systems.adapters.outputs import SCRIPT
 from podeval.systems.speech import Ask, RecordedUserTurn, Reference
 from podeval.systems.submission import Submission
 
-ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}
-"""Allowed endings of an output's file, by track."""
-
-TASKS = {
-    "voice": ("text-to-speech", "podcast"),
-    "write": ("script-writer",),
-    "respond": ("speech-to-speech",),
-}
+TASKS = {"voice": ("text-to-speech", "podcast"), "write": ("script-writer",), "respond": ("speech-to-speech",)}
 """Tasks of a model that are suitable for a track."""
 
 
@@ -82,6 +75,12 @@ def list_possible_runs(document: Submission) -> tuple[RunEntry, ...]:
     )
 
 
+def find_trial(document: Submission, folder: Path) -> tuple[RunEntry, ...]:
+    """Find the runs for which a folder has outputs, if it has none of those that the document enters."""
+    supplied = [run for run in list_possible_runs(document) if (folder / run.folder).is_dir()]
+    return () if set(supplied) & set(list_entries(document)) else tuple(supplied)
+
+
 def find_runs(row: SubmissionRow, board: Path) -> Iterator[tuple[RunEntry, RunFolder]]:
     """Find the runs of a submission on the board; those of another submission of the same system are left out."""
     for entry, run in list_run_folders(row, board):
@@ -100,7 +99,7 @@ def list_run_folders(row: SubmissionRow, board: Path) -> list[tuple[RunEntry, Ru
 
 def list_expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
-    endings = ENDINGS[entry.track]
+    endings = SCRIPT if entry.track == "write" else AUDIO_ENDINGS
     names = [
         name
         for item in items
@@ -140,6 +139,8 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
             return Ask(id=item.id, language=item.language, script=item.script.turns, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=write_prompt(item))
+        case "podcast":
+            return Ask(id=item.id, language=item.language, topic=item.topic)
     turns = tuple(
         RecordedUserTurn(id=turn.id, words=turn.words, audio=_beside(turn.audio, f"{item.id}.{turn.id}", folder))
         for turn in item.user

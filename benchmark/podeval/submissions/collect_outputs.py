@@ -22,14 +22,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from podeval import sandbox
 from podeval.audio import transcode
 from podeval.audio.transcode import Bounds, Transcoded
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
-from podeval.submissions import sandbox
-from podeval.submissions.sandbox import ExitInfo, Running, SandboxLimits, SandboxSpec
-from podeval.submissions.states import MachineFault, OursFailed
+from podeval.submissions.rules import MachineFault, OursFailed
 from podeval.systems.adapters.adapter import Generated
 from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
@@ -107,6 +106,7 @@ class Intake:
         if line.error is not None:
             self.fail(item, line.error)
             return
+        # Refuse files that are not the output's own, and recordings that were refused when they were decoded.
         refused = [
             f"{file!r} is not a regular file of its output" for file in line.files if not _is_plain_file(out, file)
         ]
@@ -115,6 +115,7 @@ class Intake:
         if refused:
             self.fail(item, refused[0])
             return
+        # Read the script, or keep the one that was asked for.
         script: tuple[dict[str, str], ...] = _script_asked_for(item)
         details = keep_proportionate_details(line)
         if line.script is not None:
@@ -128,6 +129,7 @@ class Intake:
         if not audio_files and line.script is None:
             self.fail(item, "it returned neither audio nor a script")
             return
+        # Move the recordings into the run, then write the output, which says that they are whole.
         kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
         seconds = sum(copies[name].seconds for name in audio_files) or None
         audio = kept.get(item.id) if line.audio else None
@@ -166,13 +168,15 @@ class Intake:
         job = clean / "job.json"
         transcode.write_job(job, files, clean, self.bounds)
         (clean / transcode.REPORT).unlink(missing_ok=True)
-        limits = SandboxLimits(
+        limits = sandbox.SandboxLimits(
             wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
         )
         sources = sorted({file.parent for file in files.values()})
         command = sandbox.build_python_command("podeval.audio.transcode", str(job))
-        with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
+        box = sandbox.SandboxSpec(command, clean, sources, limits, sandbox.ONE_THREAD, trusted=self.trusted, own=True)
+        with open_box(box) as running:
             ended = running.wait()
+        # Believe of its report only what can be.
         reports = {}
         for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
@@ -181,22 +185,19 @@ class Intake:
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
             # A file may be refused for nothing but want of room for its copy.
-            require_disk(clean, measure_disk_use(clean))
+            require_disk(clean)
         return reports, ended.failure
 
 
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-
 @contextlib.contextmanager
-def open_box(box: SandboxSpec) -> Iterator[Running]:
+def open_box(box: sandbox.SandboxSpec) -> Iterator[sandbox.Running]:
     """Open a sandbox; when the block ends, every process in it is dead.
 
     Raises:
         MachineFault: it cannot be started here, or this machine is at fault for how it ended.
         OursFailed: the machine ran out of memory.
     """
-    kills = count_memory_kills()
+    kills = sandbox.count_memory_kills()
     with contextlib.ExitStack() as held:
         try:
             running = held.enter_context(sandbox.open_sandbox(box))
@@ -206,18 +207,14 @@ def open_box(box: SandboxSpec) -> Iterator[Running]:
     require_no_fault(running.wait(), box.writable, kills)
 
 
-def require_disk(folder: Path, held: int = 0) -> None:
-    """Refuse if the disk has too little room for any sandbox, for which this sandbox is not the cause.
-
-    Args:
-        folder: a folder on the disk.
-        held: bytes of it that the sandbox itself holds.
+def require_disk(folder: Path) -> None:
+    """Refuse if the disk has too little room for any sandbox, and what lies in this one's folder is not the cause.
 
     Raises:
         MachineFault: the message says how little is left.
     """
     free = shutil.disk_usage(folder).free
-    if free < LEAST_FREE and held < LEAST_FREE:
+    if free < LEAST_FREE and measure_disk_use(folder) < LEAST_FREE:
         raise MachineFault(
             f"the disk of the work folder is full: {free // 2**20} MiB are left, {LEAST_FREE // 2**20} MiB are the "
             "least; free some space",
@@ -225,13 +222,13 @@ def require_disk(folder: Path, held: int = 0) -> None:
         )
 
 
-def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
+def require_no_fault(ended: sandbox.ExitInfo, folder: Path, kills_before: int) -> None:
     """Check the machine for faults before a program in a sandbox is blamed for how it ended.
 
     Args:
-        ended: how the program ended.
+        ended: the end of the program.
         folder: folder to which the sandbox wrote.
-        kills_before: `count_memory_kills()` before it was started.
+        kills_before: `sandbox.count_memory_kills()` before it was started.
 
     Raises:
         MachineFault: the disk is full for other reasons, or sandboxes do not work here any more.
@@ -239,14 +236,14 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     """
     if ended.failure is None:
         return
-    require_disk(folder, measure_disk_use(folder))
+    require_disk(folder)
     if ended.log.startswith("bwrap: "):
         # Asked anew: what worked when the worker started need not work now.
         tried = getattr(sandbox.explain_missing_isolation, "__wrapped__", sandbox.explain_missing_isolation)
         if (why := tried()) is not None:
             raise MachineFault(f"sandboxes can no longer be opened: {why}")
         raise OursFailed(f"its sandbox could not be opened ({ended.log.splitlines()[0][:200]})")
-    killed = ended.stopped is None and ended.code in _KILLED and count_memory_kills() > kills_before
+    killed = ended.stopped is None and ended.code in _KILLED and sandbox.count_memory_kills() > kills_before
     if killed or "the machine's memory" in (ended.stopped or ""):
         raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
 
@@ -259,15 +256,6 @@ def measure_disk_use(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 size += os.lstat(os.path.join(root, name)).st_blocks * 512
     return size
-
-
-def count_memory_kills() -> int:
-    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not tell."""
-    try:
-        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
@@ -358,11 +346,8 @@ def _require_possible_seconds(value: float) -> float | None:
 
 def keep_possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
     """Return the times of turns; return none if one of them is impossible."""
-    times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
-    if not all(0 <= start <= end <= longest for start, end in times):
-        return ()
-    return line.turns
+    return line.turns if all(0 <= turn.start <= turn.end <= longest for turn in line.turns) else ()
 
 
 def keep_proportionate_details(line: Generated) -> dict[str, Any]:

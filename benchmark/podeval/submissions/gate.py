@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
-from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
-from podeval.submissions.benchmark_entries import TASKS, list_entries
+from podeval.hub.safetensors_header import HEADER_MOST
+from podeval.submissions.benchmark_entries import TASKS, RunEntry, list_entries
 from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
 from podeval.submissions.source_files import hash_folder, list_files, list_refusals
 from podeval.systems.adapters.adapter import find_adapter
 from podeval.systems.adapters.snapshot import MODEL_TYPE, PATTERNS, REFUSED, VOICES_FILE, collect_keys
-from podeval.systems.submission import (
-    BuiltIn,
-    Human,
-    Model,
-    Outputs,
-    PinnedRepo,
-    Submission,
-)
+from podeval.systems.submission import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
 from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
@@ -35,6 +28,8 @@ UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack",
 _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
 _OPEN_LICENCES = ("other", "unknown")
+_UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
+"""Ends of descriptions that nobody has written yet: of the template, and of a draft that was made of a run."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ class PinnedSource:
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
-        parameters, weight_bytes: of both together, by the headers of the weights.
+        parameters, weight_bytes: sums over both, by the headers of the weights.
         content: digest of the content of a supplied folder.
     """
 
@@ -71,6 +66,7 @@ class Gate:
         local: whether outputs may come from folders of this machine.
         data: folder of built datasets.
         uploads: folder of what people uploaded here, from which outputs may come in any case.
+        trial: runs whose outputs are checked in place of those that the document enters.
     """
 
     limits: GateLimits = field(default_factory=GateLimits)
@@ -78,19 +74,21 @@ class Gate:
     local: bool = True
     data: Path | None = None
     uploads: Path | None = None
+    trial: tuple[RunEntry, ...] = ()
 
     def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
         """Check a submission by every rule.
 
-        Args:
-            document: a valid document.
-            document_folder: its folder, where it names files beside it.
-
         Raises:
-            SubmissionRefused: with every rule that is not kept.
+            SubmissionRefused: a rule is not kept; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         source = document.source
+        if getattr(source, "repo", None) and (unfilled := list(list_placeholders(document))):
+            # Before the Hub is asked about a repo that nobody means.
+            raise SubmissionRefused(*unfilled, *check_task(document))
+        if isinstance(source, Outputs | Human) and (shared := list(check_task(document))):
+            raise SubmissionRefused(*shared)
         match source:
             case Model():
                 return self._check_model(document, source)
@@ -103,7 +101,8 @@ class Gate:
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
         refusals = [*check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
-        refusals += _check_task(document, source.task)
+        refusals += check_task(document)
+        # Check the base model of an adapter as well.
         base = None
         parts = [repo]
         if "adapter_config.json" in repo.files:
@@ -114,6 +113,7 @@ class Gate:
                 refusals.append(write_refusal("base", "no-adapter-repo", repo=source.repo))
             if "config.json" not in repo.files:
                 refusals.append(write_refusal("task", "no-config", repo=source.repo))
+        # Add up both.
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
         refusals += _check_size(size, count, self.limits)
@@ -138,8 +138,8 @@ class Gate:
         )
 
     def _check_base(
-        self, repo: RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
-    ) -> tuple[PinnedRepo | None, RepoFacts | None]:
+        self, repo: hub.RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
+    ) -> tuple[PinnedRepo | None, hub.RepoFacts | None]:
         """Check the base model of an adapter by the same rules; the repo and the document must name the same base."""
         config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
@@ -152,7 +152,7 @@ class Gate:
         try:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._read_facts(pinned.repo, pinned.revision)
-        except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
+        except (SubmissionRefused, hub.NotThere, hub.NotReadable, ValueError) as error:
             refusals.append(write_refusal("base", "base-unusable", repo=stated, problem=_shorten(error)))
             return None, None
         problems = [*check_repo(under, None, self.limits), *_check_weights(under)]
@@ -167,7 +167,8 @@ class Gate:
     def _check_outputs(
         self, document: Submission, source: Outputs | Human, document_folder: Path | None
     ) -> PinnedSource:
-        refusals: list[Refusal] = []
+        # Outputs come from a repo, or from a folder beside the document.
+        refusals = list(list_placeholders(document))
         if source.repo is not None and source.revision is not None:
             dataset = self._read_facts(source.repo, source.revision, "dataset")
             refusals += [each for each in check_repo(dataset, None, self.limits) if each.rule != "code"]
@@ -181,7 +182,7 @@ class Gate:
         else:
             folder = document_folder / str(source.folder)
             files, read = list_files(folder), lambda name: (folder / name).read_bytes()
-        refusals += list_refusals(files, list_entries(document), self.limits, data=self.data, read=read)
+        refusals += list_refusals(files, self.trial or list_entries(document), self.limits, data=self.data, read=read)
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -192,18 +193,18 @@ class Gate:
             content="" if source.repo or document_folder is None else hash_folder(document_folder / str(source.folder)),
         )
 
-    def _read_facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
+    def _read_facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> hub.RepoFacts:
         try:
             return hub.collect_facts(repo, revision, api=self.api, kind=kind)
-        except NotThere as error:
+        except hub.NotThere as error:
             problem = write_sentence("repo-not-there", problem=str(error))
             raise SubmissionRefused(Refusal("exists", problem)) from None
-        except NotReadable as error:
+        except hub.NotReadable as error:
             problem = write_sentence("repo-not-readable", problem=str(error))
             raise SubmissionRefused(Refusal("readable", problem)) from None
 
 
-def _count_other_bytes(repo: RepoFacts) -> int:
+def _count_other_bytes(repo: hub.RepoFacts) -> int:
     """Count the bytes of the files that are fetched from a model's repo beside its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
@@ -212,7 +213,7 @@ def _count_other_bytes(repo: RepoFacts) -> int:
     return sum(repo.files[name] for name in fetched)
 
 
-def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
+def check_repo(repo: hub.RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Check the rules that apply to models and to outputs."""
     if repo.private:
         yield write_refusal("readable", "repo-private", repo=repo.repo)
@@ -229,7 +230,7 @@ def check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iter
         yield write_refusal("code", "repo-holds-code", repo=repo.repo, files=_list_some(code))
 
 
-def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
+def _check_card(repo: hub.RepoFacts, licence: str | None) -> Iterator[Refusal]:
     if len(repo.card_text.strip()) < _CARD_LEAST:
         yield write_refusal("card", "card-too-short", repo=repo.repo, least=_CARD_LEAST)
     stated = repo.card.get("license")
@@ -250,7 +251,7 @@ def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
         )
 
 
-def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
+def _check_weights(repo: hub.RepoFacts) -> Iterator[Refusal]:
     """Check that the weights are complete safetensors and that no file can hold code."""
     config = repo.configs.get("config.json")
     # The voices of one class of models are a pickle of tensors, which is looked at when it is fetched.
@@ -268,7 +269,8 @@ def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
     for name, weights in repo.weights.items():
         size = repo.files[name]
         if weights is None:
-            yield write_refusal("safetensors", "weights-header-unreadable", file=name)
+            most = HEADER_MOST // 2**20
+            yield write_refusal("safetensors", "weights-header-unreadable", file=name, most=most)
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
             yield write_refusal("safetensors", "weights-of-other-size", file=name, size=size, claimed=weights.claimed)
     for name, config in repo.configs.items():
@@ -289,8 +291,29 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
         )
 
 
-def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
-    """Check that an adapter does the task, and that the task fits the tracks."""
+def list_placeholders(document: Submission) -> Iterator[Refusal]:
+    """Check that what the template, or a draft of a run, leaves to be written is written."""
+    source = document.source
+    fields = {
+        "system.description": document.system.description.strip().endswith(_UNWRITTEN),
+        "source.repo": (getattr(source, "repo", None) or "").startswith("example/my-tts"),
+        "source.revision": (getattr(source, "revision", None) or "").startswith("0123456789abcdef" * 2),
+    }
+    if unfilled := [name for name, left in fields.items() if left]:
+        yield write_refusal("document", "still-the-template", fields=", ".join(unfilled))
+
+
+def check_task(document: Submission) -> Iterator[Refusal]:
+    """Check that an adapter does the task of a model, that the task fits the tracks, and that each split has one."""
+    runs: dict[str, list[str]] = {}
+    for run in list_entries(document):
+        runs.setdefault(run.folder, []).append(run.track)
+    for folder, tracks in runs.items():
+        if len(tracks) > 1:
+            yield write_refusal("task", "tracks-share-a-split", folder=folder, tracks=", ".join(tracks))
+    if not isinstance(document.source, Model):
+        return
+    task = document.source.task
     try:
         find_adapter(task)
     except (BadInput, ImportError) as error:
@@ -315,10 +338,6 @@ def _shorten(error: BaseException) -> str:
 
 def judge_model(document: Submission, gate: Gate) -> tuple[str, tuple[Refusal, ...]]:
     """Judge whether the model of a document can be run here, by the repo's small files; nothing is downloaded or run.
-
-    Args:
-        document: a document with a model as its source.
-        gate: the gate of this board.
 
     Returns:
         The title of its class of models, empty if it cannot be run, and the reasons why it cannot.
@@ -351,7 +370,7 @@ def _find_class(source: Model, gate: Gate) -> str:
     adapter = find_adapter(source.task)
     try:
         configs = hub.collect_facts(source.repo, source.revision, api=gate.api).configs
-    except (NotThere, NotReadable) as error:
+    except (hub.NotThere, hub.NotReadable) as error:
         raise BadInput(str(error)) from None
     config = configs.get("config.json")
     if "adapter_config.json" in configs or not adapter.models:

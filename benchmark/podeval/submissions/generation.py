@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from podeval import sandbox
 from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
-from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, write_asks
 from podeval.submissions.collect_outputs import Intake, open_box, require_disk
-from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
-from podeval.submissions.states import MachineFault, OursFailed
+from podeval.submissions.rules import MachineFault, OursFailed
 from podeval.systems.adapters.adapter import Generated, Job, find_adapter
 from podeval.systems.adapters.presets import copy_voices, get_preset
 from podeval.text.redaction import redact_line
@@ -28,10 +27,6 @@ TICK = 0.2
 FALLS = 3
 """Number of crashes after which missing outputs count as failed."""
 
-VOICES = "voices"
-"""Folder of reference voices beside the items."""
-
-UNUSABLE = "the model cannot be run"
 OUTPUTS = "outputs"
 """The task that reads what was made elsewhere; no model is run."""
 
@@ -57,41 +52,34 @@ class GenerationSettings:
         limits: limits of the sandbox; its time is the sum over the items.
         bounds: limits for a recording.
         item_seconds: an item that takes longer has failed.
-        trusted: run models without isolation; for models the operator vouches for.
-        gpu: let them use the GPU.
-        threads: CPU threads that a model may use; None for all.
+        trusted: whether models run without isolation; for models the operator vouches for.
+        gpu: whether they may use the GPU.
         voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
     """
 
     command: Callable[[Path], Sequence[str]] = generate_command
-    limits: SandboxLimits = field(default_factory=SandboxLimits)
+    limits: sandbox.SandboxLimits = field(default_factory=sandbox.SandboxLimits)
     bounds: Bounds = field(default_factory=Bounds)
     item_seconds: float = 1_800.0
     trusted: bool = False
     gpu: bool = False
-    threads: int | None = None
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
         """Copy the reference voices beside the items if the benchmark's settings need some; return their folder."""
         if self.voices is None or not get_preset(get_preset_settings(entry)).reference_voices:
             return None
-        copy_voices(self.voices, asks / VOICES)
-        return asks / VOICES
+        folder = asks / "voices"
+        copy_voices(self.voices, folder)
+        return folder
 
 
 def write_task(
     entry: RunEntry, items: Sequence[Item], making: GenerationSettings, folder: Path, seen_at: Path, **job: Any
 ) -> Path:
-    """Write what a model is asked as a folder: items, voices and the job; return the job's file.
+    """Write what a model is asked as a folder: items, voices and the job with its further fields; return its file.
 
-    Args:
-        entry: the run entry.
-        items: the items that are asked for.
-        making: the settings by which the model is run.
-        folder: a new folder.
-        seen_at: the path under which the model sees the folder.
-        job: further fields of the job.
+    The model sees the folder under the path `seen_at`.
     """
     file = write_asks(entry, items, folder)
     voices = making.voices_for(entry, folder)
@@ -110,7 +98,7 @@ def write_task(
 class Runner(Protocol):
     """The interface of what starts a model and collects its outputs in the run's folder."""
 
-    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model once; yield each item whose output is in the folder, and return how the model ended.
 
         Outputs that earlier starts left behind are collected first.
@@ -124,11 +112,6 @@ class Runner(Protocol):
 
 def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Iterator[Item]:
     """Make the missing outputs of a run by a model; yield each item as soon as its output is in the run's folder.
-
-    Args:
-        runner: the way in which the model is started.
-        intake: collects what the model leaves behind.
-        items: the items of the run.
 
     Raises:
         Unusable: the model cannot be run.
@@ -144,7 +127,7 @@ def make_outputs(runner: Runner, intake: Intake, items: Sequence[Item]) -> Itera
             yield from _blame(intake, left, ended, final=falls >= FALLS)
 
 
-def _blame(intake: Intake, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
+def _blame(intake: Intake, left: Sequence[Item], ended: sandbox.ExitInfo, *, final: bool) -> Iterator[Item]:
     """Mark items as failed after a crash, the one it crashed on, or all if no more outputs came; yield them."""
     if ended.failure is None:
         reason, failed = "the system ended without handing back anything for it", left
@@ -166,7 +149,7 @@ class SandboxRunner:
         work: an empty folder of this attempt.
         model, base: the files of the model, and of the model that it adapts.
         task: task of the adapter.
-        making: how models are run here.
+        making: settings by which models are run here.
         check: called often; raises when the work has to end.
         seed: seed of the generation.
     """
@@ -180,7 +163,7 @@ class SandboxRunner:
     base: Path | None = None
     seed: int = 0
 
-    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, sandbox.ExitInfo]:
         """Start the model in a sandbox; see `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
@@ -190,7 +173,7 @@ class SandboxRunner:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _watch(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
+    def _watch(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, sandbox.ExitInfo]:
         """Run the model once in a folder, until it ends."""
         out, job = self._prepare(missing, folder)
         outstanding = {item.id: item for item in missing}
@@ -247,15 +230,14 @@ class SandboxRunner:
             device=None if self.making.gpu else "cpu",
         )
 
-    def _box(self, job: Path, out: Path, count: int) -> SandboxSpec:
+    def _box(self, job: Path, out: Path, count: int) -> sandbox.SandboxSpec:
         readable = [job.parent, self.model, *([self.base] if self.base else [])]
         longest = min(self.making.limits.wall_seconds, _START_SECONDS + count * self.making.item_seconds)
         limits = replace(self.making.limits, wall_seconds=longest)
         making = self.making
-        threads = {} if making.threads is None else {"OMP_NUM_THREADS": str(making.threads)}
-        return SandboxSpec(making.command(job), out, readable, limits, threads, gpu=making.gpu, trusted=making.trusted)
+        return sandbox.SandboxSpec(making.command(job), out, readable, limits, gpu=making.gpu, trusted=making.trusted)
 
-    def _raise_if_unusable(self, out: Path, ended: ExitInfo) -> None:
+    def _raise_if_unusable(self, out: Path, ended: sandbox.ExitInfo) -> None:
         if ended.code != 2 or ended.stopped:
             return
         path, refusal = out / _REFUSED, {}

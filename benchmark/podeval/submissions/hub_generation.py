@@ -23,13 +23,13 @@ from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, call_with_retries
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, make_labels
+from podeval.sandbox import ExitInfo
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake, is_name
 from podeval.submissions.generation import GenerationSettings, Unusable, write_task
 from podeval.submissions.job_budget import Ledger, get_stage
-from podeval.submissions.sandbox import ExitInfo
-from podeval.submissions.states import OursFailed
+from podeval.submissions.rules import OursFailed
 from podeval.systems.adapters.adapter import Generated
 from podeval.systems.adapters.hand_over import ENDED, FILES, name_line
 from podeval.text.redaction import redact, redact_line
@@ -52,7 +52,7 @@ class FetchedResults:
         self.ours: list[str] = []
         """Reasons why items were not made by our fault."""
         self.refused = ""
-        """Why the model cannot be run."""
+        """Reason why the model cannot be run."""
         self.end: dict[str, Any] = {}
         """The generation's own report of how it ended; empty where there is none."""
         self._results, self._asked, self._left = results, items, most
@@ -75,10 +75,12 @@ class FetchedResults:
             content = None if item.id in self.done else self._fetch_small(name_line(item.id, _SEED), sizes)
             if content is None:
                 continue
+            # A line that is not about the item is none.
             line = _parse_line(content)
             if line is None or line.item != item.id or line.seed != _SEED:
                 self.done.add(item.id)
                 continue
+            # Its files may come later.
             files = line.files
             if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
@@ -214,17 +216,12 @@ class OnTheHub:
 
 @dataclass(frozen=True)
 class HubRounds:
-    """The runner that starts a model as a job on the Hub; see `generation.Runner`.
+    """The runner that starts a model as a job on the Hub; see `generation.Runner` and `generation.SandboxRunner`.
 
     Attributes:
-        hub: how jobs are run.
-        submission: its id.
-        entry: the run entry.
-        work: an empty folder of this attempt.
+        hub: settings and ledger of jobs.
         model, base: repos with their commits, as `{"repo", "revision"}`.
-        task: task of the adapter.
         making: limits; its sandbox is not used.
-        check: called often; raises when the work has to end.
     """
 
     hub: OnTheHub

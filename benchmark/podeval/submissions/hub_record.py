@@ -9,7 +9,6 @@ publication and opened after it: if a worker is killed in between, or the Hub is
 worker. Pull requests are found again by their title, so none is opened twice.
 """
 
-import hashlib
 import json
 import os
 from collections import defaultdict
@@ -18,9 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
@@ -36,9 +35,6 @@ from podeval.submissions.benchmark_entries import find_runs
 from podeval.submissions.queue import Queue
 from podeval.submissions.states import LEASED, TAKEN_DOWN_IDS
 from podeval.systems.submission import Model, Submission
-
-if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
@@ -56,13 +52,7 @@ _APART = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class HubRecord:
-    """The Hub's copy of a queue and of a board.
-
-    Attributes:
-        queue: queue of the submissions.
-        requests: repo for changes of state.
-        results: repo for finished runs.
-    """
+    """The Hub's copy of a queue and of a board: `requests` has its changes of state, `results` its finished runs."""
 
     queue: Queue
     requests: AppendOnly
@@ -141,6 +131,7 @@ class HubRecord:
 
     def read_back_results(self, board: Path) -> int:
         """Write the newest results of each system that the board's folder lacks; return how many files."""
+        # Choose the newest published submission of each system's run.
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
         commit, paths = self.results.files()
@@ -149,6 +140,7 @@ class HubRecord:
             run = (benchmark, split, system)
             if submission in order and order[submission] >= order.get(newest.get(run, ""), 0):
                 newest[run] = submission
+        # Write its files.
         written = 0
         for parts in files:
             where, name = tuple(parts[1:4]), parts[5:]
@@ -209,6 +201,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
         return 0
     if [record["step"] for record in records] != list(range(1, len(records) + 1)):
         return 0
+    # The row has the state of the last change.
     now, state = datetime.now(UTC), last["change"]["after"]
     names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
     row = SubmissionRow(**{name: kept[name] for name in names})
@@ -221,6 +214,7 @@ def _take_in(records: list[dict[str, Any]], session: Session) -> int:
     for record in records:
         change = {**record["change"], "at": datetime.fromisoformat(record["change"]["at"])}
         session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
+    # The worker that held it is elsewhere.
     if state in LEASED:
         row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
         step = SubmissionHistory(submission=row.id, step=len(records) + 1, before=state, after="queued")
@@ -244,13 +238,7 @@ def list_figures(row: SubmissionRow, board: Path) -> list[HubFigure]:
 
 @dataclass(frozen=True)
 class Proposals:
-    """The proposals of a board, waiting and opened.
-
-    Attributes:
-        queue: queue of the submissions.
-        board: folder of the runs on the board.
-        clock: returns the time.
-    """
+    """The proposals of a board, waiting and opened; `board` is the folder of its runs."""
 
     queue: Queue
     board: Path
@@ -290,7 +278,6 @@ class Proposals:
             self._record(waiting, "refused", reason=f"the submission is {row.state}")
             return
         figures = list_figures(row, self.board)
-        digest = hashlib.sha256(repr(figures).encode()).hexdigest()
         try:
             if waiting.form == "eval_results":
                 url = eval_results.propose(repo, figures, address)
@@ -300,9 +287,9 @@ class Proposals:
         except HubUnavailable as error:
             self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:
-            self._record(waiting, "refused", reason=str(error), digest=digest)
+            self._record(waiting, "refused", reason=str(error))
         else:
-            self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
+            self._record(waiting, "open" if url else "there", url=url or "")
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
         """Propose results now, also in forms that were refused or not asked for at first; return the proposals.
@@ -339,17 +326,17 @@ class Proposals:
 
         return self.queue.database.write(take)
 
-    def _record(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
-        values = {"state": state, "url": url, "reason": reason[:2_000], "digest": digest, "at": self.clock()}
+    def _record(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "") -> None:
+        values = {"state": state, "url": url, "reason": reason[:2_000], "at": self.clock()}
         self.queue.database.write(
             lambda s: s.execute(update(HubProposal).where(*_match_proposal(waiting)).values(values))
         )
 
-    def _read(self, condition: "ColumnElement[bool]") -> list[HubProposal]:
+    def _read(self, condition: ColumnElement[bool]) -> list[HubProposal]:
         with self.queue.database.reading() as session:
             ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
             return list(session.scalars(ordered))
 
 
-def _match_proposal(waiting: HubProposal) -> "list[ColumnElement[bool]]":
+def _match_proposal(waiting: HubProposal) -> list[ColumnElement[bool]]:
     return [HubProposal.submission == waiting.submission, HubProposal.form == waiting.form]

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.database import Database
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import list_entries
+from podeval.submissions.benchmark_entries import RunEntry, list_entries
 from podeval.submissions.states import TAKEN_DOWN_IDS
 from podeval.systems.submission import Model, Submission
 from podeval.texts import write_sentence
 
 if TYPE_CHECKING:
     from huggingface_hub import JobInfo
-    from sqlalchemy import Select
 
 EMPTIED = "TAKEN DOWN"
 """Stage of a job whose results were deleted, as its submission was taken down."""
@@ -38,12 +37,7 @@ class TooExpensive(PodevalError):
 
 @dataclass(frozen=True)
 class Ledger:
-    """All jobs of a database, and the budget that they must not exceed together.
-
-    Attributes:
-        database: database of the queue.
-        budget: US dollars, for all jobs that were ever started from this database.
-    """
+    """All jobs that were ever started from a database, and the budget, in US dollars, for all of them together."""
 
     database: Database
     budget: float
@@ -131,7 +125,7 @@ class Ledger:
         with self.database.reading() as session:
             return _committed(session)
 
-    def _read(self, query: "Select[HubJob]") -> list[HubJob]:
+    def _read(self, query: Select[HubJob]) -> list[HubJob]:
         with self.database.reading() as session:
             return list(session.scalars(query))
 
@@ -144,34 +138,18 @@ class Ledger:
         self.database.write(change)
 
 
-@dataclass(frozen=True)
-class JobCost:
-    """The highest cost of a submission if no job crashes.
+def estimate_costs(document: Submission, jobs: HfJobs) -> dict[RunEntry, float]:
+    """Estimate the highest cost of each run of a submission, in US dollars, at the Hub's present prices.
 
-    Attributes:
-        runs: number of runs, each of which is a job.
-        each: US dollars for one job.
-    """
-
-    runs: tuple[str, ...]
-    each: float
-
-    @property
-    def total(self) -> float:
-        """Sum over all runs, in US dollars."""
-        return self.each * len(self.runs)
-
-
-def estimate(document: Submission, jobs: HfJobs) -> JobCost:
-    """Estimate the highest cost of a submission at the Hub's present prices; no runs if its source is not a model.
+    A run costs that if no job crashes; there are none if the source is not a model.
 
     Raises:
         BadInput: there is no machine of this name.
         HubUnavailable: the Hub does not answer.
     """
     if not isinstance(document.source, Model):
-        return JobCost((), 0.0)
-    return JobCost(tuple(entry.folder for entry in list_entries(document)), jobs.at_most(jobs.per_minute()))
+        return {}
+    return dict.fromkeys(list_entries(document), jobs.at_most(jobs.per_minute()))
 
 
 def compute_cost(row: HubJob, info: "JobInfo") -> float:
@@ -185,7 +163,7 @@ def get_stage(job: "JobInfo") -> str:
     return str(getattr(job.status.stage, "value", job.status.stage))
 
 
-def _rounds(submission: str, run: str) -> "Select[HubJob]":
+def _rounds(submission: str, run: str) -> Select[HubJob]:
     query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
     return query.order_by(HubJob.round)
 

@@ -1,23 +1,52 @@
 """An operator's decisions about submissions: queued again, cancelled, withdrawn, or taken down.
 
-Only taken-down content is deleted; the board follows at once. Each decision has a reason and a name, and is noted on
-the trail in the transaction that carries it out.
+Each has a reason and a name, and is noted on the trail in the transaction that carries it out; the board follows at
+once. A takedown also deletes the submission's audio and its words: at once on the board, among runs set aside, in the
+arena, in the tables, in this machine's cache and in judges' records; on the disk and in the cache of every worker, and
+where its jobs ran, at a worker's next check (`worker`, `hub_generation`); in the Hub's record with the next push
+(`hub_record`); in a backup when it is restored, by the decisions of the replaced database and of the file beside the
+backup. Figures, history and votes stay, as does the decision with its reason. The content is recognised by its digests
+(`takedown`) and not accepted again. Copies that people made are beyond reach.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.store import operator_settings
-from podeval.store.operator_settings import validate_reason
-from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions import service, takedown
-from podeval.submissions.queue import Queue
+from podeval.errors import BadInput, PodevalError
+from podeval.files import append_line, read_lines
+from podeval.runs.run_folder import BACKUPS
+from podeval.store.database import Database
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note, validate_reason
+from podeval.store.submission_tables import HubJob, SubmissionRow
+from podeval.store.tables import ArenaOutput
+from podeval.submissions import service
+from podeval.submissions.benchmark_entries import list_run_folders
+from podeval.submissions.job_budget import EMPTIED
+from podeval.submissions.public_view import delete_log
+from podeval.submissions.queue import Also, Clock, Queue
+from podeval.submissions.states import OPEN
+from podeval.submissions.takedown import (
+    REASON,
+    SpokenContent,
+    delete_content,
+    delete_tables,
+    empty_quotes,
+    find_played,
+    is_run_of,
+    keep_marks,
+    list_boards,
+    list_runs,
+    read_taken_down_marks,
+)
 
-Clock = Callable[[], datetime]
+Tell = Callable[[str], None]
+"""Called with a sentence for each copy outside the board that is left to a person."""
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -44,11 +73,8 @@ class SubmissionModeration:
         retired: Callable[[], None] = lambda: None,
         clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
-        self._queue = queue
-        self._board = board
-        self._rebuild = rebuild
-        self._retired = retired
-        self._clock = clock
+        self._queue, self._board = queue, board
+        self._rebuild, self._retired, self._clock = rebuild, retired, clock
 
     def requeue(self, id: str, reason: str, by: str) -> SubmissionRow:
         """Queue a failed or cancelled submission again; its finished items are kept.
@@ -56,8 +82,8 @@ class SubmissionModeration:
         Raises:
             BadInput: it is in another state, or never passed the gate.
         """
-        reason = validate_reason(reason)
-        return self._queue.retry(id, IN_HISTORY, reason=reason, also=self._note("submission requeued", id, reason, by))
+        reason, also = self._note("submission requeued", id, reason, by)
+        return self._queue.retry(id, IN_HISTORY, reason=reason, also=also)
 
     def cancel(self, id: str, reason: str, by: str) -> SubmissionRow:
         """Stop a submission that is not published.
@@ -65,9 +91,8 @@ class SubmissionModeration:
         Raises:
             BadInput: there is nothing to stop.
         """
-        reason = validate_reason(reason)
-        note = self._note("submission cancelled", id, reason, by)
-        return self._queue.cancel(id, IN_HISTORY, reason=reason, also=note)
+        reason, also = self._note("submission cancelled", id, reason, by)
+        return self._queue.cancel(id, IN_HISTORY, reason=reason, also=also)
 
     def withdraw(self, id: str, reason: str, by: str) -> SubmissionRow:
         """Take a published submission off the board; its history stays, its runs are kept aside.
@@ -75,21 +100,18 @@ class SubmissionModeration:
         Raises:
             BadInput: it is not published.
         """
-        reason = validate_reason(reason)
-        note = self._note("submission withdrawn", id, reason, by)
-        service.withdraw(self._queue, id, IN_HISTORY, self._board, reason=reason, also=note)
+        reason, also = self._note("submission withdrawn", id, reason, by)
+        service.withdraw(self._queue, id, IN_HISTORY, self._board, reason=reason, also=also)
         self.settle()
         return self._queue.get(id)
 
-    def take_down(self, id: str, reason: str, by: str, tell: Callable[[str], None] = _LOG.warning) -> SubmissionRow:
+    def take_down(self, id: str, reason: str, by: str, tell: Tell = _LOG.warning) -> SubmissionRow:
         """Take a submission off the board and delete its content, for good; figures and history stay.
-
-        `tell` is called with a sentence for each copy elsewhere that was cleared or needs a person's attention.
 
         Raises:
             BadInput: there is no such submission.
         """
-        takedown.take_down(self._queue, id, by, self._board, validate_reason(reason), self._clock(), tell)
+        take_down(self._queue, id, by, self._board, validate_reason(reason), self._clock(), tell)
         self._retired()
         self.settle()
         return self._queue.get(id)
@@ -99,7 +121,167 @@ class SubmissionModeration:
         service.settle(self._queue, self._board)
         self._rebuild(self._board)
 
-    def _note(self, action: str, subject: str, reason: str, by: str) -> Callable[[Session], None]:
-        """Return a function that notes a decision on the trail, for the transaction that carries it out."""
-        now = self._clock()
-        return lambda session: operator_settings.note(session, action, subject, reason, by, now)
+    def _note(self, action: str, subject: str, reason: str, by: str) -> tuple[str, Also]:
+        """Return the reason, and a function that notes a decision, for the transaction that carries it out."""
+        now, reason = self._clock(), validate_reason(reason)
+        return reason, lambda session: note(session, action, subject, reason, by, now)
+
+
+@dataclass(frozen=True)
+class TakenDown:
+    """One decision to take a submission down; its content is recognised by the marks."""
+
+    submission: str
+    reason: str
+    by: str
+    at: datetime
+    marks: frozenset[str] = frozenset()
+
+
+def take_down(
+    queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
+) -> None:
+    """Take a submission down, whatever its state; if the process is killed in between, the same call finishes the work.
+
+    The trail has the name of the person who decides, the public history has not.
+
+    Raises:
+        BadInput: there is no such submission.
+    """
+    queue.get(id)
+    marks = {mark for mark, other in read_taken_down_marks(queue.database).items() if other == id}
+    for sentence in _list_out_of_reach(queue, id):
+        tell(sentence)
+    _carry_out(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
+
+
+def _carry_out(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
+    """Carry out a decision, which may have been made on the board that a restore replaces."""
+    try:
+        row = queue.get(decision.submission)
+    except BadInput:
+        # It was submitted after the backup was made; its content is known again all the same.
+        queue.database.write(lambda session: _keep_takedown(session, decision))
+        return
+    content = SpokenContent(set(decision.marks))
+    for run in (run for folder in list_boards(board) for run in list_runs(row, folder)):
+        if is_run_of(run, row):
+            content.add(run)
+    played = find_played(queue.database, content, board)
+    decision = replace(decision, marks=frozenset(content.marks))
+    _decide(queue, row, decision, content, board)
+    _note_beside_backups(decision, board, tell)
+    for path in sorted(played):
+        if not path.resolve().is_relative_to(board.resolve()):
+            tell(f"{path}, which the arena or a listening test played, is a copy that podeval did not make: delete it")
+    empty_quotes(queue.database, content, board, played)
+    delete_content(row, content, board)
+
+
+def list_takedowns(database: Database) -> list[TakenDown]:
+    """List the decisions of a database with all digests of each submission's content."""
+    marks: dict[str, set[str]] = {}
+    for mark, submission in read_taken_down_marks(database).items():
+        marks.setdefault(submission, set()).add(mark)
+    query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+    with database.reading() as session:
+        return [
+            TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
+            for row in session.scalars(query)
+        ]
+
+
+def _keep_takedown(session: Session, decision: TakenDown) -> None:
+    """Store a decision with its digests; storing it again changes nothing."""
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
+    if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == decision.at).limit(1)) is None:
+        note(session, TAKEN_DOWN, decision.submission, decision.reason, decision.by, decision.at)
+    keep_marks(session, decision.submission, decision.marks, decision.by, decision.at)
+
+
+def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
+    """Store the decision, end the submission, and retire its outputs in the arena."""
+    reason = f"{REASON}: {decision.reason}"
+    places = tuple(f"{run.path.resolve()}/" for _, run in list_run_folders(row, board))
+
+    def also(session: Session) -> None:
+        delete_log(session, row.id)
+        _keep_takedown(session, decision)
+        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
+            # Also a copy that lies elsewhere; votes on it stay.
+            if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
+                output.active, output.audio = False, ""
+
+    if row.state == "published":
+        service.withdraw(queue, row.id, IN_HISTORY, board, reason=reason, also=also)
+    elif row.state in OPEN:
+        queue.cancel(row.id, IN_HISTORY, reason=reason, also=also)
+    else:
+        queue.database.write(also)
+
+
+def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
+    """Yield sentences on what a takedown does not change: replaced databases, and the Hub."""
+    file = Path(str(queue.database.url.database))
+    for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
+        if not path.name.endswith(("-wal", "-shm")):
+            yield f"{path} is a database that was replaced, with what was written in it: delete it"
+    with queue.database.reading() as session:
+        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
+        namespaces = sorted(set(session.scalars(left)))
+    for namespace in namespaces:
+        yield (
+            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "
+            "`podeval worker --executor hf-jobs` deletes both"
+        )
+
+
+def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
+    """Delete taken-down content from a restored database and runs that are not yet in their place.
+
+    Args:
+        copy: the restored database.
+        runs: the unpacked runs.
+        replaced: decisions of the database that is replaced.
+        backup: the backup; decisions that were made after it are read from the file beside it.
+
+    Returns:
+        The ids of the submissions that are taken down.
+
+    Raises:
+        BadInput: the file beside the backup is damaged.
+    """
+    decisions = [*list_takedowns(copy), *_read_beside(backup), *replaced]
+    for decision in dict.fromkeys(decisions):
+        _carry_out(Queue(copy), decision, runs)
+    if decisions:
+        delete_tables(runs)
+    return list(dict.fromkeys(decision.submission for decision in decisions))
+
+
+def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
+    """Note a decision beside each backup of a board that is still there, for a restore on another machine."""
+    line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
+    for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
+        try:
+            # A backup that is being made has another name until it is complete.
+            if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
+                append_line(_locate_beside(path), line)
+        except (PodevalError, OSError) as error:
+            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
+
+
+def _read_beside(backup: Path) -> list[TakenDown]:
+    """Read the decisions beside a backup."""
+    path = _locate_beside(backup)
+    try:
+        return [
+            TakenDown(**line | {"at": datetime.fromisoformat(line["at"]), "marks": frozenset(line["marks"])})
+            for line in read_lines(path)
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
+
+
+def _locate_beside(backup: Path) -> Path:
+    return backup.with_name(f"{backup.name}.taken-down.jsonl")

@@ -5,15 +5,26 @@ It shows no secrets, no addresses of people, and no folders or names of the boar
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from podeval.runs.run_folder import Output
+from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionLogLine, SubmissionRow
+from podeval.store.submission_tables import (
+    STATES,
+    HubJob,
+    HubProposal,
+    Lease,
+    SubmissionHistory,
+    SubmissionLogLine,
+    SubmissionRow,
+)
 from podeval.submissions.states import QueuePosition, is_waiting_for_operator
 from podeval.text.redaction import redact
 
@@ -24,12 +35,7 @@ _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def describe_publicly(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """Return the public facts of a submission as plain data.
-
-    Args:
-        row: the submission.
-        standing: its position in the queue, if it is there.
-    """
+    """Return the public facts of a submission, with its position in the queue if it is there, as plain data."""
     document = row.document
     pinned = row.pinned or {}
     source = document["source"]
@@ -131,11 +137,7 @@ def describe_hub_work(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) 
 
 
 class SubmissionLog:
-    """The log of the submissions of a database.
-
-    Args:
-        database: the database of the queue.
-    """
+    """The log of the submissions of a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -167,13 +169,7 @@ class SubmissionLog:
         self._database.write(write)
 
     def note_output(self, submission: SubmissionRow, item: str, output: Output | None) -> None:
-        """Write that an item is there, or why it is not.
-
-        Args:
-            submission: the submission that is worked on.
-            item: `<benchmark>/<split>/<item>`.
-            output: the output of the item.
-        """
+        """Write that an item, `<benchmark>/<split>/<item>`, is there, or why it is not."""
         if output is None:
             return
         if output.failed:
@@ -193,3 +189,48 @@ class SubmissionLog:
 def delete_log(session: Session, id: str) -> None:
     """Delete the log of a submission, which may quote what it said."""
     session.execute(delete(SubmissionLogLine).where(SubmissionLogLine.submission == id))
+
+
+SILENT_SECONDS = 300.0
+"""Without a sign of life for so long, no worker lives."""
+
+
+@dataclass(frozen=True)
+class QueueHealth:
+    """How a queue is at a moment.
+
+    `waiting`: submissions that could be claimed. `waited`: seconds of the one that waits for longest. `busy`: workers
+    that hold a claim. `alive_at`: the last sign of life of a worker.
+    """
+
+    states: dict[str, int]
+    waiting: int
+    waited: float
+    busy: int
+    alive_at: datetime | None
+    at: datetime
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether submissions wait and no worker lives."""
+        silent = self.alive_at is None or (self.at - self.alive_at).total_seconds() > SILENT_SECONDS
+        return self.waited > SILENT_SECONDS and silent
+
+
+def read_health(session: Session, now: datetime) -> QueueHealth:
+    """Return how many submissions there are, how long they wait, and when a worker gave a sign of life."""
+    counted = select(SubmissionRow.state, func.count()).group_by(SubmissionRow.state)
+    ripe = (SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
+    states = dict.fromkeys(STATES, 0) | {state: count for state, count in session.execute(counted)}
+    waiting, since = session.execute(select(func.count(), func.min(SubmissionRow.state_at)).where(*ripe)).one()
+    leases = session.execute(select(Lease.worker, Lease.beat_at).where(Lease.expires_at > now)).all()
+    seen = operator_settings.read_done(session, operator_settings.WORKER_SEEN)
+    waited = (now - since).total_seconds() if since else 0.0
+    beats = [beat for _, beat in leases] + ([seen] if seen else [])
+    return QueueHealth(states, waiting, waited, len({worker for worker, _ in leases}), max(beats, default=None), now)
+
+
+def note_life(database: Database, now: datetime) -> None:
+    """Note that a worker lives, though it may have nothing to do."""
+    note = partial(operator_settings.note_done, name=operator_settings.WORKER_SEEN, now=now)
+    database.write(note, about=operator_settings.WORKER_SEEN)

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.rules import Policy, refuse_duplicate, refuse_too_many
+from podeval.submissions.rules import Policy
 from podeval.submissions.source_files import digest
 from podeval.submissions.states import (
     LEASED,
@@ -28,13 +28,15 @@ from podeval.submissions.states import (
     note_step,
     order_submissions,
     read_last_position,
+    refuse_duplicate,
+    refuse_too_many,
 )
 from podeval.texts import write_sentence
 
 Row = TypeVar("Row")
 Clock = Callable[[], datetime]
 Also = Callable[[Session], object]
-"""What else happens in the transaction of a change."""
+"""Further work in the transaction of a change."""
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """Largest difference between the clocks of workers."""
@@ -130,14 +132,8 @@ class Queue:
     ) -> SubmissionRow:
         """Store a document as a new submission; when this returns, it is on the disk.
 
-        Args:
-            document: a valid document, as plain data.
-            owner: name of the submitter.
-            profile: profile whose models measure it.
-            document_folder: folder of the document, where it names files beside it.
-            priority: submissions of higher priority are worked on first.
-            owner_proven: whether the submitter was shown to own what is submitted.
-            quotas: whether the owner's quotas apply.
+        The document is valid plain data; its folder counts where it names files beside it. `owner_proven` says that the
+        submitter was shown to own what is submitted; without `quotas` the owner's do not apply.
 
         Raises:
             SubmissionRefused: it is a duplicate, or the owner has too many.
@@ -195,11 +191,9 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """Claim the next submission for this worker alone; None if there is none. Lapsed claims are taken back first.
+        """Claim the next submission for this worker alone, or None; `without` are left to others.
 
-        Args:
-            worker: name of the worker.
-            without: submissions that it leaves to others.
+        Lapsed claims are taken back first.
         """
         now = self._clock()
 
@@ -257,13 +251,10 @@ class Queue:
         self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
-        """Give a claimed submission back to the queue; return its new state.
+        """Give a claimed submission back to the queue with a reason; return its new state.
 
-        Args:
-            claim: the claim.
-            reason: why it is not done.
-            failed: whether that counts as a failure; after a number of failures the submission is given up.
-            pause: seconds before it can be claimed again, where it does not count.
+        If it failed, that counts: after a number of failures the submission is given up. If not, it can be claimed
+        again after a pause in seconds.
 
         Raises:
             LeaseLost: the claim is not valid any more.
@@ -285,12 +276,6 @@ class Queue:
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Cancel a submission that is not published; its worker notices at its next beat.
 
-        Args:
-            id: id of the submission.
-            by: the person who cancels it.
-            reason: shown with it.
-            also: runs in the same transaction.
-
         Raises:
             BadInput: there is no such submission, or it cannot be cancelled any more.
         """
@@ -310,12 +295,6 @@ class Queue:
 
     def retry(self, id: str, by: str, *, reason: str = "", also: Also = lambda session: None) -> SubmissionRow:
         """Queue a failed or cancelled submission once more; its finished items are kept.
-
-        Args:
-            id: id of the submission.
-            by: the person who wants it.
-            reason: kept in its history.
-            also: runs in the same transaction.
 
         Raises:
             BadInput: there is no such submission, it never passed the gate, or it is in another state.

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from podeval.audio.formats.container import AUDIO_ENDINGS, read_container_and_seconds
 from podeval.audio.transcode import Bounds
 from podeval.errors import BadAudio, BadInput
+from podeval.sandbox import format_size
 from podeval.texts import write_sentence
 
 REPORT, RECORDINGS = "unpacked.json", "recordings"
@@ -36,7 +37,7 @@ class ZipLimits:
     Attributes:
         archive_bytes: the archive itself.
         entries: files in it, recordings or not.
-        unpacked_bytes: all recordings together.
+        unpacked_bytes: size of all recordings together.
     """
 
     archive_bytes: int = 2**30
@@ -46,11 +47,11 @@ class ZipLimits:
 
 @dataclass(frozen=True)
 class UnpackedZip:
-    """What an archive held.
+    """The content of an archive.
 
     Attributes:
         recordings: seconds of each recording, by its path.
-        unreadable: why a recording cannot be used, by its path.
+        unreadable: reason why a recording cannot be used, by its path.
         ignored: some of the files that are no recordings and were left out.
     """
 
@@ -72,7 +73,7 @@ def unpack(archive: Path, folder: Path, runs: Sequence[str] = (), limits: ZipLim
         BadInput: nothing of it is taken; the message says why and what to change.
     """
     if (size := archive.stat().st_size) > limits.archive_bytes:
-        raise BadInput(write_sentence("zip-too-large", size=_size(size), most=_size(limits.archive_bytes)))
+        raise BadInput(write_sentence("zip-too-large", size=format_size(size), most=format_size(limits.archive_bytes)))
     if not zipfile.is_zipfile(archive):
         raise BadInput(write_sentence("zip-is-none"))
     try:
@@ -95,16 +96,19 @@ def _choose_recordings(
     """
     if len(entries) > limits.entries:
         raise BadInput(write_sentence("zip-too-many-files", count=f"{len(entries):,}", most=f"{limits.entries:,}"))
+    # Sort the files, by name alone.
     chosen: list[zipfile.ZipInfo] = []
     ignored: list[zipfile.ZipInfo] = []
     for entry in entries:
-        name, shown = entry.orig_filename, repr(entry.orig_filename[:100])
+        name, label = entry.orig_filename, repr(entry.orig_filename[:100])
         parts = name.removesuffix("/").split("/")
         # `zipfile` cuts a name at its first zero byte.
         if name != entry.filename or "\\" in name or {"", ".", ".."} & set(parts):
-            raise BadInput(write_sentence("zip-leads-out", file=shown))
+            raise BadInput(write_sentence("zip-leads-out", file=label))
+        if entry.header_offset < 0:
+            raise zipfile.BadZipFile(f"{label} begins before the file")
         if entry.flag_bits & _ENCRYPTED:
-            raise BadInput(write_sentence("zip-encrypted", file=shown))
+            raise BadInput(write_sentence("zip-encrypted", file=label))
         hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
         if entry.is_dir() or hidden:
             continue
@@ -112,7 +116,9 @@ def _choose_recordings(
     if not chosen:
         raise BadInput(write_sentence("zip-without-recording", endings=", ".join(AUDIO_ENDINGS)))
     if (total := sum(entry.file_size for entry in chosen)) > limits.unpacked_bytes:
-        raise BadInput(write_sentence("zip-unpacks-too-large", size=_size(total), most=_size(limits.unpacked_bytes)))
+        raise BadInput(
+            write_sentence("zip-unpacks-too-large", size=format_size(total), most=format_size(limits.unpacked_bytes))
+        )
     return chosen, [entry.filename for entry in ignored]
 
 
@@ -126,22 +132,23 @@ def _name_recordings(chosen: Sequence[zipfile.ZipInfo], runs: Sequence[str]) -> 
     columns = takewhile(lambda parts: len(set(parts)) == 1, zip(*folders, strict=False))
     common = [parts[0] for parts in columns]
     pairs = {tuple(run.split("/")) for run in runs}
-    known = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
+    starts = [at for at in range(len(common) - 1) if tuple(common[at : at + 2]) in pairs]
     # `outputs/real_pod/topics/…` is unpacked as `real_pod/topics/…`, and `recordings/…` as `…`.
-    skipped = known[0] if known else len(common)
-    named: dict[str, zipfile.ZipInfo] = {}
-    taken: set[str] = set()
+    skipped = starts[0] if starts else len(common)
+    # Name each once, also where case does not count, and no file like a folder.
+    recordings: dict[str, zipfile.ZipInfo] = {}
+    names: set[str] = set()
     for entry in chosen:
         name = "/".join(entry.filename.split("/")[skipped:])
         if not _PLAIN.fullmatch(name):
             raise BadInput(write_sentence("zip-name-of-no-item", file=repr(name[:100])))
-        if name.casefold() in taken:
+        if name.casefold() in names:
             raise BadInput(write_sentence("zip-name-twice", file=repr(name)))
-        taken.add(name.casefold())
-        named[name] = entry
-    if inside := {str(parent) for name in taken for parent in PurePosixPath(name).parents} & taken:
+        names.add(name.casefold())
+        recordings[name] = entry
+    if inside := {str(parent) for name in names for parent in PurePosixPath(name).parents} & names:
         raise BadInput(write_sentence("zip-file-and-folder", file=repr(min(inside))))
-    return named
+    return recordings
 
 
 def _write_all(
@@ -180,13 +187,9 @@ def _measure_seconds(path: Path) -> float:
     return round(seconds, 3)
 
 
-def _size(count: int) -> str:
-    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"
-
-
-def write_job(path: Path, archive: Path, out: Path, runs: Sequence[str], limits: ZipLimits) -> None:
-    """Write the program's input: the archive, the output folder, the known runs and the limits."""
-    job = {"archive": os.fspath(archive), "out": os.fspath(out), "runs": list(runs), "limits": asdict(limits)}
+def write_job(path: Path, archive: Path, out: Path, runs: Sequence[str]) -> None:
+    """Write the program's input: the archive, the output folder and the known runs."""
+    job = {"archive": os.fspath(archive), "out": os.fspath(out), "runs": list(runs)}
     path.write_text(json.dumps(job), encoding="utf-8")
 
 
@@ -195,7 +198,7 @@ def main(job_file: str) -> None:
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
     out = Path(job["out"])
     try:
-        result = unpack(Path(job["archive"]), out / RECORDINGS, job["runs"], ZipLimits(**job["limits"]))
+        result = unpack(Path(job["archive"]), out / RECORDINGS, job["runs"])
         report = {"refused": "", **asdict(result)}
     except BadInput as error:
         report = {"refused": str(error)[:1_000]}

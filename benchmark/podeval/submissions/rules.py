@@ -1,18 +1,8 @@
-"""The rules of the gate, the refusal that names a broken rule and what to change, and the quotas of owners.
-
-Quotas and duplicates are checked in the transaction that stores a submission.
-"""
+"""The rules of the gate and the limits of this board, and why a submission is refused or has to wait."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
-from podeval.errors import BadInput
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
-from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.states import OPEN
+from podeval.errors import BadInput, PodevalError
 from podeval.texts import write_sentence
 
 RULES = {
@@ -79,6 +69,22 @@ class SubmissionRefused(BadInput):
         return "\n".join(map(str, self.refusals))
 
 
+class MachineFault(PodevalError):
+    """This machine cannot run the submission; the message tells its operator what to do.
+
+    Attributes:
+        everything: whether it cannot run any other submission either.
+    """
+
+    def __init__(self, sentence: str, *, everything: bool = False) -> None:
+        self.everything = everything
+        super().__init__(sentence)
+
+
+class OursFailed(PodevalError):
+    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
+
+
 @dataclass(frozen=True)
 class GateLimits:
     """The limits of what this board can run and store.
@@ -119,47 +125,3 @@ class Policy:
     open_per_owner: int = 5
     day_per_owner: int = 10
     most_waiting: int = 500
-
-
-def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
-
-    Raises:
-        SubmissionRefused: by the rule `duplicate`.
-    """
-    query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
-    if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
-        code = "same-folder-submitted" if other.document["source"].get("folder") else "same-submitted"
-        raise SubmissionRefused(write_refusal("duplicate", code, state=other.state, id=other.id))
-    gone = (
-        select(OperatorAction.reason)
-        .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
-        .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
-    )
-    if (reason := session.scalars(gone.limit(1)).first()) is not None:
-        raise SubmissionRefused(write_refusal("duplicate", "same-taken-down", why=reason))
-    same_system = query.where(SubmissionRow.system == system)
-    if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
-        raise SubmissionRefused(write_refusal("duplicate", "id-of-another", system=system, owner=other.owner))
-    if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
-        raise SubmissionRefused(write_refusal("duplicate", "system-under-way", id=other.id, state=other.state))
-
-
-def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
-    """Refuse a submission that exceeds a quota.
-
-    Raises:
-        SubmissionRefused: by the rule `quota`.
-    """
-    count = select(func.count()).select_from(SubmissionRow)
-    under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
-    of_owner = count.where(SubmissionRow.owner == owner)
-    busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
-    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(of_owner.where(day)) or 0
-    if busy >= policy.open_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-under-way", owner=owner, count=busy))
-    if recent >= policy.day_per_owner:
-        raise SubmissionRefused(write_refusal("quota", "too-many-today", owner=owner, count=recent))
-    if under_way >= policy.most_waiting:
-        raise SubmissionRefused(write_refusal("quota", "queue-full", count=under_way))

@@ -7,31 +7,24 @@ it; the next `announce` makes a lost job again. The queue alone decides which wo
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import inspect
 
 from podeval.errors import BadInput, PodevalError
 from podeval.submissions.queue import Queue
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from podeval.submissions.worker import Worker
-
 Work = Callable[[], Any]
 
 
 @contextmanager
-def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
+def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> Iterator[None]:
     """Run each piece of work periodically while the block runs, never two of the same at once.
 
-    Args:
-        works: seconds and work by name.
-        log: called with what went wrong; the work is tried again at its next time.
+    Work that went wrong is logged, and tried again at its next time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -114,11 +107,11 @@ class Dispatch:
                     continue
         return count
 
-    def work(self, worker: "Worker", *, wait: bool = True) -> None:
+    def work(self, once: Work, *, wait: bool = True) -> None:
         """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
-            worker: a worker on the same queue.
+            once: makes a worker on the same queue process one submission.
             wait: wait for more until stopped by a signal; without it, return when nothing is announced.
         """
         import procrastinate
@@ -127,7 +120,7 @@ class Dispatch:
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
-            worker.once()
+            once()
 
         # It looks instead of listening, as procrastinate ends a worker whose listener loses the server.
         app.run_worker(

@@ -76,7 +76,7 @@ class SubmissionService:
     Attributes:
         queue: queue of accepted submissions.
         gate: the gate that checks them.
-        closed: why none are accepted at the moment; empty where they are.
+        closed: reason why none are accepted at the moment; empty if they are.
         board: folder of runs; the systems in it that no submission made keep their ids.
     """
 
@@ -96,7 +96,7 @@ class SubmissionService:
         """Check a submission as `submit` does, and queue nothing.
 
         Raises:
-            SubmissionRefused: with every rule that is not kept.
+            SubmissionRefused: a rule is not kept; the error lists all broken rules.
             HubUnavailable: the Hub does not answer.
         """
         refusals: list[Refusal] = []
@@ -111,6 +111,9 @@ class SubmissionService:
             pinned = self.gate.check(document, document_folder)
         except SubmissionRefused as refused:
             raise SubmissionRefused(*refusals, *refused.refusals) from None
+        except HubUnavailable:
+            if not refusals:
+                raise
         if refusals:
             raise SubmissionRefused(*refusals)
         return pinned
@@ -126,16 +129,12 @@ class SubmissionService:
     ) -> SubmissionRow:
         """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
-        Args:
-            document: a valid document.
-            submitter: the submitter.
-            document_folder: folder of the document, where it names files beside it.
-            profile: profile whose models measure it.
-            priority: submissions of higher priority are worked on first.
+        Submissions of higher priority are worked on first; models of the profile measure it. The document's folder
+        counts where it names files beside it.
 
         Raises:
-            SubmissionRefused: with every broken rule; it is listed as refused, unless it is a duplicate or over a
-                quota.
+            SubmissionRefused: a rule is broken; the error lists all of them. The submission is listed as refused,
+                unless it is a duplicate or over a quota.
             BadInput: there is no such profile.
         """
         self._require_room(document, submitter)
@@ -189,7 +188,7 @@ class SubmissionService:
         """Return a submission as it is now.
 
         Raises:
-            SubmissionRefused: by the rule and for the reason that are kept with it.
+            SubmissionRefused: the submission was refused; the error has the rule and the reason that are kept with it.
         """
         row = self.queue.get(id)
         if row.state == "refused":
@@ -245,14 +244,6 @@ def withdraw(
 
     If the process is killed in between, the board still shows it until `settle` is called.
 
-    Args:
-        queue: queue of the submission.
-        id: id of the submission.
-        by: the person who wants it.
-        board: folder of runs.
-        reason: shown with it.
-        also: runs in the transaction that withdraws it.
-
     Raises:
         BadInput: it is not published.
     """
@@ -277,11 +268,7 @@ def _take_off_board(queue: Queue, rows: Sequence[SubmissionRow], board: Path) ->
 
 
 def publish(run: RunFolder, board: Path) -> Path:
-    """Copy a run to the board's folder; copying it again changes nothing. Return its path there.
-
-    Args:
-        run: a finished run.
-        board: folder of runs.
+    """Copy a finished run to the board's folder; copying it again changes nothing. Return its path there.
 
     Raises:
         DiskFull: there is no space; the board is unchanged.

@@ -19,8 +19,7 @@ from podeval.errors import BadInput
 from podeval.files import write_json
 from podeval.runs.run_folder import UPLOADS
 from podeval.submissions.benchmark_entries import RunEntry, find_outputs_folder, list_expected_names
-from podeval.submissions.rules import GateLimits, Refusal, SubmissionRefused, write_refusal
-from podeval.submissions.states import MachineFault
+from podeval.submissions.rules import GateLimits, MachineFault, Refusal, SubmissionRefused, write_refusal
 from podeval.systems.adapters import snapshot
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 from podeval.systems.submission import Human, Model, Outputs, Submission
@@ -72,10 +71,12 @@ def list_refusals(
         data: folder of built datasets.
         read: returns the content of a small file.
     """
+    # Check names.
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
         more = {"more": len(odd) - 1} if odd[1:] else {}
         code = "names-not-plain" if more else "name-not-plain"
         yield write_refusal("names", code, file=repr(odd[0][:100]), **more)
+    # Check sizes.
     total = sum(files.values())
     if total > limits.output_bytes:
         yield write_refusal(
@@ -89,6 +90,7 @@ def list_refusals(
             size=f"{files[large[0]] / 1e9:.1f}",
             most=f"{limits.output_file_bytes / 1e9:.0f}",
         )
+    # Check that each run has a file for every item, by a manifest or by names.
     for entry in entered:
         try:
             choices = list_expected_names(entry, entry.items(data))

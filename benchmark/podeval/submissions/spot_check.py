@@ -49,9 +49,9 @@ class SpotCheck:
         work: folder for generated outputs, on a local disk.
         fetch: fetches the files of a model: document, what the gate pinned, folder.
         gate: the gate that the stated model has to pass.
-        making: how models are run here.
+        making: settings by which models are run here.
         data: folder of built datasets.
-        seeds: seeds with which each item is generated.
+        seeds: seeds with which each item is generated; at least two, to know how a model varies.
         log: called with what happens.
     """
 
@@ -65,12 +65,9 @@ class SpotCheck:
     log: Callable[[str], None] = lambda line: None
 
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
-        """Check a published submission; return a report for each of its runs, which is stored in the run's folder.
+        """Check a published submission by some items of each run, drawn with a seed.
 
-        Args:
-            row: the submission.
-            items: number of items drawn from each run.
-            seed: seed of the draw.
+        Return a report for each of its runs, which is stored in the run's folder.
 
         Raises:
             BadInput: it is not a published submission of outputs, or names no model that made them.
@@ -79,8 +76,6 @@ class SpotCheck:
             OursFailed: an item could not be made for want of memory or of a library here.
             MachineFault: this machine cannot run the model; the message says what is missing.
         """
-        if items < 1 or len(self.seeds) < 2:
-            raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")
         document = Submission.model_validate(row.document)
         model = _read_stated_model(row, document)
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
@@ -116,10 +111,12 @@ class SpotCheck:
             for item in entry.items(self.data)
             if (supplied_output := run.output(item.id)) and not supplied_output.failed
         ]
+        # Draw the items, and measure what was supplied.
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
         chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
         supplied = _measure(benchmark, entry, run, chosen, row.profile)
+        # Generate them again with each seed, and measure that alike.
         generated, failed = [], {}
         for number in self.seeds:
             again = self._generate(row, entry, model, files, chosen, number)
@@ -175,9 +172,7 @@ Figures = Mapping[tuple[str, str, str], float]
 def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
     """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
-    Args:
-        supplied: figures of the supplied outputs.
-        generated: figures of the generated outputs, a mapping for each seed.
+    The generated figures are a mapping for each seed.
     """
     both = set(supplied).intersection(*map(set, generated))
     comparisons = []
@@ -197,12 +192,10 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
         )
         comparisons.append(comparison.model_copy(update={"p": _p(comparison, len(ours), np.abs(theirs).max())}))
     # Holm's step-down procedure: the k-th smallest of m p-values is multiplied by m - k + 1; none is below the last.
-    order = np.argsort([each.p for each in comparisons], kind="stable")
-    highest = 0.0
-    for count, index in zip(range(len(order), 0, -1), order, strict=True):
-        highest = max(highest, min(1.0, count * comparisons[index].p))
-        comparisons[index] = comparisons[index].model_copy(update={"p": highest})
-    return comparisons
+    p = np.array([each.p for each in comparisons])
+    order = np.argsort(p, kind="stable")
+    p[order] = np.maximum.accumulate(np.minimum(1.0, np.arange(len(p), 0, -1) * p[order]))
+    return [each.model_copy(update={"p": float(value)}) for each, value in zip(comparisons, p, strict=True)]
 
 
 def _p(comparison: KeyComparison, seeds: int, scale: float) -> float:

@@ -1,6 +1,7 @@
-"""The states of a submission, the one function that changes a state and its history, and the order of the queue.
+"""The states of a submission, the one function that changes a state and its history, the queue's order and its quotas.
 
-The order is by priority, then owners in turn, then first come; waiting times are estimated by those before.
+The order is by priority, then owners in turn, then first come; waiting times are estimated by those before. Quotas and
+duplicates are checked in the transaction that stores a submission.
 """
 
 from collections import Counter
@@ -12,9 +13,10 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
+from podeval.submissions.rules import Policy, SubmissionRefused, write_refusal
 from podeval.texts import write_sentence
 
 NEXT: dict[str, tuple[str, ...]] = {
@@ -54,22 +56,6 @@ _LATEST = 20
 """Number of the latest published submissions from which waiting times are estimated."""
 
 
-class MachineFault(PodevalError):
-    """This machine cannot run the submission; the message tells its operator what to do.
-
-    Attributes:
-        everything: whether it cannot run any other submission either.
-    """
-
-    def __init__(self, sentence: str, *, everything: bool = False) -> None:
-        self.everything = everything
-        super().__init__(sentence)
-
-
-class OursFailed(PodevalError):
-    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
-
-
 @dataclass(frozen=True)
 class QueuePosition:
     """The position of a submission in the queue from 1, and the seconds until it is done, if that is known."""
@@ -90,18 +76,9 @@ def change_state(
     reason: str = "",
     **changes: Any,
 ) -> SubmissionRow:
-    """Change a state, guarded by the state that it had, and write its line of history.
+    """Change a state and further columns, guarded by the state that it had, and write its line of history.
 
-    Args:
-        session: session of the transaction.
-        id: id of the submission.
-        before: the required present state.
-        after: the new state.
-        now: the time.
-        by: the person who changes it.
-        attempt_held: the required attempt; None for any.
-        reason: shown with it.
-        changes: further columns.
+    With `attempt_held`, it must be at that attempt.
 
     Raises:
         BadInput: it is in another state or at another attempt by now, or there is no such change.
@@ -152,13 +129,9 @@ def is_waiting_for_operator(row: SubmissionRow) -> bool:
 
 
 def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -> list[SubmissionRow]:
-    """Sort submissions into the order in which they will be claimed.
+    """Sort submissions into the order in which they will be claimed, considering how many each owner has under way.
 
     An owner's second submission waits for everybody's first: an owner with more running or ahead comes later.
-
-    Args:
-        waiting: submissions that can be claimed.
-        running: number of submissions each owner has under way.
     """
     turns: Counter[str] = Counter(running)
     rounds: dict[str, int] = {}
@@ -170,13 +143,7 @@ def sort_by_turn(waiting: Iterable[SubmissionRow], running: Mapping[str, int]) -
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Estimate the seconds until a submission is done, by how long others took; None if none is done yet.
-
-    Args:
-        position: position in the queue, from 1.
-        durations: seconds of work that earlier submissions took.
-        workers: how many work at the same time.
-    """
+    """Estimate the seconds until the submission at a position is done, by how long others took; None if none is."""
     if not durations:
         return None
     rounds = -(-position // max(1, workers))
@@ -211,3 +178,47 @@ def _measure_pace(session: Session) -> tuple[list[float], int]:
     done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
     durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(_LATEST)))
     return durations, session.scalar(select(func.count()).select_from(Lease)) or 1
+
+
+def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
+    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
+
+    Raises:
+        SubmissionRefused: the rule `duplicate` is broken.
+    """
+    query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
+    if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
+        code = "same-folder-submitted" if other.document["source"].get("folder") else "same-submitted"
+        raise SubmissionRefused(write_refusal("duplicate", code, state=other.state, id=other.id))
+    gone = (
+        select(OperatorAction.reason)
+        .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
+        .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
+    )
+    if (reason := session.scalars(gone.limit(1)).first()) is not None:
+        raise SubmissionRefused(write_refusal("duplicate", "same-taken-down", why=reason))
+    same_system = query.where(SubmissionRow.system == system)
+    if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
+        raise SubmissionRefused(write_refusal("duplicate", "id-of-another", system=system, owner=other.owner))
+    if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
+        raise SubmissionRefused(write_refusal("duplicate", "system-under-way", id=other.id, state=other.state))
+
+
+def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
+    """Refuse a submission that exceeds a quota.
+
+    Raises:
+        SubmissionRefused: the rule `quota` is broken.
+    """
+    count = select(func.count()).select_from(SubmissionRow)
+    under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
+    of_owner = count.where(SubmissionRow.owner == owner)
+    busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
+    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
+    recent = session.scalar(of_owner.where(day)) or 0
+    if busy >= policy.open_per_owner:
+        raise SubmissionRefused(write_refusal("quota", "too-many-under-way", owner=owner, count=busy))
+    if recent >= policy.day_per_owner:
+        raise SubmissionRefused(write_refusal("quota", "too-many-today", owner=owner, count=recent))
+    if under_way >= policy.most_waiting:
+        raise SubmissionRefused(write_refusal("quota", "queue-full", count=under_way))

@@ -7,36 +7,34 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from podeval import benchmarks
+from podeval import benchmarks, sandbox
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.models import registry as models
-from podeval.runs.executor import Executor
+from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run import RunRequest, measure_run, run_system
 from podeval.runs.run_folder import RunFolder, RunPlan
-from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry, get_preset_settings, list_entries
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.generation import OUTPUTS, GenerationSettings, Runner, SandboxRunner, Unusable, make_outputs
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.public_view import SubmissionLog
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.source_files import is_upload
-from podeval.submissions.states import MachineFault
+from podeval.submissions.rules import MachineFault
+from podeval.submissions.source_files import fetch, is_upload
+from podeval.submissions.takedown import refuse_taken_down
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 from podeval.texts import write_sentence
 
 
 class Heartbeat:
-    """The progress of a claim's work, and whether the claim is still valid.
+    """The progress of a claim's work, and whether the claim is still valid; listens to the progress of runs.
 
     Args:
         claim: the claim.
@@ -44,12 +42,17 @@ class Heartbeat:
     """
 
     def __init__(self, claim: Claim, lease_seconds: float) -> None:
-        self.done = 0
-        self.total = 0
+        self.done = self.total = self.before = 0
         self.lost: LeaseLost | None = None
         self.renewed = time.monotonic()
         self.trouble = "no answer"
         self._claim, self._lease_seconds = claim, lease_seconds
+
+    def step(self, title: str, done: int, total: int) -> None:
+        """Report that `done` items of a run are measured, after the `before` items of earlier runs."""
+        self.check()
+        if title == "measuring":
+            self.done = self.before + done
 
     def check(self) -> None:
         """Stop the work if the claim is not valid any more.
@@ -91,7 +94,34 @@ def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
         thread.join()
 
 
-Fetch = Callable[..., tuple[Path, Path | None]]
+@dataclass
+class Workplace:
+    """The machine of a worker: its queue and folders, and how runs are made and measured.
+
+    Attributes:
+        queue: the queue.
+        folder: folder of submissions at work, on this machine; a relative path is made absolute.
+        board: folder of the runs on the board.
+        refresh: called with the board's folder after a run was published.
+        making: settings by which models are run here.
+        executor: the processes that measure.
+        data: folder of built datasets.
+        fetch: fetches files.
+        hub: runs models as jobs on the Hub; None runs them here.
+    """
+
+    queue: Queue
+    folder: Path
+    board: Path
+    refresh: Callable[[Path], None]
+    making: GenerationSettings = field(default_factory=GenerationSettings)
+    executor: Executor = field(default_factory=InProcess)
+    data: Path | None = None
+    fetch: Callable[..., tuple[Path, Path | None]] = fetch
+    hub: OnTheHub | None = None
+
+    def __post_init__(self) -> None:
+        self.folder = self.folder.resolve()
 
 
 @dataclass(frozen=True)
@@ -101,26 +131,14 @@ class SubmissionRuns:
     Attributes:
         row: the submission.
         document: its document.
-        folder: folder of the submission at work, on this machine.
         pulse: heartbeat of the claim; gets the progress of the work, and raises when it has to end.
-        database: database of the submissions.
-        making: how models are run here.
-        executor: where measuring is done.
-        data: folder of built datasets.
-        fetch: fetches files.
-        hub: runs models as jobs on the Hub; None runs them here.
+        workplace: the worker's machine.
     """
 
     row: SubmissionRow
     document: Submission
-    folder: Path
     pulse: Heartbeat
-    database: Database
-    making: GenerationSettings
-    executor: Executor
-    data: Path | None
-    fetch: Fetch
-    hub: OnTheHub | None
+    workplace: Workplace
 
     def make(self) -> list[RunFolder]:
         """Make every run that the submission asks for; what is there already is not made again.
@@ -131,35 +149,28 @@ class SubmissionRuns:
             OursFailed: an item could not be made by our fault.
             LeaseLost: the claim is not valid any more.
         """
-        row, document = self.row, self.document
-        asked_runs = list_entries(document)
-        items = {entry: self._read_items(entry) for entry in asked_runs}
-        for entry in asked_runs:
+        row, source, folder = self.row, self.document.source, self.workplace.folder / self.row.id / "runs"
+        # Refuse before anything is made.
+        items_of = {entry: self._read_items(entry) for entry in list_entries(self.document)}
+        for entry in items_of:
             require_weights(entry, row.profile)
-        self.pulse.total = sum(map(len, items.values()))
-        log, runs = SubmissionLog(self.database), []
-        log.note(row, f"attempt {row.attempt} began: {self.pulse.total} items of {len(asked_runs)} runs")
-        for entry in asked_runs:
-            before = sum(len(items[earlier]) for earlier in asked_runs[: asked_runs.index(entry)])
-            run = RunFolder(self.folder / "runs", entry.benchmark, entry.split, document.system.id)
-            request = RunRequest(
-                benchmarks.get(entry.benchmark),
-                entry.split,
-                entry.track,
-                self.folder / "runs",
-                row.profile,
-                executor=self.executor,
-                data=self.data,
-            )
-            progress = _ClaimProgress(self.pulse, before)
-            if isinstance(document.source, BuiltIn):
-                run_system(registry.get(document.source.runner), document.system.name, request, progress)
+        self.pulse.total = sum(map(len, items_of.values()))
+        # Make and measure one run after the other.
+        log, runs = SubmissionLog(self.workplace.queue.database), []
+        log.note(row, f"attempt {row.attempt} began: {self.pulse.total} items of {len(items_of)} runs")
+        for entry, items in items_of.items():
+            benchmark, data, executor = benchmarks.get(entry.benchmark), self.workplace.data, self.workplace.executor
+            request = RunRequest(benchmark, entry.split, entry.track, folder, row.profile, executor=executor, data=data)
+            if isinstance(source, BuiltIn):
+                run_system(registry.get(source.runner), self.document.system.name, request, self.pulse.step)
             else:
-                self._run_generated(entry, request, progress)
-            _require_something(run, items[entry])
+                self._run_generated(entry, request)
+            run = RunFolder(folder, entry.benchmark, entry.split, self.document.system.id)
+            _require_something(run, items)
             run.write_document(row.document)
             runs.append(run)
-            log.note(row, f"{entry.folder}: all {len(items[entry])} items are made and measured")
+            log.note(row, f"{entry.folder}: all {len(items)} items are made and measured")
+            self.pulse.before += len(items)
         return runs
 
     def _read_items(self, entry: RunEntry) -> tuple[Item, ...]:
@@ -169,28 +180,24 @@ class SubmissionRuns:
             MachineFault: their dataset is not on this machine.
         """
         try:
-            return entry.items(self.data)
+            return entry.items(self.workplace.data)
         except BadInput as error:
             # Which run it is was checked when it was queued.
             raise MachineFault(str(error)) from error
 
-    def _run_generated(self, entry: RunEntry, request: RunRequest, progress: "_ClaimProgress") -> None:
-        """Generate a run's outputs and measure each as soon as it is there."""
-        making = self._choose_settings()
+    def _run_generated(self, entry: RunEntry, request: RunRequest) -> None:
+        """Generate a run's outputs, measure each as soon as it is there, and say so in the submission's log."""
+        making, database = self._choose_settings(), self.workplace.queue.database
+        log = SubmissionLog(database)
 
         def make(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
             outputs = make_outputs(self._choose_runner(entry, making), intake, items)
-            return self._note_outputs(entry, folder, refuse_taken_down(self.database, folder, outputs))
+            for item in refuse_taken_down(database, folder, outputs):
+                log.note_output(self.row, f"{entry.folder}/{item.id}", folder.output(item.id))
+                yield item
 
-        measure_run(_plan(self.row, self.document, entry), request, progress, make)
-
-    def _note_outputs(self, entry: RunEntry, folder: RunFolder, items: Iterator[Item]) -> Iterator[Item]:
-        """Hand items on as their outputs are there, and say so in the submission's log."""
-        log = SubmissionLog(self.database)
-        for item in items:
-            log.note_output(self.row, f"{entry.folder}/{item.id}", folder.output(item.id))
-            yield item
+        measure_run(_plan(self.row, self.document, entry), request, self.pulse.step, make)
 
     def _choose_settings(self) -> GenerationSettings:
         """Choose the isolation in which a submission is run.
@@ -201,7 +208,7 @@ class SubmissionRuns:
         Raises:
             MachineFault: a sandbox is needed, and there is none here.
         """
-        source, making = self.document.source, self.making
+        source, making = self.document.source, self.workplace.making
         if making.trusted:
             return making
         if isinstance(source, Outputs | Human) and source.repo is None and not is_upload(self.row.place):
@@ -216,11 +223,12 @@ class SubmissionRuns:
 
     def _choose_runner(self, entry: RunEntry, making: GenerationSettings) -> Runner:
         """Choose where and how the submission's model is started."""
-        row, document, folder, source = self.row, self.document, self.folder, self.document.source
+        row, document, source = self.row, self.document, self.document.source
+        folder = self.workplace.folder / row.id
         work = folder / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
-        if isinstance(source, Model) and self.hub is not None:
+        if isinstance(source, Model) and self.workplace.hub is not None:
             return HubRounds(
-                hub=self.hub,
+                hub=self.workplace.hub,
                 submission=row.id,
                 entry=entry,
                 work=work,
@@ -230,25 +238,12 @@ class SubmissionRuns:
                 making=making,
                 check=self.pulse.check,
             )
-        model, base = self.fetch(document, row.pinned, folder, row.place)
+        model, base = self.workplace.fetch(document, row.pinned, folder, row.place)
         if not isinstance(source, Model):
             inside = model / entry.folder
             model = model if len(list_entries(document)) == 1 and not inside.is_dir() else inside
         task = source.task if isinstance(source, Model) else OUTPUTS
         return SandboxRunner(entry, work, model, task, making, self.pulse.check, base)
-
-
-class _ClaimProgress:
-    """The listener that passes the progress of a run on to the claim's heartbeat."""
-
-    def __init__(self, pulse: Heartbeat, before: int) -> None:
-        self._pulse, self._before = pulse, before
-
-    def step(self, title: str, done: int, total: int) -> None:
-        """Report that `done` of `total` items are measured."""
-        self._pulse.check()
-        if title == "measure":
-            self._pulse.done = self._before + done
 
 
 def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
@@ -277,7 +272,7 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     """Refuse to publish a system that made nothing at all.
 
     Raises:
-        Unusable: with the reason on its first item.
+        Unusable: every output is missing or failed; the error names the first reason.
     """
     outputs = [run.output(item.id) for item in items]
     if all(output is None or output.failed for output in outputs):

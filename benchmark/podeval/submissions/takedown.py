@@ -1,192 +1,272 @@
-"""Takedown of a submission: it leaves the board as by a withdrawal, and its audio and its words are deleted.
+"""The content that a takedown deletes, where it is deleted, and the digests by which it is recognised afterwards.
 
-They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache and in
-judges' records; on the disk and in the cache of every worker, and where its jobs ran, at a worker's next check
-(`worker`, `hub_generation`); in the Hub's record with the next push (`hub_record`); in a backup when it is restored,
-by the decisions of the replaced database and of the file beside the backup. Figures, history and votes stay, as does
-the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
-that people made are beyond reach.
+A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
+same content; one different sample makes another digest. The digest of a script or an answer is of its words, whatever
+their case and punctuation; texts shorter than `LEAST_WORDS`, which anybody may say, have none, and neither has silence.
 """
 
+import hashlib
 import json
 import logging
 import os
+import re
 import shutil
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import select
+import numpy as np
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from podeval.audio.decode import hash_file
 from podeval.audio.formats.container import AUDIO_ENDINGS
-from podeval.errors import BadInput, PodevalError
-from podeval.files import append_line, lock_folder, read_lines, write_json
-from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
-from podeval.judges.exchange_records import Records
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import PodevalError
+from podeval.files import lock_folder, read_lines, write_json
+from podeval.judges import exchange_records
 from podeval.metrics.judge_use import locate_default_records
 from podeval.recording.cache import open_default_cache
 from podeval.recording.playback import Playback
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import BACKUPS, REPLACED, SUPERSEDED, UPLOADS, RunFolder
+from podeval.runs.run_folder import REPLACED, SUPERSEDED, UPLOADS, Output, RunFolder
 from podeval.store.database import Database
-from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
-from podeval.store.submission_tables import HubJob, SubmissionRow
-from podeval.store.tables import ArenaOutput
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
+from podeval.store.submission_tables import SubmissionRow
+from podeval.store.tables import ArenaOutput, ListeningAnswer, ListeningTest, Vote, list_audio
 from podeval.submissions.benchmark_entries import list_run_folders
-from podeval.submissions.content_marks import (
-    SpokenContent,
-    compute_marks_of_run,
-    empty_quotes,
-    find_played,
-    keep_marks,
-    read_taken_down_marks,
-)
-from podeval.submissions.job_budget import EMPTIED
-from podeval.submissions.public_view import delete_log
-from podeval.submissions.queue import Queue
-from podeval.submissions.service import OPERATOR, withdraw
+from podeval.submissions.rules import SubmissionRefused, write_refusal
 from podeval.submissions.source_files import delete_upload, is_upload
-from podeval.submissions.states import OPEN
+from podeval.text.characters import keep_letters
+
+LEAST_WORDS = 40
+"""Fewest words of a text that gets a digest; in a language without spaces, characters count as words."""
+
+LEAST_QUOTED = 24
+"""Fewest letters of a whole passage that count as a quote, whatever their case, spaces and punctuation."""
+
+EMPTIED = "[taken down]"
+"""Text that replaces a deleted text in a listening test."""
+
+SILENT = "/taken-down"
+"""Path that replaces that of a deleted recording in a listening test."""
 
 REASON = "taken down"
 """Text that replaces a reason that may quote the content."""
 
-Tell = Callable[[str], None]
-
+_SETTING = "taken down content."
+_FRAMES = 2**18
+_SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
+"""Fields of a design with visible text; ids, which answers refer to, stay."""
+_KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
+"""Files that stay of a run: its plan, and the values and protocols of each profile."""
+_RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 _LOG = logging.getLogger("podeval.submissions")
 
-_KEPT = ("run.json", "items.json", "submission.json", "*/protocols.json", "*/summary.json")
-"""What stays of a run: its plan, and the values and protocols of each profile."""
 
-
-@dataclass(frozen=True)
-class TakenDown:
-    """One decision to take a submission down.
+@dataclass
+class SpokenContent:
+    """The content of runs: recordings, texts, and the digests by which both are recognised.
 
     Attributes:
-        submission: its id.
-        reason: shown with it.
-        by: the person who decided.
-        at: time of the decision.
-        marks: digests by which its content is recognised.
+        marks: digests by which it is recognised.
+        contents: SHA-256 of the recordings' files, by which cached facts are found.
+        passages: letters of the passages that judges, readers and listeners may have been shown.
+        records: keys of exchanges with judges, as far as results name them.
     """
 
-    submission: str
-    reason: str
-    by: str
-    at: datetime
-    marks: frozenset[str] = frozenset()
+    marks: set[str] = field(default_factory=set)
+    contents: set[str] = field(default_factory=set)
+    passages: set[str] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
+
+    def add(self, run: RunFolder) -> None:
+        """Add the content of a run."""
+        self.marks |= compute_marks_of_run(run)
+        outputs = (path for path in run.outputs.glob("*") if path.suffix != ".json" and path.is_file())
+        self.contents |= {hash_file(path) for path in outputs if path.stat().st_size}
+        texts = [text for output in run.readable_outputs() for text in _list_passages(run, output)]
+        for path in run.path.glob("*/results.jsonl"):
+            for line in read_lines(path):
+                notes = line["result"].get("notes", {})
+                self.records.update(_RECORD.findall(json.dumps(notes)))
+                texts.append(str(notes.get("transcript") or ""))
+        self.passages |= {letters for letters in map(keep_letters, texts) if len(letters) >= LEAST_QUOTED}
+
+    def is_quoted_in(self, text: str) -> bool:
+        """Tell whether a text quotes a whole passage."""
+        letters = keep_letters(text)
+        return any(passage in letters for passage in self.passages)
+
+    def is_shown_in(self, line: Mapping[str, Any]) -> bool:
+        """Tell whether a line of judges' records is about the content."""
+        texts = _list_texts([line.get("messages", ()), line.get("answer", ())])
+        return line["key"][:16] in self.records or self.is_quoted_in("\n".join(texts))
+
+    def is_heard_in(self, path: Path) -> bool:
+        """Tell whether a file is one of the recordings, or has its samples."""
+        try:
+            return hash_file(path) in self.contents or compute_sound_mark(path) in self.marks
+        except (PodevalError, OSError):
+            return False
 
 
-def take_down(
-    queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
-) -> None:
-    """Take a submission down, whatever its state.
+def _list_passages(run: RunFolder, output: Output) -> list[str]:
+    """List the texts of an output that are the system's own."""
+    texts = [answer.words for answer in output.answers]
+    # Elsewhere the script is the benchmark's.
+    return texts + [turn.get("text", "") for turn in output.script] if run.plan().track == "write" else texts
 
-    If the process is killed in between, the same call finishes the work.
 
-    Args:
-        queue: queue of the submission.
-        id: id of the submission.
-        by: the person who decides; on the trail, not in the public history.
-        board: folder of runs.
-        reason: shown with it.
-        now: the time.
-        tell: called with a sentence for each copy outside the board that is left to a person.
+def _list_texts(value: Any) -> Iterator[str]:
+    """List every text in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _list_texts(part)
+
+
+def compute_marks(run: RunFolder, output: Output) -> set[str]:
+    """Compute the digests of a system's output for one item."""
+    marks = {compute_sound_mark(path) for path in run.audio_paths(output) if path.is_file()}
+    texts = [answer.words for answer in output.answers]
+    if run.plan().track == "write":
+        # Elsewhere the script is the benchmark's, not the system's.
+        texts.append(" ".join(turn.get("text", "") for turn in output.script))
+    return (marks | set(map(_text_mark, texts))) - {""}
+
+
+def compute_marks_of_run(run: RunFolder) -> set[str]:
+    """Compute the digests of all outputs of a run."""
+    return {mark for output in run.readable_outputs() for mark in compute_marks(run, output)}
+
+
+def compute_sound_mark(path: Path) -> str:
+    """Compute the digest of decoded samples, rate and channels; empty for silence and for unreadable files."""
+    import soundfile
+
+    digest, sounding = hashlib.sha256(b"sound"), False
+    try:
+        with soundfile.SoundFile(path) as file:
+            digest.update(f"{file.samplerate} {file.channels} {file.frames}".encode())
+            for block in file.blocks(_FRAMES, dtype="float32", always_2d=True):
+                sounding = sounding or bool(np.any(block))
+                digest.update(block.tobytes())
+    except (OSError, soundfile.SoundFileError):
+        return ""
+    return digest.hexdigest() if sounding else ""
+
+
+def _text_mark(text: str) -> str:
+    """Compute the digest of a text's words; empty for a short text."""
+    letters = "".join(letter if letter.isalnum() else " " for letter in unicodedata.normalize("NFKC", text).casefold())
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in letters)
+    long = max(len(letters.split()), wide) >= LEAST_WORDS
+    return hashlib.sha256(f"text {keep_letters(text)}".encode()).hexdigest() if long else ""
+
+
+def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
+    """Store the digests of content taken down with a submission, beside those that are stored already."""
+    row = session.get(OperatorSetting, _SETTING + submission)
+    kept = set(row.value) if row is not None else set()
+    keep_setting(session, _SETTING + submission, sorted(kept.union(marks)), by, now)
+
+
+def read_taken_down_marks(database: Database) -> dict[str, str]:
+    """Return for each digest the submission with which it was taken down."""
+    query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
+    with database.reading() as session:
+        return {mark: row.name.removeprefix(_SETTING) for row in session.scalars(query) for mark in row.value}
+
+
+def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items as their outputs come; refuse the run if an output was taken down before.
 
     Raises:
-        BadInput: there is no such submission.
+        SubmissionRefused: the rule `taken_down` is broken; the outputs are not measured.
     """
-    queue.get(id)
-    marks = {mark for mark, other in read_taken_down_marks(queue.database).items() if other == id}
-    for sentence in _list_out_of_reach(queue, id):
-        tell(sentence)
-    take_down_again(queue, TakenDown(id, reason, by, now, frozenset(marks)), board, tell)
+    marks = read_taken_down_marks(database)
+    for item in items:
+        output = run.output(item.id) if marks else None
+        for mark in compute_marks(run, output) & marks.keys() if output else ():
+            why = _read_reason(database, marks[mark])
+            raise SubmissionRefused(write_refusal("taken_down", "content-taken-down", item=item.id, why=why))
+        yield item
 
 
-def take_down_again(queue: Queue, decision: TakenDown, board: Path, tell: Tell = _LOG.warning) -> None:
-    """Carry out a decision, which may have been made on the board that a restore replaces.
-
-    Args:
-        queue: queue of the submission, which may not know it.
-        decision: the decision.
-        board: folder of runs.
-        tell: see `take_down`.
-    """
-    try:
-        row = queue.get(decision.submission)
-    except BadInput:
-        # It was submitted after the backup was made; its content is known again all the same.
-        queue.database.write(lambda session: _keep_takedown(session, decision))
-        return
-    content = SpokenContent(set(decision.marks))
-    for folder in _boards(board):
-        for run in _list_runs(row, folder):
-            if _is_of(run, row):
-                content.add(run)
-    played = find_played(queue.database, content, board)
-    decision = replace(decision, marks=frozenset(content.marks))
-    _decide(queue, row, decision, content, board)
-    _note_beside_backups(decision, board, tell)
-    for path in sorted(played):
-        if not path.resolve().is_relative_to(board.resolve()):
-            tell(f"{path}, which the arena or a listening test played, is a copy that podeval did not make: delete it")
-    empty_quotes(queue.database, content, board, played)
-    _delete(row, content, board)
-
-
-def list_takedowns(database: Database) -> list[TakenDown]:
-    """List the decisions of a database with all digests of each submission's content."""
-    marks: dict[str, set[str]] = {}
-    for mark, submission in read_taken_down_marks(database).items():
-        marks.setdefault(submission, set()).add(mark)
-    query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+def _read_reason(database: Database, submission: str) -> str:
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission)
+    query = select(OperatorAction.reason).where(*same).order_by(OperatorAction.number.desc())
     with database.reading() as session:
-        return [
-            TakenDown(row.subject, row.reason, row.made_by, row.made_at, frozenset(marks.get(row.subject, ())))
-            for row in session.scalars(query)
-        ]
+        return session.scalars(query.limit(1)).first() or "no reason is kept"
 
 
-def _keep_takedown(session: Session, decision: TakenDown) -> None:
-    """Store a decision with its digests; storing it again changes nothing."""
-    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
-    if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == decision.at).limit(1)) is None:
-        note(session, TAKEN_DOWN, decision.submission, decision.reason, decision.by, decision.at)
-    keep_marks(session, decision.submission, decision.marks, decision.by, decision.at)
+def find_played(database: Database, content: SpokenContent, board: Path) -> set[Path]:
+    """Find the recordings of the content that the arena and listening tests play, wherever they lie."""
+    with database.reading() as session:
+        audio = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
+        paths = {*session.scalars(audio), *list_audio(list(session.scalars(select(ListeningTest.design))))}
+    return {path for path in (board / name for name in paths) if content.is_heard_in(path)}
 
 
-def _boards(board: Path) -> list[Path]:
-    """Return the folder of runs, and the folders in it that a restore replaced."""
+def empty_quotes(database: Database, content: SpokenContent, board: Path, played: set[Path]) -> None:
+    """Empty texts of listening tests, votes and answers that quote the content, and paths of its recordings.
+
+    Answers and figures stay, and with them the digest of the design under which they were given.
+    """
+
+    def change(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: change(part, key) for key, part in value.items()}
+        if isinstance(value, list):
+            return [change(part, name) for part in value]
+        if name == "audio" and isinstance(value, str):
+            return SILENT if board / value in played else value
+        return EMPTIED if name in _SHOWN and isinstance(value, str) and content.is_quoted_in(value) else value
+
+    def work(session: Session) -> None:
+        if database.is_sqlite:
+            session.execute(text("PRAGMA secure_delete = ON"))
+        for test in session.scalars(select(ListeningTest)):
+            test.design = change(test.design)
+        for vote in session.scalars(select(Vote).where(Vote.comment != "")):
+            vote.comment = "" if content.is_quoted_in(vote.comment) else vote.comment
+        for answer in session.scalars(select(ListeningAnswer).where(ListeningAnswer.reason != "")):
+            answer.reason = "" if content.is_quoted_in(answer.reason) else answer.reason
+
+    database.write(work)
+    if database.is_sqlite:
+        # What was overwritten lies in the log until it is written into the file; who reads just now keeps it there.
+        with database.engine.connect() as connection:
+            for statement in ("ROLLBACK", "PRAGMA wal_checkpoint(TRUNCATE)", "BEGIN"):
+                connection.exec_driver_sql(statement)
+
+
+def list_boards(board: Path) -> list[Path]:
+    """List the folder of runs, and the folders in it that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
-def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
-    """Store the decision, end the submission, and retire its outputs in the arena."""
-    reason = f"{REASON}: {decision.reason}"
-    places = tuple(f"{run.path.resolve()}/" for _, run in list_run_folders(row, board))
-
-    def also(session: Session) -> None:
-        delete_log(session, row.id)
-        _keep_takedown(session, decision)
-        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
-            # Also a copy that lies elsewhere; votes on it stay.
-            if output.sha256 in content.contents or str(Path(output.audio).resolve()).startswith(places):
-                output.active, output.audio = False, ""
-
-    if row.state == "published":
-        withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
-    elif row.state in OPEN:
-        queue.cancel(row.id, OPERATOR.name, reason=reason, also=also)
-    else:
-        queue.database.write(also)
+def list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
+    """List the runs of a submission's system in its benchmarks, on the board and set aside."""
+    for _, run in list_run_folders(row, board):
+        aside = board / SUPERSEDED / run.path.relative_to(board)
+        for path in (run.path, *sorted(aside.glob("*"))):
+            if (path / "run.json").is_file():
+                yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
-def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> None:
-    """Delete the content from the cache, judges' records, tables and runs."""
+def is_run_of(run: RunFolder, row: SubmissionRow) -> bool:
+    """Tell whether a run was made for a submission."""
+    return run.plan().generation.get("submission") == row.id
+
+
+def delete_content(row: SubmissionRow, content: SpokenContent, board: Path) -> None:
+    """Delete the content of a submission from the cache, judges' records, uploads, tables and runs."""
     # Recordings that are no run's output, such as those of listening tests; outputs are deleted with their runs.
     for root, folders, names in os.walk(board):
         folders[:] = [name for name in folders if name != "outputs"]
@@ -195,36 +275,27 @@ def _delete(row: SubmissionRow, content: SpokenContent, board: Path) -> None:
                 content.contents.add(hash_file(path))
                 path.unlink()
     delete_facts(content.contents)
+    # The upload, also among runs that a restore replaced.
     if is_upload(row.place):
-        for place in (row.place, *(str(folder / UPLOADS) for folder in _boards(board))):
-            delete_upload(place, str(row.document["source"].get("folder") or ""))
-    for folder in _boards(board):
+        for uploads in (row.place, *(str(folder / UPLOADS) for folder in list_boards(board))):
+            delete_upload(uploads, str(row.document["source"].get("folder") or ""))
+    for folder in list_boards(board):
         _delete_judged(content, folder)
         _delete_runs(row, folder, content.marks)
         if folder != board:
-            _delete_tables(folder)
-
-
-def _list_out_of_reach(queue: Queue, id: str) -> Iterator[str]:
-    """Yield sentences on what a takedown does not change: replaced databases, and the Hub."""
-    file = Path(str(queue.database.url.database))
-    for path in sorted(file.parent.glob(f"{file.name}.before-*")) if queue.database.is_sqlite else ():
-        if not path.name.endswith(("-wal", "-shm")):
-            yield f"{path} is a database that was replaced, with what was written in it: delete it"
-    with queue.database.reading() as session:
-        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
-        namespaces = sorted(set(session.scalars(left)))
-    for namespace in namespaces:
-        yield (
-            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "
-            "`podeval worker --executor hf-jobs` deletes both"
-        )
+            delete_tables(folder)
 
 
 def delete_facts(contents: Collection[str]) -> None:
     """Delete transcripts and copies of recordings from this machine's cache, by the SHA-256 of their files."""
     open_default_cache().delete_about(contents)
     Playback.default().delete_copies(contents)
+
+
+def delete_tables(board: Path) -> None:
+    """Delete the tables of a board; they are built again from its runs."""
+    for name in (BOARD, ITEMS, SYSTEMS):
+        (board / name).unlink(missing_ok=True)
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
@@ -235,15 +306,10 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> None:
     with lock_folder(board, wait=True):
         for _, run in list_run_folders(row, board):
             shutil.rmtree(board / f".incoming-{'-'.join(run.path.relative_to(board).parts)}", ignore_errors=True)
-        for run in _list_runs(row, board):
+        for run in list_runs(row, board):
             aside = run.path.is_relative_to(board / SUPERSEDED)
-            if _is_of(run, row) or (aside and marks & compute_marks_of_run(run)):
+            if is_run_of(run, row) or (aside and marks & compute_marks_of_run(run)):
                 _leave_figures(run)
-
-
-def _delete_tables(board: Path) -> None:
-    for name in (BOARD, ITEMS, SYSTEMS):
-        (board / name).unlink(missing_ok=True)
 
 
 def _leave_figures(run: RunFolder) -> None:
@@ -264,77 +330,10 @@ def _leave_figures(run: RunFolder) -> None:
 def _delete_judged(content: SpokenContent, board: Path) -> None:
     """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
-    files = {
-        path
-        for folder_of_judges in published
-        for path in (folder_of_judges / JUDGE_RECORDS, *folder_of_judges.glob(f"*/{JUDGE_RECORDS}"))
-    }
+    name = exchange_records.FILE
+    files = {path for folder in published for path in (folder / name, *folder.glob(f"*/{name}"))}
     for folder in (locate_default_records(), *(path.parent for path in sorted(files))):
         try:
-            Records(folder).remove(content.is_shown_in)
+            exchange_records.Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
             _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
-
-
-def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
-    return run.plan().generation.get("submission") == row.id
-
-
-def _list_runs(row: SubmissionRow, board: Path) -> Iterator[RunFolder]:
-    """List the runs of a submission's system in its benchmarks, on the board and set aside."""
-    for _, run in list_run_folders(row, board):
-        aside = board / SUPERSEDED / run.path.relative_to(board)
-        for path in (run.path, *sorted(aside.glob("*"))):
-            if (path / "run.json").is_file():
-                yield RunFolder(path.parents[2], *path.parts[-3:])
-
-
-def repeat_takedowns(copy: Database, runs: Path, replaced: list[TakenDown], backup: Path) -> list[str]:
-    """Delete taken-down content from a restored database and runs that are not yet in their place.
-
-    Args:
-        copy: the restored database.
-        runs: the unpacked runs.
-        replaced: decisions of the database that is replaced.
-        backup: the backup; decisions that were made after it are read from the file beside it.
-
-    Returns:
-        The ids of the submissions that are taken down.
-
-    Raises:
-        BadInput: the file beside the backup is damaged.
-    """
-    decisions = [*list_takedowns(copy), *_read_beside(backup), *replaced]
-    for decision in dict.fromkeys(decisions):
-        take_down_again(Queue(copy), decision, runs)
-    if decisions:
-        _delete_tables(runs)
-    return list(dict.fromkeys(decision.submission for decision in decisions))
-
-
-def _note_beside_backups(decision: TakenDown, board: Path, tell: Tell) -> None:
-    """Note a decision beside each backup of a board that is still there, for a restore on another machine."""
-    line = asdict(decision) | {"at": decision.at.isoformat(), "marks": sorted(decision.marks)}
-    for path in sorted({Path(noted["path"]) for noted in read_lines(board / BACKUPS)}):
-        try:
-            # A backup that is being made has another name until it is complete.
-            if path.is_file() or any(path.parent.glob(f".{path.name}.*.partial")):
-                append_line(_locate_beside(path), line)
-        except (PodevalError, OSError) as error:
-            tell(f"{path} is a backup, and the takedown cannot be noted beside it ({error}): delete it")
-
-
-def _read_beside(backup: Path) -> list[TakenDown]:
-    """Read the decisions beside a backup."""
-    path = _locate_beside(backup)
-    try:
-        return [
-            TakenDown(**line | {"at": datetime.fromisoformat(line["at"]), "marks": frozenset(line["marks"])})
-            for line in read_lines(path)
-        ]
-    except (TypeError, KeyError, ValueError) as error:
-        raise BadInput(f"{path} is damaged ({error}); it lists what was taken down since the backup") from None
-
-
-def _locate_beside(backup: Path) -> Path:
-    return backup.with_name(f"{backup.name}.taken-down.jsonl")

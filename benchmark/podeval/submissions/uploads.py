@@ -10,22 +10,23 @@ import secrets
 import shutil
 import stat
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 
-from podeval import benchmarks
+from podeval import benchmarks, sandbox
 from podeval.errors import BadInput
 from podeval.files import explain_write_errors, sync_folder, write_json
 from podeval.runs.run_folder import UPLOADS
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions import recordings_zip, sandbox
+from podeval.submissions import recordings_zip
 from podeval.submissions.queue import Queue
-from podeval.submissions.recordings_zip import RECORDINGS, REPORT, ZipLimits
+from podeval.submissions.recordings_zip import RECORDINGS, REPORT
 from podeval.submissions.source_files import TOKEN, delete_upload, list_files
 from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
 from podeval.texts import parse_sentence, write_sentence
@@ -34,31 +35,32 @@ WAITING = timedelta(days=1)
 """Time for which an upload is kept that is not submitted."""
 
 OWNER_BYTES = 8 * 2**30
-"""What the uploads of one person may take of the disk, submitted or not."""
+"""Bytes of the disk that the uploads of one person may take, submitted or not."""
 
 LEAST_FREE = 2 * 2**30
 """Bytes of the disk that stay free beside what is unpacked."""
 
 BOX = sandbox.SandboxLimits(
-    wall_seconds=300.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
+    wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=5 * 2**30, output_files=20_000
 )
+"""Limits of the process that unpacks; it has more time for a larger archive."""
+AT_ONCE = 2
+"""Archives that are unpacked at the same time, each of another person."""
+_BYTES_A_SECOND = 10_000_000
 _INCOMING = "incoming-"
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _BUSY_SECONDS = 60.0
+_TURN, _UNPACKING = threading.Condition(), set[str]()
+"""The people whose archives are being unpacked, in this process."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """Recordings that somebody uploaded.
+    """Recordings that their owner uploaded; see `UnpackedZip`.
 
     Attributes:
         token: name of their folder, and the folder that a submission of them names.
-        owner: the person who uploaded them.
-        at: when, in ISO form.
+        at: time of the upload, in ISO form.
         size: bytes of all recordings.
-        recordings: seconds by path.
-        unreadable: why a recording was left out, by path.
-        ignored: some of the files that are no recordings.
     """
 
     token: str
@@ -75,42 +77,30 @@ class Uploads:
 
     Args:
         runs: folder of runs of the board.
-        limits: the limits of an archive; by default those of `ZipLimits`.
         clock: returns the time in UTC.
     """
 
-    def __init__(
-        self, runs: Path, limits: ZipLimits | None = None, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, runs: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.folder = (runs / UPLOADS).resolve()
-        self.limits = limits or ZipLimits()
         self._clock = clock
-        self._unpacking = threading.Lock()
 
     def take(self, archive: Path, owner: str, queue: Queue) -> Upload:
         """Unpack an archive in a process of its own, and keep its recordings until they are submitted.
 
-        Args:
-            archive: the file, of this user; it is made readable for the process, and only read.
-            owner: the person who uploaded it.
-            queue: queue of the submissions, which says what of earlier uploads is still needed.
+        The archive is made readable for the process, and only read.
 
         Raises:
             BadInput: nothing of it is taken; the message says why and what to change.
             DiskFull: there is no room for it.
         """
-        if not self._unpacking.acquire(timeout=_BUSY_SECONDS):
-            raise BadInput(write_sentence("unpacking-others"))
-        try:
+        with _take_turn(owner):
             self.clear(queue)
             self._require_room(archive, owner)
             upload = self._unpack(archive, owner)
             for earlier in self._list(owner):
                 if earlier.token != upload.token and not self._rows(queue, earlier.token):
-                    self.remove(earlier.token)
+                    delete_upload(str(self.folder), earlier.token)
             return upload
-        finally:
-            self._unpacking.release()
 
     def waiting(self, owner: str, queue: Queue) -> Upload | None:
         """Return the upload of a person that is not submitted yet, if there is one."""
@@ -121,19 +111,14 @@ class Uploads:
         now, removed = self._clock(), []
         for path in sorted(self.folder.glob("*")):
             old = datetime.fromtimestamp(path.lstat().st_mtime, UTC) < now - WAITING
-            token = path.name.removesuffix(".json")
-            if path.name.startswith(_INCOMING) and old:
-                shutil.rmtree(path, ignore_errors=True)
-            elif TOKEN.fullmatch(token) and path.suffix == ".json" and not self._is_needed(queue, token, old, now):
-                self.remove(token)
+            token, about = path.name.removesuffix(".json"), path.with_suffix(".json")
+            if path == about and TOKEN.fullmatch(token) and not self._is_needed(queue, token, old, now):
+                delete_upload(str(self.folder), token)
                 removed.append(token)
-            elif path.is_dir() and TOKEN.fullmatch(token) and old and not path.with_suffix(".json").exists():
+            unfinished = path.name.startswith(_INCOMING) or (TOKEN.fullmatch(path.name) and not about.exists())
+            if old and path.is_dir() and unfinished:
                 shutil.rmtree(path, ignore_errors=True)
         return removed
-
-    def remove(self, token: str) -> None:
-        """Remove an upload; nothing happens where it is gone."""
-        delete_upload(str(self.folder), token)
 
     def _is_needed(self, queue: Queue, token: str, old: bool, now: datetime) -> bool:
         rows = self._rows(queue, token)
@@ -179,6 +164,7 @@ class Uploads:
         try:
             with explain_write_errors(incoming):
                 (incoming / "out").mkdir(parents=True)
+            # Unpack, and believe of the report what lies there.
             report = self._run(archive, incoming / "out")
             unpacked = incoming / "out" / RECORDINGS
             sizes = list_files(unpacked) if unpacked.is_dir() else {}
@@ -193,6 +179,7 @@ class Uploads:
                 {str(name)[:300]: str(why)[:500] for name, why in report["unreadable"].items()},
                 [str(name)[:200] for name in report["ignored"]],
             )
+            # Put the folder in its place first: the file beside it says that it is whole.
             if recordings:
                 with explain_write_errors(self.folder):
                     unpacked.rename(self.folder / token)
@@ -211,10 +198,10 @@ class Uploads:
         ]
         # The box runs as another user.
         archive.chmod(0o644)
-        recordings_zip.write_job(out / "job.json", archive, out, runs, self.limits)
+        recordings_zip.write_job(out / "job.json", archive, out, runs)
         command = sandbox.build_python_command("podeval.submissions.recordings_zip", str(out / "job.json"))
-        trusted = sandbox.explain_missing_isolation() is not None
-        ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], BOX, _ONE_THREAD, trusted=trusted))
+        limits = replace(BOX, wall_seconds=BOX.wall_seconds + archive.stat().st_size // _BYTES_A_SECOND)
+        ended = sandbox.run(sandbox.SandboxSpec(command, out, [archive], limits, sandbox.ONE_THREAD, own=True))
         try:
             path = out / REPORT
             if path.is_symlink() or path.stat().st_size > 8 * 2**20:
@@ -228,6 +215,25 @@ class Uploads:
         if refused := report.get("refused"):
             raise BadInput(parse_sentence(str(refused)) or str(refused))
         return report
+
+
+@contextmanager
+def _take_turn(owner: str) -> Iterator[None]:
+    """Wait until nothing else of a person is being unpacked, and there is a place; it is theirs while the block runs.
+
+    Raises:
+        BadInput: there is none for a minute.
+    """
+    with _TURN:
+        if not _TURN.wait_for(lambda: owner not in _UNPACKING and len(_UNPACKING) < AT_ONCE, _BUSY_SECONDS):
+            raise BadInput(write_sentence("unpacking-others"))
+        _UNPACKING.add(owner)
+    try:
+        yield
+    finally:
+        with _TURN:
+            _UNPACKING.discard(owner)
+            _TURN.notify_all()
 
 
 def _take_ownership(folder: Path) -> None:

@@ -7,38 +7,34 @@ outputs and measurements in the submission's folder. Only one process at a time 
 import contextlib
 import errno
 import logging
+import math
 import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import select
-
 from podeval.errors import BadInput, ModelMissing, PodevalError, StoreUnusable
 from podeval.files import DiskFull, explain_write_errors, lock_folder
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run_folder import RunFolder, run_folders
+from podeval.sandbox import NoIsolation
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.content_marks import SpokenContent, keep_marks
-from podeval.submissions.generation import GenerationSettings, Unusable
-from podeval.submissions.hub_generation import OnTheHub
+from podeval.submissions.generation import Unusable
 from podeval.submissions.hub_record import Proposals, list_forms
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
+from podeval.submissions.public_view import note_life
 from podeval.submissions.queue import Claim, LeaseLost, Queue
-from podeval.submissions.rules import SubmissionRefused
-from podeval.submissions.sandbox import NoIsolation
+from podeval.submissions.rules import MachineFault, OursFailed, SubmissionRefused
 from podeval.submissions.service import OPERATOR, publish
-from podeval.submissions.source_files import fetch
 from podeval.submissions.spot_check import SPOT_CHECK
-from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS, MachineFault, OursFailed
-from podeval.submissions.submission_runs import Fetch, Heartbeat, SubmissionRuns, keep_alive
-from podeval.submissions.takedown import delete_facts
+from podeval.submissions.states import KEPT, OPEN, TAKEN_DOWN_IDS
+from podeval.submissions.submission_runs import Heartbeat, SubmissionRuns, Workplace, keep_alive
+from podeval.submissions.takedown import SpokenContent, delete_facts, keep_marks
 from podeval.submissions.uploads import Uploads
 from podeval.systems.submission import Submission
 from podeval.texts import write_sentence
@@ -66,60 +62,46 @@ _ERRORS = frozenset(
 """Numbers of the system's errors that a machine's operator can mend."""
 
 
+LIFE_SECONDS = 60.0
+"""Seconds between two signs of life."""
+
+
 def make_worker_name() -> str:
     """Return the name of this process, as others see it in the queue."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"
 
 
 @dataclass
-class Worker:
+class Worker(Workplace):
     """The worker of a queue of submissions.
 
     Attributes:
-        queue: the queue.
-        folder: folder of submissions at work, on this machine; a relative path is made absolute.
-        board: folder of the runs on the board.
-        refresh: called with the board's folder after a run was published.
-        making: how models are run here.
-        executor: where measuring is done.
-        data: folder of built datasets.
-        fetch: fetches files.
         name: name of the worker in the queue.
         log: called with what happens.
         look_over: called when there is nothing to do; checks what was received while the Hub was down.
-        hub: runs models as jobs on the Hub; None runs them here.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
         alone: whether it claims nothing while another worker is at work.
         fault: the fault of this machine because of which the last submission was given back; None where there was none.
         at_work: the submission that it works on.
-        rests: until when it leaves submissions alone that this machine could not run, in monotonic seconds.
+        noted: monotonic seconds of the last sign of life.
+        rests: monotonic seconds until which it leaves a submission alone that this machine could not run.
     """
 
-    queue: Queue
-    folder: Path
-    board: Path
-    refresh: Callable[[Path], None]
-    making: GenerationSettings = field(default_factory=GenerationSettings)
-    executor: Executor = field(default_factory=InProcess)
-    data: Path | None = None
-    fetch: Fetch = fetch
     name: str = field(default_factory=make_worker_name)
     log: Callable[[str], None] = lambda line: None
     look_over: Callable[[], object] = lambda: None
-    hub: OnTheHub | None = None
     proposals: Proposals | None = None
     alone: bool = False
     fault: MachineFault | None = field(default=None, init=False)
     at_work: str | None = field(default=None, init=False)
     rests: dict[str, float] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.folder = self.folder.resolve()
+    noted: float = field(default=-math.inf, init=False)
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
         """Work until told to stop; wait if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
+                self.note_life()
                 worked = self.once()
                 self.clear()
                 # A job whose submission was cancelled costs money until it is stopped.
@@ -137,11 +119,18 @@ class Worker:
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
         """List what a long submission must not keep waiting: seconds and work by name, for `run_periodically`."""
         return {
+            "sign of life": (LIFE_SECONDS, self.note_life),
             "sweep": (SWEEP_SECONDS, self.queue.sweep),
             "gate": (CHORE_SECONDS, self.look_over),
             "catch up": (CHORE_SECONDS, self.catch_up),
             "leftovers": (CHORE_SECONDS, self.clear),
         }
+
+    def note_life(self) -> None:
+        """Note now and then that a worker lives; one that works is seen by its claim."""
+        if time.monotonic() - self.noted >= LIFE_SECONDS:
+            self.noted = time.monotonic()
+            note_life(self.queue.database, datetime.now(UTC))
 
     def once(self) -> str | None:
         """Work on the next submission; return its id, or None if there is none.
@@ -243,18 +232,7 @@ class Worker:
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, write_sentence("folder-in-use"), failed=False, pause=30.0)
                 return
-            runs = SubmissionRuns(
-                row=row,
-                document=document,
-                folder=folder,
-                pulse=pulse,
-                database=self.queue.database,
-                making=self.making,
-                executor=self.executor,
-                data=self.data,
-                fetch=self.fetch,
-                hub=self.hub,
-            ).make()
+            runs = SubmissionRuns(row, document, pulse, self).make()
             self._publish(claim, row, document, runs, pulse)
         if self.proposals is not None:
             for waiting in self.proposals.of(claim.id):
@@ -314,27 +292,41 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
     """Remove files that are not needed any more, and return the names of the folders that lost some.
 
     The folder `<id>` holds the files of a model and its outputs; `spot-<id>` holds those of a spot check. A submission
-    that can be retried keeps everything for a week. Nothing stays of a submission that was taken down.
-
-    A folder that is in use is left, and so are folders that belong to no submission of the queue. If the process is
-    killed in between, the next call finishes the work.
-
-    Args:
-        queue: queue of the submissions.
-        work: folder of submissions at work, on this machine.
-        now: the time.
+    that can be retried keeps everything for a week. Nothing stays of a submission that was taken down. Folders that are
+    in use, or belong to no submission of the queue, are left. After a kill, the next call finishes the work.
     """
-    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _list_folder(path, _LOCK)]
     cleared: list[str] = []
-    for path in _find_finished(queue, folders, now):
-        with contextlib.suppress(BadInput), lock_folder(path):
-            # Looked at again under the lock: it may have been queued meanwhile.
-            for unneeded, taken_down in _find_finished(queue, [path], now).items():
-                if taken_down:
-                    _keep_marks(queue, unneeded, now)
-                if _remove(unneeded):
+    for path in sorted(work.glob("*")):
+        if path.is_dir() and _list_folder(path, _LOCK) and _is_over(queue, path, now):
+            with contextlib.suppress(BadInput), lock_folder(path):
+                # Looked at again under the lock: it may have been queued meanwhile.
+                if not _is_over(queue, path, now):
+                    continue
+                if _is_taken_down(queue, path):
+                    _keep_marks(queue, path, now)
+                if _remove(path):
                     cleared.append(path.name)
     return cleared
+
+
+def _is_over(queue: Queue, folder: Path, now: datetime) -> bool:
+    """Tell whether a folder is of a submission that does not need it any more."""
+    with queue.database.reading() as session:
+        row = session.get(SubmissionRow, folder.name.removeprefix(SPOT_CHECK))
+    if row is None:
+        return False
+    if _is_taken_down(queue, folder):
+        return True
+    if folder.name.startswith(SPOT_CHECK):
+        used = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        return row.state != "published" or used < now - KEPT
+    ended = row.state in ("published", "refused", "withdrawn")
+    return ended or (row.state in ("failed", "cancelled") and row.state_at < now - KEPT)
+
+
+def _is_taken_down(queue: Queue, folder: Path) -> bool:
+    with queue.database.reading() as session:
+        return folder.name.removeprefix(SPOT_CHECK) in session.scalars(TAKEN_DOWN_IDS).all()
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
@@ -346,30 +338,6 @@ def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
     if content.marks:
         id = folder.name.removeprefix(SPOT_CHECK)
         queue.database.write(lambda session: keep_marks(session, id, content.marks, "worker", now))
-
-
-def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
-    """Find the folders that nobody needs any more, and whether their submission was taken down."""
-    ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
-    with queue.database.reading() as session:
-        columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
-        query = select(*columns).where(SubmissionRow.id.in_(ids.values()))
-        rows = {id: (state, since) for id, state, since in session.execute(query)}
-        taken_down = set(session.scalars(TAKEN_DOWN_IDS))
-    submissions = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
-    return {
-        path: id in taken_down
-        for path, (id, state, since) in submissions.items()
-        if id in taken_down or _is_over(path, state, since, now)
-    }
-
-
-def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
-    if path.name.startswith(SPOT_CHECK):
-        used = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        return state != "published" or used < now - KEPT
-    ended = state in ("published", "refused", "withdrawn")
-    return ended or (state in ("failed", "cancelled") and since < now - KEPT)
 
 
 def _remove(folder: Path) -> bool:

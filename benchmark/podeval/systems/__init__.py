@@ -2,6 +2,7 @@
 
 __all__ = [
     "adapters",
+    "planted_podcast",
     "python_file",
     "registry",
     "servers",

@@ -25,7 +25,7 @@ _RATE = 24000
 _REPEAT_PAUSE = 0.35
 _DRAWN_FROM = "broadcast"
 _DRAWN_OFFSETS = (-0.6, -0.25, 0.1, 0.35, 0.75, 1.3)
-"""From the end of a turn to the next, seconds: one for each kind of change of turn that is counted of people."""
+"""Offsets from the end of a turn to the next, seconds: one for each kind of change of turn counted of people."""
 _FASTEST = 1.35
 _WAVE = 60.0
 """Seconds in which the pace goes up, down and back."""
@@ -35,7 +35,7 @@ HOLE, CLIPPED = 0.15, 0.5
 """Seconds of a hole, and of a clipped run."""
 
 _FEWEST_WORDS = 5
-"""Of a sentence whose absence or return nobody can take for a slip of the recogniser."""
+"""Fewest words of a sentence whose absence or return nobody can take for a slip of the recogniser."""
 
 _APART = 2.5
 """Seconds between two planted faults at least."""
@@ -75,7 +75,7 @@ class ReaderControl(SpeakingSystem):
 
     kind: ClassVar[Kind] = "control"
     facts: ClassVar[dict[str, Any]] = {}
-    """What decides how it misuses the reader, for `generation`."""
+    """Facts that decide how it misuses the reader, for `generation`."""
 
     def __init__(self, reader: DialogueReader) -> None:
         """Take the reader."""
@@ -132,8 +132,8 @@ class ShuffledVoices(ReaderControl):
         self.require(seed)
         lines = [replace(line, text=text) for line in self._reader.lines(script) for text in split_sentences(line.text)]
         people = max(2, len(script.speakers))
-        if (had := len(self._reader.voices)) < people:
-            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {had}")
+        if (count := len(self._reader.voices)) < people:
+            raise BadInput(f"{self.name} needs {people} voices, {self._reader.name} has {count}")
         # Half, not each by a coin: swapping all of them would only rename the speakers.
         chance = random.Random(seed)  # noqa: S311  # no secret
         swapped = sorted(chance.sample(range(len(lines)), max(1, len(lines) // 2)))
@@ -207,8 +207,8 @@ class ContentFaults(ReaderControl):
                 # Said anew, in another tone: the same sound twice would be a fault of the signal as well.
                 spoken.append(replace(line, text=line.text.rstrip(".!?") + ("?" if line.text.endswith("!") else "!")))
         speech = self._reader.read(script, spoken, seed=seed)
-        where = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
-        return replace(speech, details={**speech.details, "planted": where})
+        planted = {"omitted": lines[omitted].text, "repeated": lines[repeated].text, "wrong_voice": turn}
+        return replace(speech, details={**speech.details, "planted": planted})
 
 
 class SignalFaults(ReaderControl):

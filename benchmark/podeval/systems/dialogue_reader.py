@@ -6,8 +6,8 @@ level, sets fixed pauses and keeps the peak under a ceiling, so that turn times 
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import metadata, util
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ TURN_PAUSE = 0.28
 """Seconds of silence between turns."""
 SENTENCE_PAUSE = 0.35
 """Seconds of silence between lines of one turn."""
+PIECE_PAUSE = 0.4
+"""Seconds of silence between pieces of several turns that a system spoke at once."""
 SPEECH_LEVEL = -23.0
 """RMS of each voice over its active frames, in dBFS."""
 PEAK_CEILING = -1.5
@@ -128,10 +130,10 @@ class DialogueReader(SpeakingSystem):
         """Say every line with its voice."""
 
     def _check(self, script: Script) -> None:
-        needed, had = len(script.speakers), len(self.voices)
-        if needed > had:
+        needed, count = len(script.speakers), len(self.voices)
+        if needed > count:
             raise BadInput(
-                f"{self.name} has {had} voices, the script asks for {needed} "
+                f"{self.name} has {count} voices, the script asks for {needed} "
                 f"({', '.join(script.speakers)[:200]}); take a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
@@ -142,20 +144,21 @@ class DialogueReader(SpeakingSystem):
                 f"take a system that reads {'it' if language == 'other' else language}"
             )
 
-    def describe_chunks(self) -> dict[str, Any]:
-        """Describe in which pieces it reads and how they become a recording, for `generation`."""
-        chunk = "turn" if self.longest_line is None else f"sentence, at most {self.longest_line} characters"
-        return {"strategy": "chunked", "chunk": chunk, **self.assembly()}
 
-    @staticmethod
-    def assembly() -> dict[str, float]:
-        """Describe how lines become a recording, for `generation`."""
-        return {
-            "turn_pause": TURN_PAUSE,
-            "sentence_pause": SENTENCE_PAUSE,
-            "speech_level": SPEECH_LEVEL,
-            "peak_ceiling": PEAK_CEILING,
-        }
+def describe_chunks(longest: int | None = None) -> dict[str, Any]:
+    """Describe, for `generation`, in which pieces a script is read and how they become a recording.
+
+    Args:
+        longest: the most characters of a line; None if turns are read whole.
+    """
+    return {
+        "strategy": "chunked",
+        "chunk": "turn" if longest is None else f"sentence, at most {longest} characters",
+        "turn_pause": TURN_PAUSE,
+        "sentence_pause": SENTENCE_PAUSE,
+        "speech_level": SPEECH_LEVEL,
+        "peak_ceiling": PEAK_CEILING,
+    }
 
 
 def list_lines(
@@ -213,6 +216,39 @@ def join_lines(
         for turn, (start, end) in spans.items()
     )
     return _under_ceiling(samples)[:, np.newaxis], turns
+
+
+def fit_lines(
+    lines: Sequence[SpokenLine], longest: int | None, measure_text: Callable[[str], int] = len
+) -> tuple[SpokenLine, ...]:
+    """Cut lines that are longer than an engine takes, into as few as sentences or else clauses and words allow.
+
+    Args:
+        lines: the lines.
+        longest: the greatest length of a line; None if none is stated.
+        measure_text: returns the length of a text.
+    """
+    fitted: list[SpokenLine] = []
+    for line in lines:
+        length = measure_text(line.text)
+        if longest is None or length <= longest:
+            fitted.append(line)
+            continue
+        text = ""
+        for sentence in split_into_short_lines(line.text, max(1, longest * len(line.text) // length - 1)):
+            joined = f"{text} {sentence}".strip()
+            if text and measure_text(joined) > longest:
+                fitted.append(replace(line, text=text))
+                joined = sentence
+            text = joined
+        fitted.append(replace(line, text=text))
+    return tuple(fitted)
+
+
+def join_pieces(sounds: Sequence[Samples], rate: int) -> Samples:
+    """Join what was spoken in pieces of several turns, with a pause between two, shape (frames, 1)."""
+    pause = np.zeros(round(PIECE_PAUSE * rate), np.float32)
+    return np.concatenate([part for sound in sounds for part in (pause, sound)][1:])[:, np.newaxis]
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from podeval.systems import espeak_worker
-from podeval.systems.dialogue_reader import SpokenLine
+from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
 from podeval.systems.worker_process import WorkerReader
 
 # By file and pitch, for `en-gb` and its like are not found by name in the packaged data.
@@ -37,7 +37,7 @@ _LABELS = {language: tuple(f"{file}:{pitch}" for file, pitch in voices) for lang
 _WORDS_PER_MINUTE = 175
 """Its own default."""
 _VOLUME = 80
-"""At its own default of 100 some voices clip."""
+"""Volume; at the default of 100 some voices clip."""
 _VOLUME_PARAMETER = 2  # espeakVOLUME
 
 
@@ -60,7 +60,7 @@ class EspeakNg(WorkerReader):
             "voices": {language: list(labels) for language, labels in _LABELS.items()},
             "words_per_minute": _WORDS_PER_MINUTE,
             "volume": _VOLUME,
-            **self.describe_chunks(),
+            **describe_chunks(self.longest_line),
         }
 
     def _prepare(

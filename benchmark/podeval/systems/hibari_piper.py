@@ -5,25 +5,21 @@ place. Piper draws inside the ONNX graph, from a generator that runs on from cal
 speaks without noise, and what is said depends on nothing said before it.
 """
 
-import time
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from podeval.models import weights
-from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, SynthesisedLines
+from podeval.systems.dialogue_reader import INSTALL_PACKAGES, SpokenLine, describe_chunks
 from podeval.systems.onnx_reader import OnnxReader, name_broken_line
 from podeval.systems.piper import JOE, MANNER, load_voice, say_line
 from podeval.systems.speech import Samples
 
-RATE = 24000
-"""Common sampling rate in Hz: hibari's own; Piper's 22050 Hz are resampled."""
-
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
-_HIBARI, _PIPER = 0, 1
+_HIBARI = 0
+"""Number of hibari's voice; the other one is Piper's."""
 
 
 class HibariPiper(OnnxReader):
@@ -34,6 +30,7 @@ class HibariPiper(OnnxReader):
     longest_line: ClassVar[int | None] = 300  # both attend over the whole line: cost and slips grow with its length
     packages: ClassVar[Mapping[str, str]] = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (JOE,)
+    rate: ClassVar[int] = 24_000  # hibari's own; Piper's 22,050 Hz are resampled
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -46,24 +43,13 @@ class HibariPiper(OnnxReader):
                 **{file.to: file.sha256 for file in weights.lock()[JOE].files},
             },
             "piper": MANNER,
-            "rate": RATE,
-            **self.describe_chunks(),
+            "rate": self.rate,
+            **describe_chunks(self.longest_line),
         }
 
-    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
-        begin = time.perf_counter()
-        voices = {line.voice for line in lines}
-        hibari = self._hibari if _HIBARI in voices else None
-        piper = self._piper if _PIPER in voices else None
-        loaded = time.perf_counter()
-        sounds = [
-            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else say_line(piper, line, RATE)
-            for number, line in enumerate(lines)
-        ]
-        return self._collect(lines, sounds, RATE, begin, loaded)
-
-    @cached_property
-    def _hibari(self) -> Any:
+    def _load(self, voice: int) -> Any:
+        if voice != _HIBARI:
+            return load_voice(JOE, self.threads)
         from hibari import Hibari
         from hibari.voices import voice_path
 
@@ -73,11 +59,8 @@ class HibariPiper(OnnxReader):
         hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
         return hibari
 
-    @cached_property
-    def _piper(self) -> Any:
-        return load_voice(JOE, self.threads)
-
-
-def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
-    with name_broken_line("hibari", line):
-        return np.asarray(hibari(line.text, speed=line.speed, seed=seed), np.float32)
+    def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
+        if line.voice != _HIBARI:
+            return say_line(network, line, self.rate)
+        with name_broken_line("hibari", line):
+            return np.asarray(network(line.text, speed=line.speed, seed=seed), np.float32)

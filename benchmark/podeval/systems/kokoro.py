@@ -5,23 +5,18 @@ the espeak-ng that Piper brings. Nothing is drawn: equal words give equal sample
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from podeval.models import weights
-from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
+from podeval.systems.dialogue_reader import SpokenLine, cut_silence, describe_chunks
 from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
 from podeval.systems.speech import Samples
 
-RATE = 24_000
-"""Hz of what it says."""
-
 WEIGHTS = "kokoro"
-"""Of `podeval models install --profile`, and in the lock."""
+"""Name of the weights for `podeval models install --profile`, and in the lock."""
 
 _MODEL, _VOCABULARY, _VOICES = "kokoro-v1.0.int8.onnx", "vocab.json", "voices_ja.npz"
 _MOST_SOUNDS = 508  # of 512 places, with the marks at both ends
@@ -37,11 +32,7 @@ class Kokoro(OnnxReader):
     longest_line: ClassVar[int | None] = 250
     packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = (WEIGHTS,)
-
-    @cached_property
-    def network(self) -> "_Network":
-        """The network, loaded with the first script."""
-        return _Network(self.threads)
+    rate: ClassVar[int] = 24_000
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -51,16 +42,20 @@ class Kokoro(OnnxReader):
             "voices": list(_NAMES),
             "weights": {file.to: file.sha256 for file in weights.lock()[WEIGHTS].files},
             "speed": 1.0,
-            "rate": RATE,
-            **self.describe_chunks(),
+            "rate": self.rate,
+            **describe_chunks(self.longest_line),
         }
 
-    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
-        begin = time.perf_counter()
-        network = self.network
-        loaded = time.perf_counter()
-        sounds = [_say_line(network, line, _NAMES[line.voice]) for line in lines]
-        return self._collect(lines, sounds, RATE, begin, loaded)
+    def _load(self, voice: int) -> "_Network":
+        # One network has all voices.
+        return next(iter(self._networks.values()), None) or _Network(self.threads)
+
+    def _say_line(self, network: "_Network", line: SpokenLine, seed: list[int]) -> Samples:
+        with name_broken_line("Kokoro", line):
+            sounds = network.spell(line.text)
+            pieces = [sounds[start : start + _MOST_SOUNDS] for start in range(0, len(sounds), _MOST_SOUNDS)]
+            parts = [network.speak(piece, _NAMES[line.voice], line.speed) for piece in pieces]
+        return cut_silence(np.concatenate(parts), self.rate) if parts else np.zeros(0, np.float32)
 
 
 class _Network:
@@ -88,11 +83,3 @@ class _Network:
         tokens = np.array([[0, *sounds, 0]], np.int64)
         inputs = {"tokens": tokens, "style": style, "speed": np.full(1, speed, np.float32)}
         return np.asarray(self._session.run(None, inputs)[0], np.float32).reshape(-1)
-
-
-def _say_line(network: _Network, line: SpokenLine, voice: str) -> Samples:
-    with name_broken_line("Kokoro", line):
-        sounds = network.spell(line.text)
-        pieces = [sounds[start : start + _MOST_SOUNDS] for start in range(0, len(sounds), _MOST_SOUNDS)]
-        parts = [network.speak(piece, voice, line.speed) for piece in pieces]
-    return cut_silence(np.concatenate(parts), RATE) if parts else np.zeros(0, np.float32)

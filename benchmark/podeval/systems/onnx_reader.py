@@ -1,6 +1,7 @@
 """What the built-in systems share whose networks run on onnxruntime: packages and weights, threads, timed lines."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +19,13 @@ class OnnxReader(DialogueReader):
 
     weight_names: ClassVar[tuple[str, ...]]
     """Names in the lock."""
+    rate: ClassVar[int]
+    """Hz of what it says."""
 
     def __init__(self) -> None:
         """Choose how many threads onnxruntime uses: PODEVAL_THREADS, else one; nothing is loaded yet."""
         self.threads = count_threads(1)
+        self._networks: dict[int, Any] = {}
 
     def available(self) -> str | None:
         """Return None where the packages and the weights are there, else what is missing and its command."""
@@ -34,21 +38,27 @@ class OnnxReader(DialogueReader):
             return f"{self.name}: {absent}"
         return None
 
-    def _collect(
-        self, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int, begin: float, loaded: float
-    ) -> SynthesisedLines:
-        """Join lines that were just said with the times they took and what said them.
+    @abstractmethod
+    def _load(self, voice: int) -> Any:
+        """Load the network of a voice; it stays loaded."""
 
-        Args:
-            lines: the lines.
-            sounds: the samples of each line.
-            rate: their rate in Hz.
-            begin: the time at which loading began, by `time.perf_counter`.
-            loaded: the time at which it ended.
+    @abstractmethod
+    def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
+        """Say a line with the network of its voice, shape (frames,), at `rate`; empty if the line holds no sound.
+
+        Raises:
+            SpeechFailed: the engine broke.
         """
+
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
+        begin = time.perf_counter()
+        for voice in {line.voice for line in lines} - set(self._networks):
+            self._networks[voice] = self._load(voice)
+        loaded = time.perf_counter()
+        sounds = [self._say_line(self._networks[line.voice], line, [seed, n]) for n, line in enumerate(lines)]
         return SynthesisedLines(
-            lines=list(sounds),
-            rate=rate,
+            lines=sounds,
+            rate=self.rate,
             wall_seconds=time.perf_counter() - loaded,
             load_seconds=loaded - begin,
             details={

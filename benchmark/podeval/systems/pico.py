@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from podeval.systems import pico_worker
-from podeval.systems.dialogue_reader import SpokenLine
+from podeval.systems.dialogue_reader import SpokenLine, describe_chunks
 from podeval.systems.worker_process import WorkerReader
 
 _VOLUME = 0.7
-"""At its own level of 1 it clips."""
+"""Volume; at the default level of 1 it clips."""
 _SPEEDS = (0.2, 5.0)
 
 
@@ -38,7 +38,7 @@ class Pico(WorkerReader):
             "voices": list(self.voices),
             "volume": _VOLUME,
             "rate": pico_worker.RATE,
-            **self.describe_chunks(),
+            **describe_chunks(self.longest_line),
         }
 
     def _prepare(

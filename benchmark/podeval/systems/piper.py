@@ -8,15 +8,14 @@ SHA-256: where that cannot be reached, the system is left out with the installer
 """
 
 import json
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.models import weights
-from podeval.systems.dialogue_reader import SpokenLine, SynthesisedLines, cut_silence
+from podeval.systems.dialogue_reader import SpokenLine, cut_silence, describe_chunks
 from podeval.systems.onnx_reader import OnnxReader, name_broken_line, open_session
 from podeval.systems.speech import Samples
 
@@ -24,7 +23,7 @@ JOE, KRISTIN = "piper-joe", "piper-kristin"
 """Voices by the names of their weights in the lock."""
 
 MANNER = {"noise_scale": 0.0, "length_scale": 1.0, "noise_w_scale": 0.0}
-"""How a voice speaks, for `generation`."""
+"""Settings of the voice, for `generation`."""
 
 
 def load_voice(voice: str, threads: int) -> Any:
@@ -64,9 +63,6 @@ def say_line(voice: Any, line: SpokenLine, rate: int) -> Samples:
     return resample(cut_silence(np.concatenate(parts), native), native, rate)
 
 
-RATE = 22_050
-"""Hz of what it says."""
-
 VOICES = (KRISTIN, JOE)
 """Names in the lock, in the order in which speakers get them."""
 
@@ -79,11 +75,7 @@ class Piper(OnnxReader):
     longest_line: ClassVar[int | None] = 300
     packages: ClassVar[Mapping[str, str]] = {"piper": "piper-tts", "onnxruntime": "onnxruntime"}
     weight_names: ClassVar[tuple[str, ...]] = VOICES
-
-    def __init__(self) -> None:
-        """Load nothing yet."""
-        super().__init__()
-        self._loaded: dict[int, Any] = {}
+    rate: ClassVar[int] = 22_050
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -93,14 +85,12 @@ class Piper(OnnxReader):
             "voices": list(VOICES),
             "weights": {file.to: file.sha256 for voice in VOICES for file in weights.lock()[voice].files},
             "piper": MANNER,
-            "rate": RATE,
-            **self.describe_chunks(),
+            "rate": self.rate,
+            **describe_chunks(self.longest_line),
         }
 
-    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
-        begin = time.perf_counter()
-        for number in {line.voice for line in lines} - set(self._loaded):
-            self._loaded[number] = load_voice(VOICES[number], self.threads)
-        loaded = time.perf_counter()
-        sounds = [say_line(self._loaded[line.voice], line, RATE) for line in lines]
-        return self._collect(lines, sounds, RATE, begin, loaded)
+    def _load(self, voice: int) -> Any:
+        return load_voice(VOICES[voice], self.threads)
+
+    def _say_line(self, network: Any, line: SpokenLine, seed: list[int]) -> Samples:
+        return say_line(network, line, self.rate)

@@ -2,6 +2,7 @@
 
     speak(turns, voices, language) -> (samples, rate)       reads a script aloud
     write(prompt, language) -> text, or a list of turns     writes a script
+    podcast(topic, language) -> (samples, rate)             makes a whole podcast
     answer(heard, language) -> (samples, rate[, words])     answers a person, turn by turn
 
 `turns` have `speaker` and `text`; `voices` holds by speaker the path of a reference recording, or None. `heard` is the
@@ -13,12 +14,11 @@ The file is the user's own and runs in this process, with all that the user may 
 """
 
 import hashlib
-import importlib.util
 import inspect
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,9 +26,11 @@ from typing import Any, Literal
 import numpy as np
 
 from podeval.errors import BadInput
+from podeval.files import import_file
 from podeval.systems.adapters.loading import set_seed
 from podeval.systems.speech import (
     Ask,
+    OneByOne,
     Product,
     Samples,
     Speech,
@@ -57,15 +59,13 @@ class HeardTurn:
     audio: str | None = None
 
 
-class PythonSystem:
-    """An `OutputMaker` that calls a function of a file.
+class PythonSystem(OneByOne[Product]):
+    """A system that calls a function of a file.
 
     Args:
         path: the path of the file.
         function: its name.
     """
-
-    at_once = 1
 
     def __init__(self, path: Path, function: str) -> None:
         self._path, self._name = path, function
@@ -78,16 +78,13 @@ class PythonSystem:
         """Which function of which file speaks; an edited file is another system."""
         return {"system": "python", "file": self._path.name, "function": self._name, "sha256": self.sha256}
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
-        """Call the function for each item; see `OutputMaker.make`."""
-        return [self._make(ask, seed) for ask in asks]
-
-    def _make(self, ask: Ask, seed: int) -> Product:
+    def make_one(self, ask: Ask, seed: int) -> Product:
+        """Call the function for an item."""
         set_seed(seed)
         if ask.script is not None:
             script = ask.spoken()
-            given = {speaker: reference.audio for speaker, reference in ask.voices.items()}
-            voices = {speaker: given.get(speaker) for speaker in script.speakers}
+            recordings = {speaker: reference.audio for speaker, reference in ask.voices.items()}
+            voices = {speaker: recordings.get(speaker) for speaker in script.speakers}
             begin = time.perf_counter()
             result = self._call(seed, list(script.turns), voices, ask.language)
             samples, rate = self._read_sound(result)
@@ -98,6 +95,10 @@ class PythonSystem:
             begin = time.perf_counter()
             text, turns = self._read_script(self._call(seed, ask.prompt, ask.language))
             return WrittenScript(text, turns, time.perf_counter() - begin, details={"seed": seed})
+        if ask.topic is not None:
+            begin = time.perf_counter()
+            samples, rate = self._read_sound(self._call(seed, ask.topic, ask.language))
+            return Speech(samples, rate, turns=(), wall_seconds=time.perf_counter() - begin, details={"seed": seed})
         return self._converse(ask, seed)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
@@ -188,13 +189,8 @@ def _load(path: Path, function: str) -> Callable[..., Any]:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # as for `python FILE.py`: it may import its neighbours
-    spec = importlib.util.spec_from_file_location(f"podeval_own_{path.stem}", path)
-    assert spec is not None, "a file that ends in .py can be loaded"
-    assert spec.loader is not None, "a file that ends in .py can be loaded"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        module = import_file(path, f"podeval_own_{path.stem}")
     except Exception as error:
         raise BadInput(f"{path} cannot be imported ({_describe_error(error, path)}); fix it first") from error
     chosen = getattr(module, function, None)

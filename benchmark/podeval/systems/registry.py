@@ -1,9 +1,8 @@
 """Built-in systems, by name."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
-from podeval.errors import BadInput
+from podeval.errors import require_known
 from podeval.systems.controls import (
     ContentFaults,
     DrawnGaps,
@@ -45,10 +44,7 @@ def get(name: str) -> SpeakingSystem:
     Raises:
         BadInput: there is none; names the closest.
     """
-    if name not in SYSTEMS:
-        close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise BadInput(f"there is no built-in system {name!r}; {hint}choose from {', '.join(NAMES)}")
+    require_known("built-in system", SYSTEMS, name)
     return SYSTEMS[name]()
 
 

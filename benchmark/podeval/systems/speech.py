@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ Kind = Literal["model", "control"]
 ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 LONGEST_NAME = 200
 """Characters of a speaker's name in a job."""
+SOURCES = "sources"
+"""Key in the details of a podcast: the texts that it was made from, as whoever made it states."""
 
 
 class JobPart(BaseModel):
@@ -66,7 +68,7 @@ class RecordedUserTurn(JobPart):
 
 
 class Ask(JobPart):
-    """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
+    """One item: a script to speak, a prompt to write from, the topic of a whole podcast, or a person's turns to answer.
 
     `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
     have none here.
@@ -77,11 +79,12 @@ class Ask(JobPart):
     script: Annotated[tuple[Annotated[Turn, AfterValidator(_refuse_long_name)], ...], Field(min_length=1)] | None = None
     prompt: Annotated[str, Field(min_length=1)] | None = None
     user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
+    topic: Annotated[str, Field(min_length=1)] | None = None
     voices: dict[str, Reference] = {}
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
-        tasks = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
+        tasks = [name for name in ("script", "prompt", "user", "topic") if getattr(self, name) is not None]
         if len(tasks) > 1:
             raise ValueError(f"an item is one task, not {' and '.join(tasks)}")
         return self
@@ -157,15 +160,21 @@ class SpokenAnswer:
 
 @dataclass(frozen=True)
 class SpokenAnswers:
-    """What a system said in a conversation; `wall_seconds` are of all answers together."""
+    """What a system said in a conversation; `wall_seconds` are of all answers together.
+
+    A live one has a recording of both channels, the person's first.
+    """
 
     answers: tuple[SpokenAnswer, ...]
     wall_seconds: float
     details: Mapping[str, Any] = field(default_factory=dict)
+    conversation: Speech | None = None
 
 
 Product = Speech | WrittenScript | SpokenAnswers
-"""What a system makes of an item."""
+"""Output of a system for an item."""
+
+P = TypeVar("P", bound=Product, covariant=True)
 
 
 def list_speeches(product: Product) -> list[Speech]:
@@ -201,7 +210,7 @@ class OutputMaker(Protocol):
     """Whatever makes something of items: a built-in system, an opened model, supplied files, a server.
 
     Attributes:
-        at_once: how many items it may be given together.
+        at_once: maximum number of items in a call.
     """
 
     at_once: int
@@ -215,16 +224,32 @@ class OutputMaker(Protocol):
         """
 
 
-class SpeakingSystem(ABC):
-    """A system that reads scripts aloud: an `OutputMaker` of speech.
+class OneByOne(ABC, Generic[P]):
+    """An `OutputMaker` that makes something of each item by itself.
 
     Attributes:
-        at_once: how many items it may be given together.
+        at_once: maximum number of items in a call.
+    """
+
+    at_once: int = 1
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[P]:
+        """Make something of each of these items; see `OutputMaker.make`."""
+        return [self.make_one(ask, seed) for ask in asks]
+
+    @abstractmethod
+    def make_one(self, ask: Ask, seed: int) -> P:
+        """Make something of an item; it raises what `OutputMaker.make` raises."""
+
+
+class SpeakingSystem(OneByOne[Speech]):
+    """A system that reads scripts aloud.
+
+    Attributes:
         name: the system's name, unique in `podeval.systems.registry`.
         kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
     """
 
-    at_once: int = 1
     name: ClassVar[str]
     kind: ClassVar[Kind]
 
@@ -247,9 +272,9 @@ class SpeakingSystem(ABC):
             SpeechFailed: the engine broke or stayed silent.
         """
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Read the script of each item aloud; see `speak`."""
-        return [self.speak(ask.spoken(), seed=seed) for ask in asks]
+    def make_one(self, ask: Ask, seed: int) -> Speech:
+        """Read the script of an item aloud; see `speak`."""
+        return self.speak(ask.spoken(), seed=seed)
 
     def require(self, seed: int = 0) -> None:
         """Refuse to start without the engine or with a seed that generators do not take.

@@ -278,7 +278,7 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     ("source", "reported"): Reported,
     ("source", "reported", "results"): ReportedFigure,
 }
-"""Which block stands where: the path of field names, without list positions and with the source's kind."""
+"""Block at each place: the path of field names, without list positions and with the source's kind."""
 
 
 def build_json_schema() -> dict[str, Any]:

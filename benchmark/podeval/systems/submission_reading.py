@@ -112,7 +112,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
     Args:
         text: the document.
-        name: what to call it in errors.
+        name: name of the document in errors.
         folder: the folder of a results file; None if there is no such place, as in a form.
 
     Raises:
@@ -176,9 +176,11 @@ def _refuse_repeated_fields(document: _Located, node: yaml.Node | None, path: Lo
         for key, value in node.value:
             inside = (*path, str(key.value))
             if inside in names:
-                mark, message = key.start_mark, "appears twice; keep one"
-                place = (mark.line + 1, _write_path(inside), message, mark.column + 1)
-                raise BadDocument([DocumentProblem(document.file, *place)])
+                mark = key.start_mark
+                problem = DocumentProblem(
+                    document.file, mark.line + 1, _write_path(inside), "appears twice; keep one", mark.column + 1
+                )
+                raise BadDocument([problem])
             names.add(inside)
             _refuse_repeated_fields(document, value, inside)
 
@@ -250,13 +252,14 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
-            description = block.model_fields[str(path[-1])].description
-            message = write_sentence("field-missing", name=path[-1])
-            if description:
-                message = write_sentence("field-missing-about", name=path[-1], about=description)
+            name, about = path[-1], block.model_fields[str(path[-1])].description
+            message = (
+                write_sentence("field-missing-about", name=name, about=about)
+                if about
+                else write_sentence("field-missing", name=name)
+            )
         case "extra_forbidden":
-            hint = _suggest(str(path[-1]), list(block.model_fields))
-            message = write_sentence("field-unknown", hint=hint)
+            message = write_sentence("field-unknown", hint=_suggest(str(path[-1]), list(block.model_fields)))
         case "string_type":
             message = write_sentence("must-be-text", value=_render_value(value))
         case "string_pattern_mismatch":

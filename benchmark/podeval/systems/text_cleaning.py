@@ -9,7 +9,7 @@ from functools import cache
 from podeval.text.characters import HAN
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
-"""How fast a person reads aloud; the second is of Chinese."""
+"""Pace of a person who reads aloud; the second is for Chinese."""
 
 _PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
 _KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}

@@ -17,7 +17,7 @@ from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, Synthesi
 from podeval.systems.speech import Samples, SpeechFailed
 
 _HEAD = struct.Struct("<dI")
-"""What a worker writes before the samples of a line: seconds taken, and the number of bytes of samples."""
+"""Header that a worker writes before the samples of a line: seconds taken, and the number of bytes of samples."""
 
 
 class WorkerReader(DialogueReader):
@@ -65,9 +65,9 @@ def run_worker(engine: str, script: str, arguments: Sequence[str], job: dict[str
     Args:
         engine: its name in messages.
         script: the worker's file, run by this Python alone.
-        arguments: what it is called with.
+        arguments: arguments of the worker.
         job: given on its standard input as JSON.
-        characters: how much text it has to say, for the time limit.
+        characters: number of characters that it says, for the time limit.
 
     Raises:
         SpeechFailed: it took too long, or broke; the message has its last line.
@@ -89,7 +89,7 @@ def read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
     """Read the rate in Hz, the samples of each line, and the seconds of synthesis.
 
     Args:
-        output: what a worker wrote: a record that has the rate for a length, then for each line its seconds and length
+        output: output of a worker: a record that has the rate for a length, then for each line its seconds and length
             in bytes, and samples of 16 bits.
         count: the number of lines.
     """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from podeval.text.numerals import CHINESE, ENGLISH, parse_number
-from podeval.text.script_format import PER_MINUTE, Minutes
+from podeval.text.tokens import PER_MINUTE
 
 _WORD, _CHARACTER = 1 / PER_MINUTE["en"], 1 / PER_MINUTE["zh"]
 _UNITS = {
@@ -150,6 +150,14 @@ _STRICT_LENGTH = re.compile(
 )
 
 _Meaning = Literal["asked", "other", "unclear"]
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """A requested length: from `least` to `most` minutes of speech, before any tolerance."""
+
+    least: float
+    most: float
 
 
 @dataclass(frozen=True)

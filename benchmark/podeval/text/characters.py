@@ -132,3 +132,8 @@ def fold_letters(text: str) -> str:
     if _VIETNAMESE.search(text):
         text = _TONE_LAST.sub(lambda vowels: _TONE_PLACES[vowels[0]], text.replace("ð", "đ"))
     return text
+
+
+def keep_letters(text: str) -> str:
+    """Return letters and digits alone, without case and in compatibility form (NFKC)."""
+    return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())

@@ -109,8 +109,8 @@ class Selection:
 
     Attributes:
         clips: the selected clips, in order of time.
-        requested: how many were asked for.
-        eligible: how many clips have a duration within the limits; the selection is drawn from these.
+        requested: number of clips requested.
+        eligible: number of clips with a duration within the limits; the selection is drawn from these.
         min_seconds: the lower limit that was finally used, after widening.
         max_seconds: the upper limit that was finally used, after widening.
         seed: seed of the draw.

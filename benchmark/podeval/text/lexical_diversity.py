@@ -48,7 +48,7 @@ class InformationDensity:
     Attributes:
         bits: Shannon entropy of the unigram distribution, bits per token; grows with the text's length.
         normalised: `bits` divided by its upper bound, log2 of the token count, 0..1; None for a single token.
-        tokens: how many tokens are left without the stop words.
+        tokens: number of tokens without the stop words.
     """
 
     bits: float

@@ -36,7 +36,7 @@ COUNTED = {
     "punctuation marks": (_MARK, MOST_MARKS),
     "words": (_WORD, MOST_WORDS),
 }
-"""What is counted before a text is cut into words, and the limit of each."""
+"""Units that are counted before a text is cut into words, and the limit of each."""
 
 
 def refuse_longer(characters: int) -> None:

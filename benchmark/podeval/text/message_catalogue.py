@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from podeval.hub_sources import locate_hub_source
-
 FIRST = "en"
 """The language that says everything."""
 
@@ -20,7 +18,7 @@ class PluralText(str):
     """A text with a form for each number: `format` takes the one of `count`, or of its last whole number.
 
     Attributes:
-        forms: as the catalogue has them; the text itself is the last one.
+        forms: forms of the text in the catalogue; the text itself is the last one.
         rule: gives the place of the form that a number takes.
 
     Example:
@@ -74,17 +72,6 @@ def read_texts(folder: Path, language: str, pages: tuple[str, ...] = ()) -> dict
             group[name] = text
         texts[page] = _make_lists(page_texts)
     return texts
-
-
-def translate(text: str, language: str) -> str:
-    """Translate what a declaration says in English: a title, a unit, a sentence; what has no translation stays.
-
-    The English is the message id of `metrics.po`, which only other languages have.
-    """
-    if language == FIRST:
-        return text
-    file = locate_hub_source("space") / "locale" / language / "LC_MESSAGES" / "metrics.po"
-    return read_messages(file).get(text, text)
 
 
 @cache

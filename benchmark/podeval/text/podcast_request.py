@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.text.asked_length import is_length_strict, read_requested_length
+from podeval.text.asked_length import Minutes, is_length_strict, read_requested_length
 from podeval.text.characters import clean_text
 from podeval.text.language import IdentifiedLanguage, identify_language
 from podeval.text.script import Script
-from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length, rate_of
+from podeval.text.script_format import NAMES, UNITS, count_length, rate_of
+from podeval.text.tokens import PER_MINUTE
 
 Kind = Literal["explicit", "implied"]
 

@@ -16,11 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, is_missing
 from podeval.text.characters import clean_text, fold_letters
 from podeval.text.longest import refuse_longer
 from podeval.text.markup import strip_tags
-from podeval.text.missing_value import is_missing
 
 # Names of keys without case, spaces, hyphens and underscores; of several, the first counts.
 _TURN_LIST_KEYS = (

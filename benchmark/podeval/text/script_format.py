@@ -1,9 +1,5 @@
-"""Scripts as models and programs write them, and how long one takes to say.
+"""Scripts as models and programs write them, and how long one takes to say."""
 
-A minute is 300 Chinese characters or 150 English words (PodBench, Appendix D).
-"""
-
-from dataclasses import dataclass
 from typing import Any
 
 import regex
@@ -13,23 +9,12 @@ from podeval.text.characters import HAN, clean_text
 from podeval.text.labelled_turns import note_inner_labels, read_labels
 from podeval.text.reasoning import strip_reasoning
 from podeval.text.script import Script, read_source
-from podeval.text.tokens import detect_language, is_unspaced
-
-PER_MINUTE = {"en": 150, "zh": 300}
-"""English words, or Chinese characters, per minute of speech."""
+from podeval.text.tokens import PER_MINUTE, detect_language, is_unspaced
 
 UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
 
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
-
-
-@dataclass(frozen=True)
-class Minutes:
-    """A requested length: from `least` to `most` minutes of speech, before any tolerance."""
-
-    least: float
-    most: float
 
 
 def read_any_script(source: Any) -> Script:
@@ -39,7 +24,7 @@ def read_any_script(source: Any) -> Script:
     (`podeval.text.labelled_turns`). The script's notes say what was read in another way than it is written.
 
     Raises:
-        BadInput: as for `Script.parse`.
+        BadInput: the script cannot be read; see `Script.parse`.
     """
     if isinstance(source, Script):
         return source

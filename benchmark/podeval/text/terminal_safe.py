@@ -17,7 +17,7 @@ _OBEYED = re.compile(
 )
 
 _MOVES = re.compile(r"(?:[\r\n]|\x1b\[A)+")
-"""What a progress bar writes to overwrite itself; only in writes without words."""
+"""Control characters with which a progress bar overwrites itself; only in writes without words."""
 
 
 def make_printable(text: str) -> str:

@@ -26,6 +26,9 @@ from podeval.text.longest import refuse_endless, refuse_endless_chinese
 
 Language = Literal["en", "zh"]
 
+PER_MINUTE = {"en": 150, "zh": 300}
+"""English words, or Chinese characters, per minute of speech (PodBench, Appendix D)."""
+
 _KANA_BY_HAN = 1 / 20
 """Minimum ratio of kana to Chinese characters in Japanese; Chinese has at most a word here and there."""
 
@@ -36,8 +39,6 @@ _UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}{UNSPACED}]")
 _OTHER_WORD = regex.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
-_END = "\U000f0000"
-"""Separator between sentences that are split into words together; a character of no language."""
 
 
 def check_language(language: str) -> Language:
@@ -108,7 +109,8 @@ def tokenise(text: str, language: str = "en") -> list[str]:
         refuse_endless_chinese(text)
         return [token for token in _load_chinese_tokeniser().cut(text.lower()) if not token.isspace()]
     refuse_endless(text)
-    return _split_treebank_words(_load_punkt().tokenize(text.lower()))
+    punkt, treebank = _load_english_tokenisers()
+    return [token for sentence in punkt.tokenize(text.lower()) for token in treebank.tokenize(sentence)]
 
 
 def count_words_or_characters(text: str, language: str) -> int:
@@ -137,7 +139,9 @@ def _read_word_list(name: str) -> frozenset[str]:
 
 
 @cache
-def _load_punkt() -> Any:
+def _load_english_tokenisers() -> tuple[Any, Any]:
+    """Return what splits a text into sentences, and what splits a sentence into words."""
+    from nltk.tokenize.destructive import NLTKWordTokenizer
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()
@@ -145,54 +149,7 @@ def _load_punkt() -> Any:
     tokeniser: Any = PunktSentenceTokenizer(parameters)
     # Whether a sentence ends depends only on the words on either side.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
-    return tokeniser
-
-
-def _split_treebank_words(sentences: Sequence[str]) -> list[str]:
-    """Split sentences into words exactly as `NLTKWordTokenizer` splits each of them, but in one pass over all.
-
-    One by one, most of the time would go into starting some thirty patterns per sentence.
-    """
-    text = _END.join(("", *sentences, ""))
-    stand_in = _END
-    if text.count(_END) > len(sentences) + 1:
-        present = set().union(*sentences)
-        # One is always free: these are punctuation marks, of which a text has fewer (`MOST_MARKS`).
-        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in present)
-        text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
-    for pattern, replacement in _load_treebank_rules():
-        text = pattern.sub(replacement, text)
-    tokens = [token for token in text.split() if token != _END]
-    return tokens if stand_in == _END else [token.replace(stand_in, _END) for token in tokens]
-
-
-@cache
-def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
-    """Return NLTK's patterns and replacements, in its order, adapted to sentences that have `_END` on both sides.
-
-    `^` and `$` are replaced by that character, and patterns for any character except some exclude it, so that each
-    sentence is split as if it stood alone.
-    """
-    from nltk.tokenize import destructive
-
-    def adapt_rule(rule: tuple[Any, str]) -> tuple[Any, str]:
-        written = rule[0].pattern.replace("[^", f"[^{_END}")
-        if written.startswith("^"):
-            written = f"(?<={_END}){written[1:]}"
-        if written.endswith("$"):
-            written = f"{written[:-1]}(?={_END})"
-        # Newer versions compile with another module, whose character classes differ slightly.
-        return getattr(destructive, "redos", re).compile(written), rule[1]
-
-    cut = destructive.NLTKWordTokenizer
-    contractions = [*cut.CONTRACTIONS2, *cut.CONTRACTIONS3]
-    before = [*cut.STARTING_QUOTES, *cut.PUNCTUATION, cut.PARENS_BRACKETS, cut.DOUBLE_DASHES]
-    return (
-        *map(adapt_rule, before),
-        (re.compile(_END), f" {_END} "),
-        *map(adapt_rule, cut.ENDING_QUOTES),
-        *((pattern, r" \1 \2 ") for pattern in contractions),
-    )
+    return tokeniser, NLTKWordTokenizer()
 
 
 @cache

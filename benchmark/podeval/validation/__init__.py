@@ -6,7 +6,10 @@ __all__ = [
     "human_scores",
     "judge_answers",
     "judge_audit",
-    "judge_check",
+    "judge_report",
+    "mtalk_figures",
+    "paper_runs",
     "papers",
+    "planted_cases",
     "raters",
 ]

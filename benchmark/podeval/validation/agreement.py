@@ -11,11 +11,11 @@ In addition there is the agreement on systems as wholes, of which there are few,
 the best of so many keys would reach by chance.
 
 Public clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured
-here (98b7643, embedded profile, no scripts), of the 119 public clips of PodEval's listening test: six systems and
-another set of real podcasts, 17 categories each. People's side is the order of the six that the paper prints (section
-7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are six human points, whatever the number of
-clips. `paper_tables/human_agreement.csv` has the agreement with people that the papers print of metrics and judges,
-each with its n where the paper states one; `judges.csv` their audits of judges.
+here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
+PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
+of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
+six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
+the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` their audits of judges.
 """
 
 import csv
@@ -25,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -48,8 +49,8 @@ FEWEST_CLUSTERS = 3
 """Systems, and items, below which there is no interval."""
 MOST_OUTPUTS = 300
 """Outputs beyond which the variance over single ones is not subtracted."""
-DRAWS = 500
-"""Random orders of the systems from which follows what chance reaches."""
+ALL_ORDERS, DRAWS = 6, 500
+"""Most systems all of whose orders are counted, and random orders of more, from which follows what chance reaches."""
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Sequence[float], Sequence[float]], Estimate]
@@ -78,10 +79,12 @@ class Validity:
     Attributes:
         better: whether more is better, less (the key is turned), or a range (it is folded).
         systems: SRCC over the systems' means.
-        left_out: that SRCC without each system in turn.
-        keys: how many keys were compared with this measure.
-        by_chance: the SRCC over systems that the best of so many keys reaches in one of twenty cases by chance alone.
-        within: for published clips, the mean over categories of the SRCC of their clips.
+        left_out: the same SRCC without each system in turn.
+        keys: number of keys that were compared with this measure.
+        by_chance: the SRCC over systems that the best of so many keys reaches in at most one of twenty orders of the
+            systems by chance alone; None if there is none.
+        chance: the share of orders of the systems in which the best of so many keys reaches the SRCC of this one.
+        within: mean over categories of the SRCC of their clips, for published clips.
     """
 
     metric: str
@@ -96,6 +99,7 @@ class Validity:
     left_out: Mapping[str, float | None]
     keys: int = 1
     by_chance: float | None = None
+    chance: float | None = None
     within: Estimate | None = None
 
     @property
@@ -146,8 +150,23 @@ def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, 
             ours = [to_badness(key, values[output]) for output in shared]
             agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
             means.setdefault(measure, []).append(_means_by_system(shared, ours))
-    by_chance = {measure: _best_by_chance(columns, human[measure]) for measure, columns in means.items()}
-    return [replace(row, keys=len(means[row.human]), by_chance=by_chance[row.human]) for row in agreements]
+    best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
+    # A quantile of few possible values is reached by more than its share.
+    rare = {
+        measure: next((float(v) for v in np.unique(reached.round(9)) if (reached >= v - 1e-9).mean() <= 0.05), None)
+        for measure, reached in best.items()
+    }
+    return [
+        replace(
+            row,
+            keys=len(means[row.human]),
+            by_chance=rare[row.human],
+            chance=float((best[row.human] >= row.systems.value - 1e-9).mean())
+            if best[row.human].size and row.systems.value is not None
+            else None,
+        )
+        for row in agreements
+    ]
 
 
 def compare(
@@ -164,7 +183,7 @@ def compare(
     Args:
         metric: its name.
         key: the key's declaration.
-        protocol: how its values came about.
+        protocol: protocol of the key's values.
         measure: the name of the human measure.
         outputs: system and item of each value.
         ours: the key's values as `to_badness` gives them.
@@ -249,8 +268,11 @@ def _fisher(value: float) -> float:
     return math.atanh(min(max(value, -1 + 1e-9), 1 - 1e-9))
 
 
-def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> float | None:
-    """Return what the best of these keys reaches in 95 % of draws in which people's order is a random one.
+def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, float]) -> Array:
+    """Return the SRCC over systems of the best of these keys with each order that people could have had by chance: all
+    orders of few systems, a random part for many; empty if nothing can be compared.
+
+    The keys are the real ones, so those that go together count as fewer than their number.
 
     Args:
         columns: the systems' means by each key, turned so that more is better; compared are the systems that all have.
@@ -263,12 +285,14 @@ def _best_by_chance(columns: Sequence[Mapping[str, float]], scores: Mapping[Outp
     keys = [[column[system] for system in shared] for column in columns]
     ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
     if not ranks or len(shared) < FEWEST_CLUSTERS:
-        return None
+        return np.zeros(0)
     liked = _means_by_system(list(scores), list(scores.values()))
     order = rankdata([liked[system] for system in shared])
     random = np.random.default_rng(0)
-    draws = [random.permutation(order) for _ in range(DRAWS)]
-    return float(np.quantile((1 - cdist(ranks, draws, "correlation")).max(axis=0), 0.95))
+    few = len(shared) <= ALL_ORDERS
+    orders = list(permutations(order)) if few else [random.permutation(order) for _ in range(DRAWS)]
+    best: Array = (1 - cdist(ranks, np.array(orders), "correlation")).max(axis=0)
+    return best
 
 
 def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
@@ -332,6 +356,8 @@ def recompute_agreement() -> list[Validity]:
     for name, values in _read_values().items():
         metric, _, key_name = name.partition(".")
         key = catalogue.get(metric).key(key_name)
+        # Never ranked, because it is easily won; by its formula 1 is what people reach.
+        key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))
     outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))

@@ -15,8 +15,8 @@ from podeval.errors import BadInput, CannotScore
 from podeval.metrics.score import Score
 from podeval.runs.run_folder import RunFolder
 from podeval.stats.intervals import Interval, mean_ci
+from podeval.text.comparison.word_errors import WordErrors, count_word_errors
 from podeval.text.script import Script
-from podeval.text.word_errors import WordErrors, count_word_errors
 
 NORMALISERS = {
     "whisper": "Whisper's (ours)",
@@ -24,7 +24,7 @@ NORMALISERS = {
     "lfs": "F5-TTS's (LFS-Bench)",
     "none": "none (PodEval)",
 }
-"""The normalisers of `podeval.text.normalise`, with whose they are."""
+"""The normalisers of `podeval.text.comparison.normalise`, with whose they are."""
 ERROR_RATES = ("wer.wer", "wer.cer")
 
 
@@ -42,14 +42,14 @@ class Certificate:
     """What a run's figure depends on.
 
     Attributes:
-        system: whose figure it is.
+        system: system of the figure.
         key: `metric.key`.
         value: the figure as the run has it, with its interval over items.
         seeds: the figure of each seed.
         choices: the figure under each choice, of the run's own seed; empty for keys that are no error rates.
         floor: the figure of recordings of people by the same recogniser and normaliser; None where none was named.
         flips: pairs of systems whose order depends on the choice.
-        compared: how many pairs of systems were compared.
+        compared: number of pairs of systems that were compared.
         printed: the figure that it is set against.
     """
 
@@ -187,12 +187,22 @@ def explain(certificate: Certificate, unit: float = 1.0) -> list[str]:
     return lines
 
 
+def _is_of(protocol: str, metric: str, chosen: str | None) -> bool:
+    """Tell whether a protocol is the one that was chosen; in a run without a summary, whether it is of the metric."""
+    return protocol == chosen if chosen else protocol.partition("@")[0] == metric
+
+
+def _choose_protocol(run: RunFolder, profile: str, metric: str) -> str | None:
+    return next((one.choose_protocols().get(metric) for one in run.summaries() if one.profile == profile), None)
+
+
 def _values(run: RunFolder, profile: str, key: str) -> dict[str, float]:
-    """Return the values of a key by item, of the newest protocol of its metric."""
+    """Return the values of a key by item, by the protocol of its metric that counts."""
     metric, _, name = key.partition(".")
     values: dict[str, float] = {}
+    chosen = _choose_protocol(run, profile, metric)
     for (item, protocol), result in run.results(profile).items():
-        if protocol.partition("@")[0] == metric and isinstance(result, Score):
+        if _is_of(protocol, metric, chosen) and isinstance(result, Score):
             value = result.values.get(name)
             if value is not None:
                 values[item] = value
@@ -219,9 +229,9 @@ def _figures(run: RunFolder, profiles: Iterable[str], key: str) -> dict[str, flo
 
 def _read_transcripts(run: RunFolder, profile: str) -> list[tuple[str, str, str]]:
     """Return reference, transcript and language of each item whose transcript was kept."""
-    texts = []
+    texts, chosen = [], _choose_protocol(run, profile, "wer")
     for (item, protocol), result in run.results(profile).items():
-        if protocol.partition("@")[0] != "wer" or not isinstance(result, Score):
+        if not _is_of(protocol, "wer", chosen) or not isinstance(result, Score):
             continue
         output, words = run.output(item), result.notes.get("transcript")
         if output is not None and output.script and isinstance(words, str):

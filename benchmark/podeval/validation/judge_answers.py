@@ -12,12 +12,17 @@ from typing import Any
 import pydantic
 
 from podeval.errors import BadInput
-from podeval.judges.exchange_records import JudgeExchange, Records
+from podeval.judges.exchange_records import FILE, JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.metrics import pairwise_judge, prompts
+from podeval.metrics.human_records import list_records
 from podeval.metrics.judged import rubric
+from podeval.metrics.pairwise_judge import Choice
 
 Leaf = float | str
+
+BATTLES = "battles.jsonl"
+"""File with a judge's battles in a folder without its records."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +61,17 @@ class JudgeAnswers:
     Args:
         described: the judge's description, as `Judge.described`.
         folder: the folder with its records.
-        given: the usable answers.
+        replies: the usable answers.
         asked: number of questions that got at least one answer.
-        unusable: how many of those had a first answer that could not be used.
-        unanswered: how many of those had no usable answer in the end.
+        unusable: number of those with a first answer that could not be used.
+        unanswered: number of those without a usable answer in the end.
         failed_calls: number of calls without any answer.
         unknown: number of answers to prompts that this version of podeval does not have.
     """
 
     described: dict[str, Any]
     folder: str = ""
-    given: list[JudgeReply] = field(default_factory=list)
+    replies: list[JudgeReply] = field(default_factory=list)
     asked: int = 0
     unusable: int = 0
     unanswered: int = 0
@@ -82,11 +87,17 @@ class JudgeAnswers:
 
 
 def read_answers(folder: Path) -> list[JudgeAnswers]:
-    """Read the answers of all judges from a folder of records.
+    """Read the answers of all judges from a folder of records, or from the lines of `podeval judge battles`.
+
+    The lines, in a file of their own or as `battles.jsonl` in a folder without records, are of the answers alone that
+    could be used.
 
     Raises:
-        BadInput: the folder contains no records, or damaged ones.
+        BadInput: the folder contains no records, or damaged ones; the file has something else than judged battles.
     """
+    file = folder / BATTLES if folder.is_dir() else folder
+    if file.is_file() and not (folder / FILE).exists():
+        return _read_battles(file)
     records = Records(folder)
     # List the judges, and count failed calls.
     if not records.judges():
@@ -108,6 +119,29 @@ def read_answers(folder: Path) -> list[JudgeAnswers]:
         newest[exchange.key].append(light)
     for exchanges in newest.values():
         _add(answers[exchanges[0].judge], exchanges)
+    return list(answers.values())
+
+
+def _read_battles(file: Path) -> list[JudgeAnswers]:
+    answers: dict[str, JudgeAnswers] = {}
+    for location, line in list_records(file, "vote"):
+        try:
+            judge = _of(answers, str(line["judge"]))
+            judge.folder, judge.described["trial"] = str(file), bool(line.get("trial"))
+            for ballot in line["ballots"]:
+                sides = {"dialogue_a": ballot["first"], "dialogue_b": ballot["second"]}
+                winner = {**{system: name[-1].upper() for name, system in sides.items()}, None: "tie"}[ballot["winner"]]
+                value = Choice.model_validate({"reason": ballot["reason"], "winner": winner})
+                sizes = {name: (system, float(line["lengths"][system])) for name, system in sides.items()}
+                inputs = {**sizes, "focus": (str(line["dialogue"]), 0.0)}
+                leaves = dict(list_leaves(value))
+                judge.replies.append(JudgeReply(str(line["prompt"]), inputs, int(line["seed"]), value, leaves))
+                judge.asked += 1
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                f"{file}, {location} is not a battle that `podeval judge battles` printed ({error!r}); name a file of "
+                "them, or a folder of records"
+            ) from None
     return list(answers.values())
 
 
@@ -135,7 +169,7 @@ def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange]) -> None:
         judge.unknown += 1
         return
     inputs = {name: _size(what) for name, what in exchange.inputs.items()}
-    judge.given.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
+    judge.replies.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(list_leaves(value))))
 
 
 def _size(what: Mapping[str, Any]) -> tuple[str, float]:

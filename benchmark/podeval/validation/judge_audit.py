@@ -2,30 +2,41 @@
 
 A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half (at
 least 50 pairs, ties left out), or when it is a declared trial model. The two orders of one comparison are found in the
-records themselves: the same prompt and seed, the same texts or clips, exchanged.
+records themselves: the same prompt and seed, the same texts or clips, exchanged. A judge that was asked about one thing
+at a time has no orders: it is not unfit for lacking them, and `orders` is None. One without a usable answer is unfit.
+
+A probe is an audit that asks: cases whose right answer is known are put to the judge, which fails a kind of case if the
+lower 95 % bound of its share of errors is above `TOLERATED`: with 20 cases from five errors on, with ten from three, so
+that a sound judge that errs once passes.
 """
 
 import itertools
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from podeval.errors import BadInput
+from podeval.judges.rounds import hold
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.dialogue_judge import Comparison
 from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate, format_estimate
 from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
 from podeval.stats.intervals import mean_ci
-from podeval.validation.agreement import read_printed_audits
-from podeval.validation.human_scores import Agreement, Named, compare_with_people
+from podeval.validation.human_scores import Named, compare_with_people
 from podeval.validation.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
+from podeval.validation.planted_cases import WEAKNESSES, CaseGroup
 
 PAIRS = 50
 """Fewest pairs without ties for a verdict on the order agreement."""
+TOLERATED = 0.1
+"""The share of errors that the lower bound of a probe may not pass."""
+NOT_ASKED = Estimate(None, None, None, 0)
 
 
 @dataclass(frozen=True)
@@ -74,42 +85,59 @@ class Likeness:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """How often a judge errs in planted cases of one kind: a weakness, or the anchors of a metric.
+
+    `errors` is the share among the answered cases; `unanswered` counts those without a usable answer.
+    """
+
+    kind: str
+    errors: Estimate
+    unanswered: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether the judge errs too often, as far as the cases can tell."""
+        return self.errors.low is not None and self.errors.low > TOLERATED
+
+    @property
+    def sentence(self) -> str:
+        """The finding as a sentence."""
+        value, low, high = self.errors.value, self.errors.low, self.errors.high
+        missing = f"; {self.unanswered} without an answer" if self.unanswered else ""
+        if value is None or low is None or high is None:
+            return f"{self.kind}: no case was answered{missing}"
+        fault = WEAKNESSES.get(self.kind, "does not recognise the better anchor") if self.failed else "passed"
+        return f"{self.kind}: {fault}; errs in {value:.0%} [{low:.0%}, {high:.0%}] of {self.errors.count}{missing}"
+
+
+@dataclass(frozen=True)
 class AuditFindings:
     """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may.
 
-    `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have.
+    `judge` is its description; `unknown` counts answers to prompts that this version of podeval does not have. An audit
+    of records has no `probes`, and a probe nothing but these.
     """
 
     judge: Mapping[str, Any]
     unfit: tuple[str, ...]
-    unusable: Estimate
-    unanswered: Estimate
-    failed_calls: int
-    unknown: int
-    prompt_tokens: int
-    answer_tokens: int
-    orders: Orders | None
-    steadiness: tuple[Steadiness, ...]
-
-
-@dataclass(frozen=True)
-class AuditRow:
-    """One line of an audit as text: the name of the check, its figure, and what papers print of the same."""
-
-    name: str
-    figure: str
-    count: int
-    papers: str = ""
-    unit: str = ""
-    p: str = ""
+    unusable: Estimate = NOT_ASKED
+    unanswered: Estimate = NOT_ASKED
+    failed_calls: int = 0
+    unknown: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    orders: Orders | None = None
+    steadiness: tuple[Steadiness, ...] = ()
+    probes: tuple[Probe, ...] = ()
 
 
 def audit(judge: JudgeAnswers) -> AuditFindings:
     """Audit a judge by its records."""
-    orders = compare_orders(judge.given)
+    orders = compare_orders(judge.replies)
     return AuditFindings(
         judge=judge.described,
-        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial"))),
+        unfit=explain_unfit(orders, trial=bool(judge.described.get("trial")), answered=bool(judge.replies)),
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
         failed_calls=judge.failed_calls,
@@ -117,78 +145,47 @@ def audit(judge: JudgeAnswers) -> AuditFindings:
         prompt_tokens=judge.prompt_tokens,
         answer_tokens=judge.answer_tokens,
         orders=orders,
-        steadiness=measure_steadiness(judge.given),
+        steadiness=measure_steadiness(judge.replies),
     )
 
 
-def list_rows(audited: AuditFindings) -> list[AuditRow]:
-    """Return the figures of an audit, in order, as text."""
-    figures: list[tuple[str, Estimate, float | None, str]] = [
-        ("unusable", audited.unusable, None, ""),
-        ("unanswered", audited.unanswered, None, ""),
-    ]
-    orders = audited.orders
-    if orders:
-        figures += [
-            ("order", orders.agreement, None, ""),
-            ("first", orders.places.share, orders.places.p, "TPR"),
-            ("swayed", orders.swayed.share, orders.swayed.p, ""),
-        ]
-    if orders and orders.lengths:
-        figures.append(("longer", orders.lengths.longer.share, orders.lengths.longer.p, "LPR"))
-    rows = [
-        AuditRow(name, format_estimate(share, 3), share.count, quote_papers(measure, "bias"), p=_format_p(p))
-        for name, share, p, measure in figures
-    ]
-    if orders and orders.lengths:
-        excess = orders.lengths.excess
-        p_excess = _format_p(orders.lengths.p_excess)
-        rows.append(AuditRow("excess", format_estimate(excess, 1), excess.count, unit=orders.unit, p=p_excess))
-    return rows
+def to_plain(audited: AuditFindings) -> dict[str, Any]:
+    """Return the findings of an audit of records as plain data, which are without probes."""
+    return {name: value for name, value in asdict(audited).items() if name != "probes"}
 
 
-def list_agreement_rows(people: Agreement) -> list[AuditRow]:
-    """Return the figures of agreement with people as text."""
-    return [
-        AuditRow(measure, format_estimate(figure, 3), figure.count, quote_papers(measure, "scores"))
-        for measure, figure in people.figures.items()
-    ]
+def probe(judge: JudgeConfig, groups: Iterable[CaseGroup]) -> AuditFindings:
+    """Audit a judge by planted cases; earlier answers are read from its records.
+
+    Raises:
+        BadInput: no judge is named, or there are no cases.
+    """
+    errors: dict[str, list[bool | None]] = defaultdict(list)
+    described: Mapping[str, Any] = {}
+    for group in groups:
+        client = judge.judging(group.asks, group.parameters)
+        if client is None:
+            raise BadInput("choose a judge with --judge")
+        described = client.judge.described()
+        for kind, error in group.find_errors(hold(group.conversations, client)):
+            errors[kind].append(error)
+    probes = []
+    for kind, of_kind in errors.items():
+        answered = [error for error in of_kind if error is not None]
+        probes.append(Probe(kind, wilson(sum(answered), len(answered)), len(of_kind) - len(answered)))
+    return AuditFindings(described, tuple(one.sentence for one in probes if one.failed), probes=tuple(probes))
 
 
-def describe_repeat(repeat: Steadiness) -> str:
-    """Return how equal repeats are, as text."""
-    alpha = f"; Krippendorff's alpha {format_estimate(repeat.alpha, 3)}" if repeat.alpha else ""
-    return f"all equal in {format_estimate(repeat.identical, 3)} of {repeat.identical.count} questions{alpha}"
-
-
-def describe_likeness(likeness: Likeness) -> str:
-    """Return the figures of two judges as text."""
-    figures = "; ".join(f"{name} {format_estimate(figure, 3)}" for name, figure in likeness.figures.items())
-    return f"{figures}; n {likeness.figures['identical'].count}"
-
-
-def quote_papers(measure: str, kind: str) -> str:
-    """Return what papers print of a measure, such as `TPR` of the kind `bias`, as shares between 0 and 1."""
-    scale = 100.0 if kind == "bias" else 1.0
-    tables: dict[str, list[str]] = {}
-    for row in read_printed_audits():
-        if (row["measure"], row["kind"]) == (measure, kind):
-            bounds = f" [{float(row['low']) / scale:.3f}, {float(row['high']) / scale:.3f}]" if row["low"] else ""
-            figure = f"{row['judge']} {float(row['value']) / scale:.3f}{bounds}"
-            tables.setdefault(f"{row['table']}, {row['about'].replace('_', ' ')}", []).append(figure)
-    return ". ".join(f"{table}: {'; '.join(figures)}" for table, figures in tables.items())
-
-
-def _format_p(p: float | None) -> str:
-    return "" if p is None else f", p = {p:.2g}"
-
-
-def explain_unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
+def explain_unfit(orders: Orders | None, *, trial: bool, answered: bool) -> tuple[str, ...]:
     """Return why a judge's scores may not be published; empty when they may."""
     reasons = ["it is declared a trial model"] if trial else []
-    if orders is None or orders.agreement.count < PAIRS:
-        pairs = orders.agreement.count if orders else 0
-        reasons.append(f"its agreement between orders is not shown: {pairs} pairs without ties, {PAIRS} are needed")
+    if not answered:
+        reasons.append("no answer of it can be used")
+    if orders is None:
+        return tuple(reasons)
+    if orders.agreement.count < PAIRS:
+        pairs = f"{orders.agreement.count} pairs without ties, {PAIRS} are needed"
+        reasons.append(f"its agreement between orders is not shown: {pairs}")
     elif orders.agreement.low is None or orders.agreement.low <= 0.5:
         reasons.append(
             "the order may decide as much as the judge: agreement between orders "
@@ -203,12 +200,12 @@ class _Pair:
 
     preferences: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
+    unit: str = "characters"
 
 
 def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
     """Summarise the comparisons among the answers; return None where there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
-    unit = "characters"
     for answer in replies:
         preference = read_preference(answer)
         if preference is None:
@@ -218,14 +215,13 @@ def compare_orders(replies: Sequence[JudgeReply]) -> Orders | None:
         if one == other:
             # The same thing against itself has no better side.
             continue
-        unit = "seconds" if "audio" in answer.name else "characters"
         pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
-        pair.preferences[one] = preference
+        pair.preferences[one], pair.unit = preference, "seconds" if "audio" in answer.name else "characters"
         pair.sizes |= {one: sum(size for _, size in first), other: sum(size for _, size in second)}
-    return _orders(list(pairs.values()), unit) if pairs else None
+    return _orders(list(pairs.values())) if pairs else None
 
 
-def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
+def _orders(pairs: Sequence[_Pair]) -> Orders:
     both = [pair for pair in pairs if len(pair.preferences) == 2]
     decided = [pair for pair in both if all(pair.preferences.values())]
     # The first place preferred in one order and the second in the other is the same thing preferred twice.
@@ -239,8 +235,12 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
         for preferred in pair.preferences.values()
         if preferred
     ]
+    # Lengths of what was read and of what was heard are not pooled: those that there are more of count.
+    unit = Counter(pair.unit for pair in pairs).most_common(1)[0][0]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
+        if pair.unit != unit:
+            continue
         first, preferred = next(iter(pair.preferences.items()))
         (second,) = set(pair.sizes) - {first}
         winner, loser = (first, second) if preferred > 0 else (second, first)
@@ -328,9 +328,9 @@ def compare_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
     """
     results = []
     for one, other in itertools.combinations(judges, 2):
-        theirs = {(answer.question, answer.seed): answer.leaves for answer in other.given}
+        theirs = {(answer.question, answer.seed): answer.leaves for answer in other.replies}
         units: dict[tuple[str, str], list[tuple[Leaf, Leaf, str]]] = defaultdict(list)
-        for answer in one.given:
+        for answer in one.replies:
             leaves = theirs.get((answer.question, answer.seed), {})
             for leaf in sorted(set(answer.leaves) & set(leaves)):
                 row = answer.leaves[leaf], leaves[leaf], answer.question

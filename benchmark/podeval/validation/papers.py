@@ -4,9 +4,12 @@ The tables come from `submissions/*/results.csv`, as the board shows them, and f
 which has tables that are not figures of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else
 rests on values of single items or votes that are not published, and a line says so, for tables without a figure of a
 system too. PodEval's Table 9 is over whole episodes, which are not published: its figures are set next to those of the
-public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`), and each says so.
+public clips of the same systems (about 17 s, `paper_tables/podeval_subjective_metrics.csv`); each says so, and no
+difference is taken. Of the scripts behind its Table 6 one is published, Arts_19 (`paper_tables/podeval_arts_19.json`):
+its figures are computed here and set next to those of its category, which are over three scripts.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,13 +17,18 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from podeval.hub_sources import locate_hub_source
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score
 from podeval.stats.agreement import srcc
 from podeval.stats.bias import wilson
 from podeval.stats.mushra_scores import MushraRules, screen_by_shares
+from podeval.text.script import Script
 from podeval.text.yaml_text import read_yaml_file
 from podeval.validation.agreement import TABLES, Row, read_table
 
 UNPUBLISHED = "rests on single items or votes, which the paper does not publish"
+EXAMPLE = "podeval_arts_19.json"
+"""The published script of MoonCast on Arts_19."""
 PAGES = 17
 """Pages of PodEval's MUSHRA test, one a category."""
 DROPPED = {"7", "18", "20"}
@@ -68,8 +76,10 @@ class PaperFigure:
 
     @property
     def difference(self) -> float | None:
-        """Recomputed minus printed."""
-        return None if self.printed is None or self.recomputed is None else self.recomputed - self.printed
+        """Recomputed minus printed; None also on other material, where a difference says nothing."""
+        if self.printed is None or self.recomputed is None or self.material:
+            return None
+        return self.recomputed - self.printed
 
     @property
     def follows(self) -> bool:
@@ -77,14 +87,15 @@ class PaperFigure:
         return self.difference is not None and abs(self.difference) <= self.rounding
 
 
+def read_printed() -> list[Row]:
+    """Read every figure that papers print of a system, with the name of its submission under `system`."""
+    paths = sorted(locate_hub_source("submissions").glob("*/results.csv"))
+    return [row | {"system": path.parent.name} for path in paths for row in read_table(path)]
+
+
 def recompute() -> list[PaperFigure]:
     """Return every printed figure that follows from others, and a line for what of each table does not."""
-    submissions = locate_hub_source("submissions")
-    printed = [
-        row | {"system": path.parent.name}
-        for path in sorted(submissions.glob("*/results.csv"))
-        for row in read_table(path)
-    ]
+    printed = read_printed()
     by_paper: dict[str, list[Row]] = defaultdict(list)
     for row in printed:
         by_paper[row["paper"]].append(row)
@@ -95,6 +106,7 @@ def recompute() -> list[PaperFigure]:
         *_bias_bounds(),
         *_correlations(by_paper["mtalk"]),
         *_clips(by_paper["podeval"]),
+        *_example_script(by_paper["podeval"]),
         *_pooled_languages(by_paper["lfs"]),
         *_group_means(by_paper["lfs"]),
         *_podbench_totals(by_paper["podbench"]),
@@ -122,15 +134,15 @@ def _build(row: Row, name: str, value: float | None = None, slack: float = 0.0, 
         row: the row as printed.
         name: name of the figure, without the system.
         value: the recomputed value.
-        slack: how far inputs of fewer digits move it further.
+        slack: additional rounding from inputs of fewer digits.
         why_not: why it cannot be recomputed.
     """
-    rounding = 2 * _half_digit(row["value"]) + slack
+    rounding = 2 * halve_last_digit(row["value"]) + slack
     name, printed = f"{row['system']}: {name}", float(row["value"])
     return PaperFigure(row["paper"], row["table"], name, printed, value, rounding, why_not, of_system=True)
 
 
-def _half_digit(text: str) -> float:
+def halve_last_digit(text: str) -> float:
     """Return half of the last printed digit."""
     return 0.5001 * 10.0 ** -len(text.partition(".")[2])
 
@@ -214,7 +226,7 @@ def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
         for column, end, bound in (("ci95_low", "lower", exact_share.low), ("ci95_high", "upper", exact_share.high)):
             name = f"{judge}, {row['metric']}, {end} bound of {count} votes"
             exact = 100 * (bound or 0.0)
-            yield PaperFigure("mtalk", "Table 3", name, float(row[column]), exact, _half_digit(one["value"]))
+            yield PaperFigure("mtalk", "Table 3", name, float(row[column]), exact, halve_last_digit(one["value"]))
 
 
 def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -235,7 +247,7 @@ def _correlations(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         value, why = None, f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
         if len(shared) >= max(len(people), 3):
             value, why = srcc([people[s] for s in shared], [scores[s] for s in shared]).value, ""
-        yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), value, _half_digit(row["value"]), why)
+        yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), value, halve_last_digit(row["value"]), why)
 
 
 def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -246,7 +258,11 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             continue
         of_system = [clip for clip in clips if clip["system"] == CLIPS.get(row["system"])]
         values = [float(clip[column]) for clip in of_system if clip.get(column := f"{row['module']}.{row['key']}")]
-        name, printed, rounding = f"{row['system']}: {row['printed']}", float(row["value"]), _half_digit(row["value"])
+        name, printed, rounding = (
+            f"{row['system']}: {row['printed']}",
+            float(row["value"]),
+            halve_last_digit(row["value"]),
+        )
         figure = PaperFigure("podeval", "Table 9", name, printed, rounding=rounding, of_system=True)
         if values:
             material = f"{len(values)} public clips of about 17 s in place of whole episodes"
@@ -255,6 +271,23 @@ def _clips(rows: Iterable[Row]) -> Iterator[PaperFigure]:
             yield replace(figure, why_not="the public clips are dialogue alone, without the music that it needs")
         else:
             yield replace(figure, why_not="no audio of this system is published")
+
+
+def _example_script(rows: Iterable[Row]) -> Iterator[PaperFigure]:
+    """Set the Arts figures of PodEval's Table 6 next to those of the one script of the category that is published."""
+    text = Script.parse(json.loads((TABLES / EXAMPLE).read_text(encoding="utf-8"))["turns"]).text
+    for row in rows:
+        if (row["table"], row["group"]) != ("Table 6", "Arts") or row["module"] not in (
+            "distinct_n",
+            "mattr",
+            "info_dens",
+        ):
+            continue
+        result = catalogue.get(row["module"])({"text": text})
+        if isinstance(result, Score):
+            name, material = f"{row['printed']}, Arts", "one of the three scripts of the category, Arts_19"
+            figure = _build(row, name, result.values[row["key"]])
+            yield replace(figure, rounding=halve_last_digit(row["value"]), material=material)
 
 
 def _pooled_languages(rows: Iterable[Row]) -> Iterator[PaperFigure]:
@@ -290,7 +323,7 @@ def _group_means(rows: Iterable[Row]) -> Iterator[PaperFigure]:
         of_group = values[row["table"], group, row["printed"], row["variant"], row["group"]]
         language = f" ({row['group']})" if row["group"] else ""
         name = f"mean of {len(of_group)} {group} systems: {row['printed']}{language}"
-        rounding = 2 * _half_digit(row["value"])
+        rounding = 2 * halve_last_digit(row["value"])
         yield PaperFigure("lfs", row["table"], name, float(row["value"]), fmean(of_group), rounding)
 
 

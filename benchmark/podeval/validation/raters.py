@@ -17,12 +17,13 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 
 from podeval.errors import BadInput
+from podeval.metrics.battle_log import read_battles
 from podeval.metrics.human_records import list_records
-from podeval.stats.agreement import Estimate, cohen_kappa, format_estimate, leave_one_out, plcc, srcc
+from podeval.stats.agreement import Estimate, cohen_kappa, format_estimate, leave_one_out, srcc
 from podeval.stats.battles import Battles, elo, tally
 from podeval.stats.bias import wilson
-from podeval.stats.bradley_terry import Ratings, rate
-from podeval.stats.mushra_scores import Mark, tabulate_marks
+from podeval.stats.bradley_terry import Ratings, describe_missing, rate
+from podeval.stats.mushra_scores import Mark, correlate_raters, tabulate_marks
 from podeval.stats.pair_comparisons import holm
 
 Array = NDArray[np.float64]
@@ -107,8 +108,8 @@ def rank_without_items(
     """Measure how much the ranking depends on single rubric items, by ranking on random subsets (MTalk-Bench Fig. 9).
 
     Args:
-        scores: for each system its score on every item, in the same order.
-        reference: what to correlate with, such as arena ratings; the ranking by all items by default.
+        scores: score of each system on every item, in the same order.
+        reference: ranking to correlate with, such as arena ratings; the ranking by all items by default.
         shares: shares of the items that are kept.
         draws: number of subsets drawn for each share.
         seed: seed of the draws.
@@ -141,14 +142,14 @@ def rank_without_items(
 
 
 def correlate_elo_with_win_rate(battles: Battles) -> Estimate:
-    """Return the PLCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    """Return the SRCC of the difference in Elo with that in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
     ratings, counted = elo(battles), tally(battles)
     pairs = [
         (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
         for (i, a), (j, b) in itertools.combinations(enumerate(counted.systems), 2)
         if counted.battles[i, j]
     ]
-    return plcc([gap for gap, _ in pairs], [rate for _, rate in pairs])
+    return srcc([gap for gap, _ in pairs], [rate for _, rate in pairs])
 
 
 @dataclass(frozen=True)
@@ -162,13 +163,11 @@ class Separability:
 
 def compute_separability(ratings: Ratings) -> list[Separability]:
     """Return how the share of pairs whose interval excludes zero grows with their gap (MTalk-Bench Fig. 10)."""
-    pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
+    ranked = [number for number, row in enumerate(ratings.systems) if row.provisional is None]
+    pairs = list(itertools.combinations(ranked, 2))
     gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
     apart = np.array(
-        [
-            ratings.systems[i].worst < ratings.systems[j].best or gap > 1.96 * ratings.errors[i, j]
-            for (i, j), gap in zip(pairs, gaps, strict=True)
-        ],
+        [ratings.apart[i, j] or gap > 1.96 * ratings.errors[i, j] for (i, j), gap in zip(pairs, gaps, strict=True)],
         dtype=bool,
     )
     bins = []
@@ -206,9 +205,10 @@ class Cohorts:
 def compare_groups(one: Ratings, other: Ratings) -> Cohorts:
     """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
 
-    Compared are the systems that both groups saw and that battles connect in both. Ratings of each group are about the
-    mean of all systems it saw, so both are shifted to the mean of the shared ones, with errors derived from those
-    of the differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
+    Compared are the systems that both groups saw and that battles connect in both; one that is provisional in either
+    has neither interval nor test. Ratings of each group are about the mean of the systems it ranks, so both are shifted
+    to the mean of the shared ones, with errors derived from those of the differences. The test is Student's, with
+    Welch's degrees of freedom from the numbers of voters.
 
     Raises:
         BadInput: there are fewer than two shared systems.
@@ -246,6 +246,7 @@ def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, A
     squares = ratings.errors[np.ix_(indices, indices)] ** 2
     # Variance of x about the mean: the mean squared error of its differences, less half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
+    variances[[ratings.systems[i].provisional is not None for i in indices]] = np.nan
     return values - values.mean(), variances
 
 
@@ -260,17 +261,25 @@ class AnalysisLine:
 
 
 def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[AnalysisLine]:
-    """Return the separability of the ratings by all votes, and the agreement of each pair of voter groups, if any.
+    """Return what is provisional, the separability of the ratings by all votes, and the agreement of voter groups.
 
     Args:
         name: name of the votes in the findings.
-        rows: the votes, in a form of `Battles.of_records` and each perhaps with the `group` of its voter.
+        rows: the votes, in a form of `podeval.metrics.battle_log` and each perhaps with the `group` of its voter.
 
     Raises:
         BadInput: there are no votes, or one is not a vote.
     """
-    lines = []
-    for part in compute_separability(rate(Battles.of_records(rows))):
+    ratings = rate(read_battles(rows))
+    lines = [
+        AnalysisLine(
+            "provisional", row.system, f"{name}: {row.system} is provisional, {describe_missing(row.provisional)}",
+            row.provisional,
+        )
+        for row in ratings.systems
+        if row.provisional is not None
+    ]  # fmt: skip
+    for part in compute_separability(ratings):
         share, up_to = part.told_apart, "more" if part.high == np.inf else f"{part.high:g}"
         if share.count:
             says = (
@@ -279,7 +288,7 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
             data = {"low": part.low, "high": None if up_to == "more" else part.high, "told_apart": asdict(share)}
             lines.append(AnalysisLine("separability", name, f"{name}: {says}", data))
     groups = sorted({row.get("group") or "" for row in rows} - {""})
-    rated = {group: rate(Battles.of_records([row for row in rows if row.get("group") == group])) for group in groups}
+    rated = {group: rate(read_battles([row for row in rows if row.get("group") == group])) for group in groups}
     for one, other in itertools.combinations(groups, 2):
         compared = compare_groups(rated[one], rated[other])
         gaps = [gap for gap in compared.gaps if gap.system in compared.differing]
@@ -291,17 +300,19 @@ def analyse_votes(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Analysis
 
 
 def analyse_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
-    """Return the agreement of each rater with the mean of the others (leave one out), where there are at least two."""
+    """Return the agreement of each rater with the mean of the others (leave one out), and of every two raters."""
     raters, table = tabulate_marks(marks)
     if len(raters) < 2:
         return []
     lines = []
-    for rater, figures in zip(raters, leave_one_out(table), strict=True):
-        by_measure = dict(zip(("SRCC", "PLCC", "KRCC"), figures, strict=True))
+    for rater, by_measure in zip(raters, leave_one_out(table), strict=True):
         words = ", ".join(f"{measure} {format_estimate(figure)}" for measure, figure in by_measure.items())
-        says = f"{name}: {rater} against the mean of the others: {words}, {figures[0].count} things"
+        says = f"{name}: {rater} against the mean of the others: {words}, {by_measure['SRCC'].count} things"
         data = {"rater": rater} | {measure.lower(): asdict(figure) for measure, figure in by_measure.items()}
         lines.append(AnalysisLine("leave one out", name, says, data))
+    for (one, other), figure in correlate_raters(marks).items():
+        says = f"{name}: {one} and {other}: PLCC {format_estimate(figure)}, {figure.count} things"
+        lines.append(AnalysisLine("pairs of raters", name, says, {"raters": [one, other], "plcc": asdict(figure)}))
     return lines
 
 
@@ -313,7 +324,7 @@ def read_votes(path: Path) -> list[Mapping[str, Any]]:
     """
     try:
         places, rows = zip(*list_records(path, "vote"), strict=True)
-        Battles.of_records(rows, places)
+        read_battles(rows, places)
         return list(rows)
     except BadInput as refusal:
         raise BadInput(

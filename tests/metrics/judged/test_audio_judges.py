@@ -90,6 +90,14 @@ def test_richness_is_the_mean_over_stretches_of_ten_seconds_which_are_the_whole(
     assert found["items"][0]["timeline"]["values"]["expressive_richness"] == [2, 2, 5]
 
 
+def test_the_paper_rates_any_remainder_as_a_stretch_of_its_own(judge: Callable[..., Any]) -> None:
+    """91.08 s are ten stretches of the paper, the last of 1.08 s, and nine of ours."""
+    assert len(split_into_stretches(round(91.08 * RATE), RATE)) == 9
+    made = judge(lambda question: {"impression": "i", "performance": "p", "score": 3})
+    scored("expressive_richness", made.bench, seconds=91.08, variant="lfs")
+    assert sorted(len(heard(question)[0]) for question in made.questions) == [round(1.08 * RATE), *[10 * RATE] * 9]
+
+
 @pytest.mark.parametrize(
     ("seconds", "lengths"), [(2, [2]), (10, [10]), (12.9, [12.9]), (13, [10, 3]), (22, [10, 12]), (30, [10, 10, 10])]
 )

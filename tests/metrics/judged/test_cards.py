@@ -40,6 +40,8 @@ def answer(question: Any) -> Any:
         return {"checklist": [{"requirement": f"Names {what}.", "kind": "explicit"} for what in ("A", "B", "C")]}
     if question.prompt == "script_audit":
         return {"items": [{"number": n, "quotes": [quote], "reason": "r", "score": 0.5} for n in (1, 2, 3)]}
+    if question.prompt == "podcast_topic":
+        return {"about": "the sea", "score": 0.5}
     if question.prompt == "essential_clauses":
         words = question.inputs["answer"].split(", ")
         return {"clauses": [{"text": text, "essential": not number} for number, text in enumerate(words)]}
@@ -51,7 +53,7 @@ def answer(question: Any) -> Any:
 
 
 EXPECTED = {
-    "dialogue_judge": 0.0, "script_quality": 50.0, "instruction_following": 50.0, "rubric": 50.0,
+    "dialogue_judge": 0.0, "grounding": 50.0, "script_quality": 50.0, "instruction_following": 50.0, "rubric": 50.0,
     # "At nine" of "At nine, from platform two."
     "content_density": 40.0, "prosodic_coherence": HALF, "expressive_richness": HALF, "expressive_hierarchy": HALF,
 }  # fmt: skip

@@ -5,16 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from podeval import benchmarks
 from podeval.cli import app
+from podeval.datasets.items import load_items
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
 from podeval.metrics.judged.dialogue_judge import KEYS
 from podeval.metrics.rubric_writing import load_review
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan
 
 SCRIPT = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it."
 SUBMISSION = {
@@ -180,6 +185,68 @@ def test_battles_of_every_two_systems_are_lines_of_a_log(judge: Callable[..., An
     assert line["prompt"].startswith("battle_transcript@1.1#")
     with pytest.raises(BadInput, match="at least two"):
         run("judge", "battles", dialogues[0], *with_judge(made))
+
+
+def test_battles_of_runs_are_read_as_they_are_by_all_that_follows(judge: Callable[..., Any], tmp_path: Path) -> None:
+    benchmark = benchmarks.get("mtalk_bench")
+    items = load_items(benchmark, "sample")
+    dataset = f"{benchmark.dataset.path}@{items.revision}"
+    for number, system in enumerate(("Lark", "Raven", "Wren"), 1):
+        folder = RunFolder(tmp_path / "runs", "mtalk_bench", "sample", system)
+        about: dict[str, Any] = {"system": system, "system_title": system, "system_kind": "model", "track": "respond"}
+        folder.begin(RunPlan(benchmark="mtalk_bench", split="sample", dataset=dataset, generation={}, seed=0, **about))
+        for item in items.items:
+            name = folder.write_audio(f"{item.id}-1", np.full(1600 * number, 0.1, np.float32), 16_000)
+            answers = [OutputAnswer(audio=name, words=f"{system} answers.")] * len(item.user)
+            folder.write_output(Output(item=item.id, answers=tuple(answers)))
+    (folder.outputs / f"{items.items[0].id}.json").unlink()  # Wren did not answer the first
+    made = judge(
+        lambda q: {"reason": "longer", "winner": "B" if "Lark" in q.inputs.get("dialogue_b", "") else "A"}, hears=True
+    )
+    sources = [tmp_path / "runs/mtalk_bench/sample" / system for system in ("Lark", "Raven", "Wren")]
+    options = ["--pairing", "mtalk", "--transcripts", "claimed"]
+    result = run("judge", "battles", *sources, *options, *with_judge(made))
+    assert "Wren gave no answer to 1 of 3 dialogues" in result.stderr
+    battles = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(battles) == 1 + 3 + 3
+    assert {(line["dimension"], line["modality"]) for line in battles} == {
+        ("semantic", "transcript"), ("paralinguistic", "audio"), ("ambient", "audio"),
+    }  # fmt: skip
+    assert all(line["capability"] and line["lengths"] for line in battles)
+    path = tmp_path / "battles.jsonl"
+    path.write_text(result.stdout, "utf-8")
+    # The rating is the same from the lines as from their winners alone.
+    by_hand = [{"first": b["system_a"], "second": b["system_b"], "outcome": b["outcome"]} for b in battles]
+    rated = [
+        catalogue.get("arena")(
+            {"system": "Lark", "reference_votes": read_input("reference_votes", votes)}, {"variant": "elo"}
+        ).values["rating"]
+        for votes in (path, json.dumps(by_hand))
+    ]
+    assert rated[0] == rated[1]
+    from_lines, from_records = (
+        json.loads(run("report", "judge", source, "--json").stdout)["judges"][0]["orders"]
+        for source in (path, made.bench.records)
+    )
+    assert from_lines["ties"] + from_lines["agreement"]["count"] == 7
+    # Battles are drawn in the order in which their answers came.
+    chances = [orders["places"].pop("p") for orders in (from_lines, from_records)]
+    assert chances[0] == pytest.approx(chances[1], abs=0.01)
+    assert {name: from_lines[name] for name in ("agreement", "ties", "single", "places", "swayed")} == {
+        name: from_records[name] for name in ("agreement", "ties", "single", "places", "swayed")
+    }
+    assert "7 new votes" in run("arena", "import", path, "--database", tmp_path / "arena.db").stdout
+    assert "0 new votes" in run("arena", "import", path, "--database", tmp_path / "arena.db").stdout
+    run("arena", "export", tmp_path / "votes", "--comments", "--database", tmp_path / "arena.db")
+    votes = pandas.read_parquet(tmp_path / "votes" / "votes.parquet")
+    assert set(votes["item"]) == {item.id for item in items.items}
+    assert set(votes["comment"]) == {"longer"}
+    again = run("judge", "battles", *sources, *options, *with_judge(made))
+    assert (again.stdout, len(made.questions)) == (result.stdout, 14), "a second time nobody is asked"
+    plan = folder.plan().model_copy(update={"dataset": "another"})
+    folder.begin(plan, replace=True)
+    with pytest.raises(BadInput, match="answered other items than those of the dataset here"):
+        run("judge", "battles", *sources, *with_judge(made))
 
 
 def test_reasons_become_j_which_mos_takes(judge: Callable[..., Any], tmp_path: Path) -> None:

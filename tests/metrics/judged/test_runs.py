@@ -127,14 +127,50 @@ def test_an_item_whose_task_cannot_be_read_is_unscored_with_the_reason_and_stops
 def test_a_run_whose_judge_reads_words_leaves_what_they_do_not_tell_unscored_by_us(
     judge: Callable[..., Any], tmp_path: Path, dimension: str
 ) -> None:
-    made = judge(answered)
+    made = judge(answered, hears=False)
     found = measured(tmp_path, [item(1), item(2, dimension)], made.bench)
+    assert modality_of(tmp_path) == "transcript"
     assert isinstance(found["1", "rubric"], Score)
     refused = found["2", "rubric"]
     assert (refused.cause, f"which {dimension} dialogues are about" in refused.reason) == ("ours", True)
     assert isinstance(found["2", "content_density"], Score), "how much of an answer is needed is in its words"
     asked = [question.prompt for question in made.questions if "town 2?" in question.inputs.get("dialogue", "")]
     assert set(asked) == {"essential_clauses"}
+
+
+@pytest.mark.parametrize("dimension", ["paralinguistic", "ambient"])
+def test_a_run_whose_judge_takes_audio_has_it_hear_what_words_do_not_tell(
+    judge: Callable[..., Any], tmp_path: Path, dimension: str
+) -> None:
+    sound = tmp_path / "sound.wav"
+    soundfile.write(sound, np.full(16_000, 0.1), 16_000)
+    outputs = tmp_path / "mtalk_bench/sample/guide/outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "2-1.wav").write_bytes(sound.read_bytes())
+    made = judge(answered, hears=True)
+    items = [item(1), spoken(item(2, dimension), sound)]
+    answers = [OutputAnswer(words="It is two miles."), OutputAnswer(words="It is two miles.", audio="2-1.wav")]
+    plain = MTALK.model_dump()
+    for use in (use for part in plain["dimensions"] for use in part["metrics"]):
+        use["parameters"] = {}
+    found = measured(tmp_path, items, made.bench, Benchmark.model_validate(plain), answers)
+    sources = [found[name, "rubric"].notes["judged_from"] for name in ("1", "2")]
+    assert sources == ["plain words", "audio"]
+    clips = {question.prompt: question.clips for question in made.questions if "criteria" in question.inputs}
+    assert clips == {"rubric_transcript": 0, "rubric_audio_1": 2}
+    assert modality_of(tmp_path) == "as_needed"
+
+
+def test_what_a_benchmark_sets_by_itself_is_not_changed_by_what_a_judge_hears() -> None:
+    use = MTALK.metrics("respond")[0].model_copy(update={"parameters": {"modality": "audio"}})
+    assert [use.choose_parameters(hears)["modality"] for hears in (False, True)] == ["audio", "audio"]
+    assert MTALK.metrics("respond")[0].choose_parameters(False) == {"transcripts": "heard"}
+
+
+def modality_of(folder: Path) -> str:
+    """The modality that the protocol of the rubric names."""
+    contents = json.loads((folder / "mtalk_bench/sample/guide/embedded/protocols.json").read_text()).values()
+    return next(content["parameters"]["modality"] for content in contents if content["metric"] == "rubric")
 
 
 def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The form of the tab: its fields and their mistakes, what a repo fills in, and what it would run as."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,63 @@ pytest.importorskip("gradio", reason="gradio is not installed; pip install 'pode
 
 
 from podeval.store.database import Database
-from tests.space.submit_fixture import PART, Asking, Build, People, model, sent, tab_method
-
-pytestmark = pytest.mark.space
+from tests.space.submit_fixture import Asking, Build, People, model, sent, tab_method
 
 
-def test_messages_stand_in_the_order_of_the_form(site_of: Build) -> None:
+def empty_values(form: Any) -> list[Any]:
+    """The fields of a form that nobody touched."""
+    return ["" if field.looks not in ("choice", "flag") else field.choices[0] if field.choices else False
+            for field in form._declared]  # fmt: skip
+
+
+def test_what_is_missing_is_said_next_to_its_field_in_the_fields_words_and_in_the_order_of_the_form(
+    site_of: Build,
+) -> None:
     form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
-    empty = ["" if field.looks not in ("choice", "flag") else field.choices[0] if field.choices else False
-             for field in form._declared]  # fmt: skip
-    answer = form.check(Asking("alice"), "model", ["real_pod.voice"], *empty)
-    labels = [re.sub(r"<[^>]+>", "", each) for each in re.findall(r"<li><strong>(.*?)</strong>:", answer)]
-    names = list(dict.fromkeys(field.name for field in form._declared))
-    placed = [names.index(label) for label in labels if label in names]
-    assert len(placed) > 3, answer
-    assert placed == sorted(placed), labels
+    answer, tracks, *fields = form.check(Asking("alice"), "model", [], *empty_values(form))
+    assert answer.strip() == (
+        '<p class="error">8 fields need another look: Repo, Commit, Id, Name, Description, Licence, Languages, '
+        "Benchmarks and tracks.</p>"
+    )
+    assert (tracks["info"], tracks["elem_classes"]) == ("Choose at least one of “Benchmarks and tracks”.", ["wrong"])
+    marks = dict(zip(zip(form._groups, form._declared, strict=True), fields, strict=True))
+    wrong = [(group, field.path, mark["info"]) for (group, field), mark in marks.items() if mark["elem_classes"]]
+    assert wrong[:2] == [
+        ("model", "source.repo", "Fill in “Repo”."),
+        ("model", "source.revision", "Fill in “Commit”."),
+    ], "a repo of outputs is not asked for"
+    assert len(wrong) == 7
+    assert not any((group, path) in form._folded for group, path, _ in wrong), "what is required is in sight"
+    answer, *cleared = form.choose_kind("outputs")
+    assert answer == ""
+    assert not any(isinstance(mark, dict) and mark.get("elem_classes") for mark in cleared)
+    answer, _, *fields = form.check(Asking("alice"), "outputs", ["real_pod.voice"], *empty_values(form))
+    marks = dict(zip(zip(form._groups, (f.path for f in form._declared), strict=True), fields, strict=True))
+    assert marks["outputs", "source.repo"]["info"].endswith("or upload a zip of recordings.")
+
+
+def test_a_repo_that_is_not_there_is_said_at_its_field_and_the_same_repo_is_not_asked_for_twice(
+    site_of: Build, hub_client: Any
+) -> None:
+    form = tab_method(site_of(everybody="alice", tabs=True), "SubmitTab.submit")
+    values = empty_values(form)
+    place = form._declared.index(next(field for field in form._declared if field.path == "source.repo"))
+
+    def leave(repo: str, written: Any) -> list[Any]:
+        values[place] = repo
+        return list(form.fill_new(Asking("alice"), "model", ["real_pod.voice"], written, *values))
+
+    missing = leave("alice/none", {})[3 + place]
+    assert (missing["elem_classes"], "alice/none" in missing["info"]) == (["wrong"], True)
+    assert leave("not a name", {})[3 + place]["elem_classes"] == ["wrong"]
+    model(hub_client)
+    answer, tracks, written, *fields = leave("https://huggingface.co/alice/tiny-voice", {})
+    assert "It will be run as VITS" in answer
+    assert (tracks, written["source.repo"]) == (["real_pod.voice"], "alice/tiny-voice")
+    assert fields[place]["value"] == "alice/tiny-voice"
+    hub_client.repos.publish("models", "alice/tiny-voice", {})
+    assert all("value" not in update for update in leave("alice/tiny-voice", written)), "nothing is filled in again"
+    assert all("value" not in update for update in leave("", {}))
 
 
 def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_visitor_typed(
@@ -47,8 +88,7 @@ def test_a_second_repo_replaces_what_the_first_one_filled_in_and_nothing_that_a_
     def fill_in(repo: str, written: Any) -> Any:
         values["model:source.repo"] = repo
         _, _, now, *updates = form.fill(Asking("alice"), "model", [], written, *values.values())
-        # What an event skips is a mapping of Gradio's; every value of a field is a text or a flag.
-        values.update({path: new for path, new in zip(paths, updates, strict=True) if isinstance(new, str | bool)})
+        values.update({path: new["value"] for path, new in zip(paths, updates, strict=True) if "value" in new})
         return now
 
     now = fill_in("alice/tiny-voice", {})
@@ -84,7 +124,6 @@ def test_a_repo_is_said_at_once_to_run_as_what_or_why_it_cannot_be_run(
     desk = open_desk(database, tmp_path / "board", None)
     told = give_verdict(desk, model(hub_client, **changes), None)
     assert told["runs_as"] == runs_as
-    assert told["kits"], "what to do where it cannot be run"
     if runs_as:
         assert [run["items"] for run in told["runs"]] == [51]
         assert told["reasons"] == []
@@ -131,7 +170,6 @@ def test_the_form_has_every_field_of_the_document_that_a_stranger_can_fill_in(
     expected |= {f"source.made_by.{name}" for name in ("repo", "revision", "task", "base.repo")}
     for path in expected:
         assert any(name.endswith(f"-{path.replace('.', '-')}") for name in placed), path
-    assert "提交系统" in as_person("alice").get("/submit?lang=zh", headers=PART).text
 
 
 def test_mistakes_in_the_form_are_told_by_their_field(as_person: People, hub_client: Any) -> None:

@@ -13,8 +13,6 @@ from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 from tests.space.submit_fixture import HOSTILE, Build, looked_at, model
 
-pytestmark = pytest.mark.space
-
 
 @pytest.fixture
 def address(site_of: Build) -> Iterator[str]:
@@ -53,8 +51,7 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
         return str(page.locator(f"{field} input, {field} textarea").first.input_value())
 
     fill("#model-source-repo", document["source"]["repo"])
-    reach("#submit-fill")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
     revision = "#model-source-revision"
     page.wait_for_function(f"!!document.querySelector('{revision} input, {revision} textarea').value")
     assert value("#model-source-revision") == document["source"]["revision"]
@@ -69,15 +66,18 @@ def test_a_repo_is_filled_in_from_the_hub_corrected_and_sent_by_keys_on_a_phone(
     fill("#system-system-licence", "MIT")
     reach("#submit-check")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#submit-answer li")
-    assert "lower-case letters" in page.inner_text("#submit-answer")
+    page.wait_for_selector("#system-system-id.wrong")
+    assert "lower-case letters" in page.inner_text("#system-system-id")
+    page.wait_for_selector("#system-system-id [aria-invalid=true]:focus")
+    assert page.locator("[aria-invalid=true]").count() == 1
     looked_at(page, "submit-refused")
 
     page.focus("#system-system-id input, #system-system-id textarea")
     fill("#system-system-id", "tiny_voice")
     page.click("#submit-check")
-    page.wait_for_selector("#submit-answer li:has-text('MIT')")
-    assert "make them the same" in page.inner_text("#submit-answer")
+    page.wait_for_selector("#system-system-licence.wrong:has-text('MIT')")
+    assert "make them the same" in page.inner_text("#system-system-licence")
+    assert page.locator("#system-system-id.wrong").count() == 0
     page.focus("#system-system-licence input, #system-system-licence textarea")
     fill("#system-system-licence", "Apache-2.0")
     page.click("#submit-check")

@@ -12,18 +12,16 @@ from tests.submissions.conftest import document
 pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
 
+from podeval import sandbox
 from podeval.board.build import build
 from podeval.board.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.database import Database
-from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
 from podeval.text.redaction import redact
-from tests.space.submit_fixture import CARD, HOSTILE, PART, People, model, sent, tone
-
-pytestmark = pytest.mark.space
+from tests.space.submit_fixture import CARD, HOSTILE, Asking, Build, People, model, sent, tab_method, tone
 
 
 def test_a_submission_is_refused_corrected_worked_off_and_on_the_board(
@@ -84,10 +82,16 @@ def test_who_is_not_signed_in_submits_nothing_and_is_told_how(as_person: People,
     for where in ("/submit", "/submit/check"):
         refused = sent(stranger, model(hub_client), where)
         assert (refused.status_code, refused.json()["reason"]) == (401, "not signed in")
-    assert "/sign-in" in stranger.get("/submit", headers=PART).text
     shut = as_person("alice", closed="what is submitted here would be lost at the next restart")
     assert sent(shut, model(hub_client)).status_code == 503
-    assert "/sign-in" not in shut.get("/submit", headers=PART).text
+
+
+def test_a_stranger_is_told_where_to_sign_in_and_no_visitor_how_to_set_the_site_up(site_of: Build) -> None:
+    form = tab_method(site_of(tabs=True), "SubmitTab.submit")
+    assert "/sign-in" in form.show_queue(Asking(""))[0]
+    assert form.show_queue(Asking("alice"))[0] == ""
+    shut = tab_method(site_of(tabs=True, closed="it would be lost"), "SubmitTab.submit")
+    assert shut.show_queue(Asking(""))[0] == ""
 
 
 def test_only_its_owner_or_an_operator_stops_a_submission(

@@ -11,17 +11,15 @@ pytest.importorskip("gradio", reason="gradio is not installed; pip install 'pode
 
 from fastapi.testclient import TestClient
 
+from podeval import sandbox
 from podeval.board.build import build
 from podeval.board.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
-from tests.space.submit_fixture import PART, Asking, Build, tab_method, zipped
-
-pytestmark = pytest.mark.space
+from tests.space.submit_fixture import Asking, Build, tab_method, zipped
 
 
 def test_only_who_may_submit_uploads_as_much_as_recordings_take(
@@ -74,7 +72,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
 
     def hand_in(who: str, step: str) -> str:
         answer = getattr(form, step)(Asking(who), "outputs", ["ten.voice"], *given)
-        return str(answer if isinstance(answer, str) else answer[0])
+        return " ".join([answer[0], *(str(mark.get("info")) for mark in answer[1:] if isinstance(mark, dict))])
 
     assert "sign in" in upload("", ["a.wav"])
     assert "leads out of the zip" in upload("alice", ["../a.wav"])
@@ -85,7 +83,7 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "1 of 10 outputs" in hand_in("alice", "check")
     assert "are missing" in hand_in("alice", "submit")
     assert Queue(database).all() == [], "what is incomplete is not queued, and its upload stays"
-    assert "needs either repo" in hand_in("bob", "submit"), "nobody submits what another uploaded"
+    assert "upload a zip" in hand_in("bob", "submit"), "nobody submits what another uploaded"
     assert "10 of 10 are there" in upload("alice", [f"{item}.wav" for item in tiny.ITEMS])
     assert "All checks passed" in hand_in("alice", "check")
     assert "/submissions/" in hand_in("alice", "submit")
@@ -103,7 +101,9 @@ def test_uploaded_recordings_are_looked_over_at_once_submitted_by_who_sent_them_
     assert "ten/demo/item_3" in page
     assert "all 10 items are made and measured" in page
     assert "Cost so far: 0.00 USD" in page
-    own = TestClient(site_of(everybody="alice")).get("/submissions", headers=PART).text
+    shown = form.show_queue(Asking("alice"))[1]
+    own = shown.partition('id="queue-working"')[0]
     assert own.count("<tr>") == 2, "the heads and one submission"
+    assert "<h2>Your submissions" not in form.show_queue(Asking("bob"))[1]
     for head, cell in {"Cost": "0.00 USD", "Last": "ten/demo: all 10 items are made and measured"}.items():
         assert re.search(rf'<td[^>]* data-label="{head}[^"]*">{re.escape(cell)}</td>', own), head

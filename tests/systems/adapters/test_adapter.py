@@ -57,7 +57,7 @@ def test_presets_have_the_papers_settings() -> None:
 
 
 def test_an_unknown_preset_names_the_closest() -> None:
-    with pytest.raises(BadInput, match="did you mean 'podbench'"):
+    with pytest.raises(BadInput, match="did you mean podbench"):
         presets.get_preset("podbnech")
 
 

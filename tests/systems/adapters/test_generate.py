@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from podeval import sandbox
 from podeval.errors import BadInput
 from podeval.files import lock_folder
-from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
 from podeval.systems.adapters.adapter import TRIES, Generated, Job, Log
 from podeval.systems.adapters.generate import Batches, OutOfMemory, TookTooLong, limit_time
@@ -136,7 +136,7 @@ def test_a_refused_job_is_a_sentence_and_a_file(job: Any, fetched: Any, capsys: 
     ("change", "says"),
     [
         ({"adapter": "mind-reading"}, "no adapter for 'mind-reading'"),
-        ({"preset": "lsf"}, "did you mean 'lfs'"),
+        ({"preset": "lsf"}, "did you mean lfs"),
         ({"seeds": []}, "seeds"),
         ({"seeds": [-1]}, "seeds"),
         ({"items_file": "none.jsonl"}, "no file of items"),

@@ -93,6 +93,8 @@ def test_an_answer_that_is_missing_fails_its_conversation(run: Any, supplied: Pa
         ("linked/ep1.wav", "is a link"),
         ("nothing.wav", "no file"),
         ("", "points outside"),
+        ("ep1\x00.wav", "points outside"),
+        ("x" * 300, "no file"),
     ],
 )
 def test_no_name_leads_out_of_the_folder(run: Any, supplied: Path, tmp_path: Path, name: str, says: str) -> None:

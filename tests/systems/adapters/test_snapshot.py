@@ -6,6 +6,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import snapshot
+from tests.fakes.bounded_memory import bounded_memory
 
 
 @pytest.fixture
@@ -48,6 +49,15 @@ def test_code_and_pickles_are_refused(model: Path, name: str) -> None:
     (model / name).parent.mkdir(parents=True, exist_ok=True)
     (model / name).write_bytes(b"x")
     with pytest.raises(BadInput, match="may hold code"):
+        snapshot.check_files(model)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "more.safetensors"])
+def test_a_file_of_millions_of_empty_values_takes_no_memory(model: Path, name: str) -> None:
+    text = b'{"a":[' + b"[]," * 6_000_000 + b"0]}"
+    head = len(text).to_bytes(8, "little") if name.endswith(".safetensors") else b""
+    (model / name).write_bytes(head + text)
+    with bounded_memory(128 * 2**20), pytest.raises(BadInput, match=r"more than 4,000,000 values|are the most"):
         snapshot.check_files(model)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import snapshot
+from tests.fakes.bounded_memory import bounded_memory
 
 
 class Evil:
@@ -63,6 +64,35 @@ def test_more_than_it_may_unpack_to_is_refused(folder: Path) -> None:
         archive.writestr("a/data.pkl", bytes(65 * 2**20))
     with pytest.raises(BadInput, match="unpacks to more than"):
         snapshot.check_voices_file(path)
+
+
+@pytest.mark.parametrize(
+    ("program", "packed", "members", "why"),
+    [
+        (b"\x80\x02" + b"N0" * 4_000_000 + b".", zipfile.ZIP_DEFLATED, 1, "is compressed"),
+        (b"\x80\x02" + b"N0" * 4_000_000 + b".", zipfile.ZIP_STORED, 1, "more than a dictionary of tensors needs"),
+        (b"\x80\x02" + b"N0" * 40_000 + b".", zipfile.ZIP_STORED, 1, "more than a dictionary of tensors needs"),
+        (b"\x80\x02N.", zipfile.ZIP_STORED, 100_000, "more than a dictionary of tensors needs"),
+    ],
+    ids=["deflated", "long", "of many instructions", "of many files"],
+)
+def test_a_program_of_millions_of_instructions_takes_no_memory(
+    tmp_path: Path, program: bytes, packed: int, members: int, why: str
+) -> None:
+    path = tmp_path / snapshot.VOICES_FILE
+    with zipfile.ZipFile(path, "w", packed) as archive:
+        archive.writestr("a/data.pkl", program)
+        for number in range(1, members):
+            archive.writestr(f"{number:x}", b"")
+    with bounded_memory(96 * 2**20), pytest.raises(BadInput, match=why):
+        snapshot.check_voices_file(path)
+
+
+def test_what_memory_does_not_suffice_for_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(folder, {})
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: bytearray(2**62))
+    with pytest.raises(BadInput, match=r"is not what torch\.save writes"):
+        snapshot.check_voices_file(folder / snapshot.VOICES_FILE)
 
 
 def test_of_another_class_of_model_it_is_a_pickle_as_any(folder: Path) -> None:

@@ -1,19 +1,24 @@
 """Speech of a server on loopback: what is measured is what was planned, and what a server says wrongly is noticed."""
 
 import inspect
+import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 
 from podeval.errors import BadInput
 from podeval.systems.servers import SERVERS, find_server
-from podeval.systems.servers.connection import RequestPace, ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.servers.connection import ServerBusy, ServerConnection, ServerRefused
+from podeval.systems.servers.load import RequestPace
 from podeval.systems.servers.speech_endpoint import SpeechEndpoint
 from podeval.systems.speech import Ask, SpeechFailed
 from podeval.text.script import Turn
+from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.loopback_speech import Plan, Reply, SpeechServer, pcm, wav
+from tests.fakes.stated_counts import write_all
 
 ASK = Ask(id="one", script=(Turn(speaker="Ann", text="Hello there."), Turn(speaker="Ben", text="Good day.")))
 BOTH = {"connection", "model"}
@@ -47,6 +52,19 @@ def test_each_turn_is_asked_for_in_its_speakers_voice() -> None:
     assert [turn.speaker for turn in speech.turns] == ["Ann", "Ben"]
     assert speech.duration == pytest.approx(0.5 + 0.28 + 0.5, abs=0.05)
     assert speech.wall_seconds > 0
+
+
+def test_what_a_server_answers_is_read_by_no_ffmpeg_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    import av
+
+    monkeypatch.setattr(av, "open", lambda *_, **__: pytest.fail("FFmpeg reads it in this process"))
+    spoken = io.BytesIO()
+    soundfile.write(spoken, 0.1 * np.sin(np.arange(24_000) * 0.1), 24_000, format="MP3")
+    speech, _ = speak(lambda request: whole(spoken.getvalue(), kind="audio/mpeg"))
+    assert speech.duration == pytest.approx(1.0, abs=0.1)
+    hostile = whole(write_all()["samples of one size"], kind="audio/mp4")
+    with bounded_memory(128 * 2**20), pytest.raises(SpeechFailed, match="its index states 10,000,000"):
+        speak(lambda request: hostile, tries=1)
 
 
 def test_voices_of_the_command_line_belong_to_speakers_in_order_or_by_name() -> None:
@@ -207,7 +225,7 @@ def test_what_the_server_charges_is_kept() -> None:
 def test_a_system_behind_a_server_says_which_options_it_takes() -> None:
     for api in SERVERS:
         assert set(find_server(api).options) == set(inspect.signature(find_server(api).open).parameters) - BOTH
-    with pytest.raises(BadInput, match="no API 'sppech'; choose from speech, chat"):
+    with pytest.raises(BadInput, match=r"no API 'sppech'; did you mean speech\? choose from speech, chat"):
         find_server("sppech")
 
 

@@ -11,23 +11,25 @@ import re
 import stat
 from dataclasses import dataclass, replace
 from io import BufferedReader
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from podeval.audio.formats.mpeg import read_at, read_stated_seconds
+from podeval.audio.formats.mp4 import ImpossibleCounts, read_mp4
 from podeval.audio.formats.parts import (
     MARKS,
     MOST_PARTS,
     NOTED_SHORTFALL,
     Container,
-    Part,
     PartReader,
     Reader,
+    cut,
     find_marks,
     measure_rest,
     name_container,
     open_with_ffmpeg,
+    read_at,
+    read_stated_seconds,
 )
 from podeval.audio.formats.riff import read_riff
 from podeval.errors import BadAudio, find_address
@@ -76,7 +78,7 @@ _TEXTS: tuple[tuple[bytes, str], ...] = (
     (rb"<", "is XML, not audio"),
     (rb"", "is a text file, not audio"),
 )
-"""What the beginning of a text in lower case matches, and what is said of it."""
+"""Patterns of the beginning of a text in lower case, each with its description."""
 
 
 def describe_refused(head: bytes) -> str:
@@ -122,7 +124,7 @@ class OggPages:
     """What the page headers of a whole file say.
 
     Attributes:
-        end: where the last page should end according to its header.
+        end: position at which the last page should end according to its header.
         streams: number of logical streams, multiplexed or chained.
         first_packet: the beginning of the first packet, which names the codec.
         ended: whether the last page is marked as the end of its stream.
@@ -168,8 +170,6 @@ AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
 """File name endings of recordings in runs and submissions; they do not determine how a file is opened."""
 
 _FLAC_LAYOUTS = ("mono", "stereo", "3.0", "quad", "5.0", "5.1", "6.1", "7.1")
-_MP4_BOXES = frozenset(b"ftyp styp moov moof mdat free skip wide mfra sidx ssix uuid meta udta pnot prft emsg".split())
-_MAX_BOXES = 2_000_000
 _LONGEST = 24 * 3600.0
 _TIMED = ("ogg", "matroska", "mp4")
 _UNSTATED = "the length is not stated in the file"
@@ -224,8 +224,11 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if name in ("wav", "aiff"):
         container = read_riff(file, size, name, path)
     else:
-        readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": _read_mp4, "flac": _read_flac, "mp3": _read_mp3}
-        container = readers.get(name, _read_aac)(file, start, size)
+        readers = {"ogg": _read_ogg, "matroska": _read_matroska, "mp4": read_mp4, "flac": _read_flac, "mp3": _read_mp3}
+        try:
+            container = readers.get(name, _read_aac)(file, start, size)
+        except ImpossibleCounts as error:
+            raise BadAudio(f"{str(path)!r} {error}.") from None
         # Another file may follow the end.
         end = container.stated_bytes
         rest = measure_rest(file, end, size, name, path) if end is not None else 0
@@ -242,11 +245,6 @@ def _refuse_irregular(name: str, mode: int) -> None:
     raise BadAudio(f"{name} is {kind}, not an audio file: give the path of a file.")
 
 
-def _cut(cuts: list[int], size: int) -> tuple[Part, ...]:
-    """Return the stretches between offsets, up to the end of the file."""
-    return tuple(Part(start, end) for start, end in pairwise([*cuts, size]))
-
-
 def _find_foreign(file: BinaryIO, start: int, size: int, name: str) -> int | None:
     """Return where a file of another kind begins in a stream that has no end of its own."""
     return next(find_marks(file, start, size, tuple(kind for kind in MARKS if kind != name)), None)
@@ -254,7 +252,7 @@ def _find_foreign(file: BinaryIO, start: int, size: int, name: str) -> int | Non
 
 def _read_aac(file: BinaryIO, start: int, size: int) -> Container:
     end = _find_foreign(file, start, size, "aac")
-    return Container("aac", "av", _cut([0], size), stated_bytes=end, note=_UNSTATED)
+    return Container("aac", "av", cut([0], size), stated_bytes=end, note=_UNSTATED)
 
 
 def _read_flac(file: BinaryIO, start: int, size: int) -> Container:
@@ -267,7 +265,7 @@ def _read_flac(file: BinaryIO, start: int, size: int) -> Container:
         "flac",
         # libsndfile fails at the end of a FLAC stream that does not state its length.
         "soundfile" if stated else "av",
-        _cut([0, *begins[1:]], size),
+        cut([0, *begins[1:]], size),
         joined=len(begins),
         stated_bytes=_find_foreign(file, start, size, "flac"),
         stated_seconds=sum(seconds) if stated else None,
@@ -280,8 +278,7 @@ def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
     # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
     seconds, tolerance = read_stated_seconds(file, start, size) or (None, 0.0)
     end = _find_foreign(file, start, size, "mp3")
-    note = None if seconds else _UNSTATED
-    return Container("mp3", "av", _cut([0], size), 1, end, seconds, tolerance, note=note)
+    return Container("mp3", "av", cut([0], size), 1, end, seconds, tolerance, note=None if seconds else _UNSTATED)
 
 
 def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
@@ -291,35 +288,17 @@ def _read_ogg(file: BinaryIO, start: int, size: int) -> Container:
         note = f"the stream breaks off or is damaged at byte {pages.end} of {size}"
     elif not pages.ended:
         note = "the stream is not marked as ended: its end may be missing"
-    parts = _cut(list(pages.links), size)
+    parts = cut(list(pages.links), size)
     # FFmpeg mistakes the end of a Vorbis stream by some hundred samples; libsndfile keeps Vorbis' own order of more
     # than two channels, and gives Opus another rate.
     reader: Reader = "soundfile" if pages.plain_vorbis else "av"
     return Container("ogg", reader, parts, len(parts), pages.end, note=note)
 
 
-def _read_mp4(file: BinaryIO, start: int, size: int) -> Container:
-    """Walk the boxes: a movie ends before the next `ftyp` that follows its media."""
-    at, cuts, kinds = 0, [0], set[bytes]()
-    for _ in range(_MAX_BOXES):
-        header = read_at(file, min(at, size), 16)
-        length, kind = int.from_bytes(header[:4], "big"), header[4:8]
-        length = int.from_bytes(header[8:16], "big") if length == 1 else length or size - at
-        is_box = kind in _MP4_BOXES or (kind.isalnum() and at + length <= size)
-        if not is_box or length < 8 or (kind == b"moov" and kind in kinds):
-            break
-        if kind == b"ftyp" and kinds & {b"mdat", b"moof"}:
-            cuts.append(at)
-            kinds.clear()
-        kinds.add(kind)
-        at += length
-    return Container("mp4", "av", _cut(cuts, size), len(cuts), at or None)
-
-
 def _read_matroska(file: BinaryIO, start: int, size: int) -> Container:
     cuts = [0, *islice(find_marks(file, 1, size, ("matroska",)), MOST_PARTS)]
     end = _find_matroska_end(file, cuts[-1], size)
-    return Container("matroska", "av", _cut(cuts, size), len(cuts), end, note=None if end else _UNSTATED)
+    return Container("matroska", "av", cut(cuts, size), len(cuts), end, note=None if end else _UNSTATED)
 
 
 def _find_matroska_end(file: BinaryIO, at: int, size: int) -> int | None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import BinaryIO
 
-from podeval.audio.formats.mpeg import read_at
-from podeval.audio.formats.parts import MOST_PARTS, Container, Part, find_marks, measure_rest
+from podeval.audio.formats.parts import MOST_PARTS, Container, Part, find_marks, measure_rest, read_at
 from podeval.errors import BadAudio
 
 _MAX_CHUNKS = 1_000_000
@@ -80,7 +79,8 @@ def read_riff(file: BinaryIO, size: int, name: str, path: object) -> Container:
     if len(begins) > MOST_PARTS:
         raise BadAudio(f"{str(path)!r} has more than {MOST_PARTS:,} parts: join their sound in one file.")
     for begin, limit in pairwise([*begins, size]):
-        walker.walk(begin, limit)
+        chunks, end = walker.walk(begin, limit)
+        walker.read_rest(chunks, end, limit)
     return walker.finish()
 
 
@@ -97,8 +97,12 @@ class _Walker:
         self._stated_bytes = self._joined = self._surplus = self._unread = 0
         self._steps = iter(range(_MAX_CHUNKS))
 
-    def walk(self, begin: int, limit: int) -> None:
-        """Read one file, from its header to the next header or the end of the whole."""
+    def walk(self, begin: int, limit: int) -> tuple[dict[bytes, bytes], int]:
+        """Read one file, from its header to the next header or the end of the whole.
+
+        Returns:
+            The chunks that describe its sound, and the offset at which its last chunk ends.
+        """
         chunks = {b"": read_at(self._file, begin + 8, 4)}
         before, long_size, at = len(self._spans), None, begin + 12
         for _ in self._steps:
@@ -118,7 +122,7 @@ class _Walker:
             # A chunk of odd length is padded, but not by every writer.
             at = end + (length % 2 and not self._is_chunk(end, limit))
         self._joined += len(self._spans) > before
-        self._read_rest(chunks, at, limit)
+        return chunks, at
 
     def finish(self) -> Container:
         """Make the parts, each small enough for the lengths in its header."""
@@ -203,7 +207,7 @@ class _Walker:
                 end = at
         return end
 
-    def _read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
+    def read_rest(self, chunks: dict[bytes, bytes], at: int, limit: int) -> None:
         """Add the bytes after the last chunk to the sound if they can be sound."""
         rest = measure_rest(self._file, at, limit, self._name, self._path)
         head = read_at(self._file, at, min(_TAIL_BYTES, rest))
@@ -225,7 +229,9 @@ class _Walker:
     def _write_header(self, chunks: dict[bytes, bytes], length: int) -> bytes:
         pack = struct.Struct(f"{self._order}4sI").pack
         offsets = bytes(8) if self._name == "aiff" else b""
-        described = ((tag, chunks[tag]) for tag in _DESCRIPTIONS if tag in chunks)
-        body = chunks[b""] + b"".join(pack(tag, len(one)) + one + bytes(len(one) % 2) for tag, one in described)
+        body = chunks[b""]
+        for tag in _DESCRIPTIONS:
+            if tag in chunks:
+                body += pack(tag, len(chunks[tag])) + chunks[tag] + bytes(len(chunks[tag]) % 2)
         body += pack(self._data, length + len(offsets)) + offsets
         return pack(b"RIFF" if self._name == "wav" else b"FORM", len(body) + length) + body

@@ -16,8 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.resample import mix_to_mono, resample
-from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
+from podeval.audio.samples import BLOCK_FRAMES, SampleBuffer, mix_to_mono, resample
 from podeval.audio.windows import Span, count_seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.audio.smr import measure_stem

@@ -44,7 +44,7 @@ _BLOCK = 1 << 16
             ideal=(-18, -14),
             title="Loudness",
             about="loudness of the whole recording",
-            reach=Reach(CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7)),
+            reach=Reach(CLIPS, people=(-22.4, -19.1), systems=(-25.6, -15.7), version="1.1", n=85),
         ),
         Key(
             "true_peak",
@@ -53,7 +53,7 @@ _BLOCK = 1 << 16
             ideal=(float("-inf"), -1),
             title="True peak",
             about="highest level, including between samples",
-            reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04)),
+            reach=Reach(CLIPS, people=(-3.3, -1.2), systems=(-5.2, 0.04), version="1.1", n=85),
         ),
         Key(
             "range",
@@ -64,7 +64,7 @@ _BLOCK = 1 << 16
             title="Loudness range",
             only_for="a recording of 3 s or more",
             about="variation of loudness over time",
-            reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5)),
+            reach=Reach(CLIPS, people=(3.0, 5.4), systems=(2.3, 4.5), version="1.1", n=85),
         ),
         Key(
             "integrated_score",
@@ -73,7 +73,7 @@ _BLOCK = 1 << 16
             (0, 1),
             title="Loudness score",
             about="how well the loudness suits a podcast",
-            reach=Reach(CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0)),
+            reach=Reach(CLIPS, people=(0.68, 0.91), systems=(0.52, 1.0), version="1.1", n=85),
         ),
         Key(
             "true_peak_score",
@@ -82,7 +82,7 @@ _BLOCK = 1 << 16
             (0, 1),
             title="True-peak score",
             about="how safe the peaks are",
-            reach=Reach(CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0)),
+            reach=Reach(CLIPS, people=(1.0, 1.0), systems=(0.01, 1.0), version="1.1", n=85),
         ),
         Key(
             "range_score",
@@ -92,7 +92,7 @@ _BLOCK = 1 << 16
             title="Loudness-range score",
             only_for="a recording of 3 s or more",
             about="how well the range suits a podcast",
-            reach=Reach(CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0)),
+            reach=Reach(CLIPS, people=(0.33, 1.0), systems=(0.15, 1.0), version="1.1", n=85),
         ),
     ),
     paper="PodEval",
@@ -118,10 +118,9 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     recording.require_sound(0.4)
     if variant == "standard":
         levels = meter.measure(recording.samples, recording.rate, recording.layout)
-        scored = meter.score_integrated_loudness(levels.integrated, "paper")
     else:
         levels = meter.measure_podeval(recording.samples, recording.rate)
-        scored = meter.score_integrated_loudness(levels.integrated, "podeval")
+    scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     # A minute of programme, not of what was appended.
     silent = sum(map(_count_zeros, (recording.samples, recording.samples[::-1]))) / recording.rate

@@ -3,7 +3,8 @@
 Every chunk of 7 s is compared with two prompts, one good and one bad. A softmax over the two similarities gives the
 share of the good prompt, and the score is the mean over chunks; 0 to 1, higher is better. `pam_avg` averages the scores
 of two pairs of prompts and `pam_avgsim` the similarities of two good and two bad prompts before the softmax. Any sound
-can be scored, speech, music or a mix. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
+can be scored, speech, music or a mix. A recording at a lower rate is upsampled, as in the paper, whose speech is at 16
+and 24 kHz. Deshmukh et al., Interspeech 2024; MS-CLAP 2023 at 44.1 kHz, mean of the
 channels.
 
 Differs from the paper's formula, as the public code does: similarities are multiplied by the model's learned scale, and
@@ -13,7 +14,7 @@ in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero cross
 need. `variant` selects how others compute it:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values lie close to 0.5.
-- `repro`: the first 7 s only, the public code's default.
+- `repro`: the first 7 s only, as the public script that correlates PAM with listeners does.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
 - `naive`: the cosine with the good prompt alone (−1 to 1), which the paper shows not to follow listeners.
 """
@@ -24,14 +25,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import PAM_READERS, VARIANT, Reach
 from podeval.metrics.score import Score, Timeline
 from podeval.models.interfaces import Samples
 from podeval.recording import Recording
-from podeval.recording.predicted_windows import cut_to_sound
+from podeval.recording.predicted_windows import cut_to_sound, start_windows
 
 RATE = 44_100
 CHUNK_SECONDS = 7
@@ -52,7 +53,7 @@ Floats = NDArray[np.float64]
 @metric(
     name="pam",
     title="PAM",
-    version="1.1",
+    version="1.2",
     dimension="audio.quality",
     keys=(
         Key(
@@ -83,6 +84,8 @@ Floats = NDArray[np.float64]
     paper="PAM",
     intended_use="Screening for audible noise and artefacts in any sound, music included.",
     limitations=(
+        "A recording below 44.1 kHz is upsampled, and what was not recorded may count as unclear; what that costs has "
+        "not been measured, because the weights were not available here (`studies/low_rates.py reference` does). "
         "Two text prompts decide the score: it reflects what the captions in its training data call clear or noisy. It"
         " was not trained to rate speech, and long recordings are judged in windows of a few seconds."
     ),
@@ -91,7 +94,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
     """Score one recording.
 
     Args:
-        recording: any sound, 44.1 kHz.
+        recording: any sound, upsampled to 44.1 kHz where its rate is lower.
         variant: `default`, or one of `paper`, `repro`, `msclap` and `naive`.
         prompts: your own prompts, the good one first, separated by a vertical bar; the averages are then not computed.
     """
@@ -99,7 +102,7 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
     recording.require_sound(SHORTEST)
     tracks, begin = _tracks(recording, variant)
     frames = sum(len(track) for track in tracks)
-    starts = _starts(frames, variant)
+    starts = [0] if variant == "repro" else start_windows(frames, CHUNK)
     audio_embeddings = recording.array_from(
         "audio_text",
         lambda model: model.audio([_chunk(tracks, start) for start in starts]),
@@ -175,8 +178,7 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
         samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin
     if variant != "msclap" or recording.channels == 1:
-        return [recording.mono(RATE, offset=True)], 0
-    recording.require_rate(RATE)
+        return [recording.mono(RATE, offset=True, upsample=True)], 0
     return [resample(recording.samples[:, number], recording.rate, RATE) for number in range(recording.channels)], 0
 
 
@@ -184,16 +186,8 @@ def _is_cut(samples: Samples, recording: Recording, variant: Variant) -> bool:
     """Return whether less is heard than of the whole recording, whose embeddings variants that mix it share."""
     if variant != "default":
         return False
-    whole = recording.mono(RATE, offset=True)
+    whole = recording.mono(RATE, offset=True, upsample=True)
     return len(samples) < len(whole) or not np.shares_memory(samples, whole)
-
-
-def _starts(frames: int, variant: Variant) -> list[int]:
-    """Return the first frame of each chunk: chunks follow each other, and the last one ends with the recording."""
-    if variant == "repro" or frames <= CHUNK:
-        return [0]
-    starts = list(range(0, frames - CHUNK + 1, CHUNK))
-    return starts if frames % CHUNK == 0 else [*starts, frames - CHUNK]
 
 
 def _chunk(tracks: Sequence[Samples], start: int) -> Samples:

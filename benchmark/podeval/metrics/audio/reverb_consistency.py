@@ -25,7 +25,7 @@ the three have different scales), and resampling directly to the rate of speech 
 """
 
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from podeval.audio.srmr import compute_srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import CLIPS, NEW, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
@@ -58,6 +59,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "lower",
             "",
             (0, None),
+            title="Reverberation, variation",
             unreached=NEW,
             about="spread of SRMR over time divided by its mean: how much the room seems to change",
         ),
@@ -67,7 +69,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             "",
             (0, None),
             about="the paper's value: spread of SRMR, which reverberation throughout would lower",
-            reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded"),
+            reach=Reach(CLIPS, people=(1.26, 2.12), systems=(1.95, 4.63), profile="embedded", version="1.3", n=85),
             ranked=False,
         ),
         Key(
@@ -77,7 +79,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="Reverb consistency, normalised",
             about="the same for normalised SRMR, which depends less on the voice",
-            reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded"),
+            reach=Reach(CLIPS, people=(0.31, 0.47), systems=(0.26, 0.48), profile="embedded", version="1.3", n=85),
             ranked=False,
         ),
         Key(
@@ -87,7 +89,7 @@ EVENED_OUT = "there is music, and a louder bed evens out the reverberation that 
             (0, None),
             title="SRMR",
             about="mean SRMR: how dry the speech sounds (higher is drier)",
-            reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded"),
+            reach=Reach(CLIPS, people=(4.5, 6.9), systems=(6.4, 10.5), profile="embedded", version="1.3", n=85),
         ),
     ),
     needs=speech_track.NEEDS,
@@ -110,6 +112,8 @@ def reverb_consistency(
     mode: Literal["fast", "slow"] = "fast",
     norm: bool = False,
     variant: Literal["default", "lfs"] = "default",
+    window: Annotated[float, Constraint(least=0.5, added=True)] = WINDOW,
+    stride: Annotated[float, Constraint(least=0.1, added=True)] = STRIDE,
 ) -> Score:
     """Score one recording.
 
@@ -120,8 +124,10 @@ def reverb_consistency(
         norm: use normalised SRMR for all values: modulation energies limited to a range of 30 dB, and bands
             up to 30 Hz.
         variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
+        window: length of a window, seconds.
+        stride: seconds from the beginning of a window to that of the next.
     """
-    recording.require_sound(WINDOW + STRIDE)
+    recording.require_sound(window + stride)
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
@@ -130,19 +136,19 @@ def reverb_consistency(
     if not speech:
         raise CannotScore("no speech is heard, and reverberation is measured on speech")
     part = cut_to_speech(track) if variant == "default" else SpokenPart(track.mono(offset=True), 0.0, {})
-    srmr = partial(compute_srmr_windows, part.samples, MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
+    srmr = partial(compute_srmr_windows, part.samples, MODEL_RATE, window, stride, fast=mode == "fast")
     starts, values = srmr(norm=norm)
     starts += part.begin
-    kept = find_sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
+    kept = find_sounding([(Span(start, start + window),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         few = "no window" if not kept.any() else "only one window"
         raise CannotScore(
-            f"{few} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
+            f"{few} of {window:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
     # Take the spread over time, also of the normalised values.
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]
-    windows = int((len(part.samples) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1
+    windows = int((len(part.samples) - window * MODEL_RATE) // (stride * MODEL_RATE)) + 1
     return Score(
         values={
             "reverb_consistency_cv": float(np.std(values) / np.mean(values)),
@@ -158,7 +164,7 @@ def reverb_consistency(
         },
         timeline=Timeline(
             starts=[round(float(start), 3) for start in starts],
-            window=WINDOW,
+            window=window,
             values={"srmr": [round(float(value), 4) for value in values]},
         ),
     )

@@ -6,8 +6,9 @@ C.3; the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English s
 averaged.
 
 Differs from the paper, which gives the model the whole file, although its cost grows with the square of the length and
-it was trained on 5 s. A recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is
-unscored. What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem where there was
+it was trained on 5 s; `variant="lfs"` does so too, silence and all (version 1.4; it kept the windows before). A
+recording shorter than a window is scored as a whole. Noise or music alone has no PESQ and is unscored.
+What is heard, as by all predictors of opinion here (version 1.3; until 1.2 the speech stem where there was
 music): the recording as it is, without a constant offset, ends without speech cut to half a second, windows with more
 than 60 % of silence or of music alone left out and counted. Where there is music, `pesq_estimate_stem` is the value of
 the separated speech, shown and not ranked; `source="stem"` separates every recording, and is another protocol. The
@@ -18,17 +19,12 @@ from functools import partial
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import rate_tracks
+from podeval.metrics.predicted_opinion import rate_speech
 from podeval.metrics.reach import LFS, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.speech.timbre_consistency import LFS_RATE
 from podeval.recording import Recording
-from podeval.recording.predicted_windows import (
-    PredictedWindows,
-    predict_windows,
-    score_clips,
-    start_windows,
-)
+from podeval.recording.predicted_windows import start_windows
 from podeval.recording.speech_track import NEEDS
 
 RATE = 16_000
@@ -39,7 +35,7 @@ SHORTEST = 1.0
 @metric(
     name="sound_fidelity",
     title="Sound fidelity",
-    version="1.3",
+    version="1.4",
     dimension="acoustics.fidelity",
     keys=(
         Key(
@@ -77,13 +73,19 @@ def sound_fidelity(
     Args:
         recording: speech, 16 kHz.
         source: `mix` scores the recording as it is; `stem` the speech that is separated from it, music or not.
-        variant: `lfs` resamples to 24 kHz first, as the paper does with all audio.
+        variant: `lfs` scores the whole file at once, silence and all, after resampling to 24 kHz, as the paper does.
     """
-
-    def predict(audio: Recording) -> PredictedWindows:
-        audio = audio.through(LFS_RATE) if variant == "lfs" else audio
-        list_starts = partial(start_windows, stride=round(STRIDE * RATE))
-        return predict_windows(audio, "pesq_estimator", WINDOW, RATE, score_clips, list_starts)
-
-    key, job = "pesq_estimate", "pesq_estimator"
-    return rate_tracks(recording, key, job, predict, source=source, shortest=SHORTEST, speech=0.0)
+    whole = variant == "lfs"
+    return rate_speech(
+        recording,
+        "pesq_estimate",
+        "pesq_estimator",
+        source=source,
+        # Longer than the recording by any rounding.
+        seconds=recording.duration + 1 if whole else WINDOW,
+        list_starts=partial(start_windows, stride=round(STRIDE * RATE)),
+        everything=whole,
+        through=LFS_RATE if whole else None,
+        shortest=SHORTEST,
+        speech=0.0,
+    )

@@ -8,7 +8,8 @@ the systems it is meant for (docs/decisions/dialogue-naturalness.md). If only on
 are 0. `pauses` is left out if there are fewer than four silences, and `melody` if a speaker has less than 2 s of voiced
 speech. Who speaks comes from diarisation even if there is a script, as for `turn_taking`. Recordings with less than 8 s
 of speech are unscored, and so are two voices that never alternate. It is not in the papers, and it is shown but never
-ranked: on the seven clips available it does not order systems as listeners do (docs/studies/dialogue-naturalness.md).
+ranked: on 118 public clips it orders the means of six systems nearly as listeners do (SRCC .94), but clips within a
+category weakly (.34), and six systems prove nothing (docs/studies/dialogue-naturalness.md).
 It takes no account of words, meaning or sound quality, and random overlaps and irregular pauses raise it.
 
 Differs from the papers, which rate naturalness directly: PodEval by listeners (MUSHRA), LFS-Bench by a judge.
@@ -34,7 +35,7 @@ GAP, GAP_SCALE = 0.12, 1.0
 OVERLAPS = 0.58
 UNEVENNESS = 0.48
 MELODY = 8.5
-"""What people reach; docs/decisions/dialogue-naturalness.md has the sources."""
+"""Value that people reach; docs/decisions/dialogue-naturalness.md has the sources."""
 
 FEWEST_SILENCES = 4
 
@@ -45,7 +46,7 @@ FEWEST_SILENCES = 4
     version="1.0",
     dimension="speech.rhythm",
     keys=(
-        # No direction: on the clips at hand it does not order systems as listeners do.
+        # No direction: six systems are no proof that it orders them as listeners do, and it is easily won.
         Key(
             "dialogue_naturalness",
             "informative",
@@ -59,6 +60,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
+            title="Gaps, closeness to people",
             about="how close the median gap is to that of people",
             timing=True,
         ),
@@ -67,6 +69,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
+            title="Overlaps, share of people's",
             about="amount of overlap, as a share of that of people",
             timing=True,
         ),
@@ -75,6 +78,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
+            title="Pauses, variation beside people's",
             only_for="a dialogue with enough silences to compare",
             about="variation of silences, as a share of that of people",
             timing=True,
@@ -84,6 +88,7 @@ FEWEST_SILENCES = 4
             "informative",
             "",
             (0, 1),
+            title="Pitch range, share of people's",
             about="speakers' pitch ranges, as a share of those of people",
         ),
     ),
@@ -92,9 +97,11 @@ FEWEST_SILENCES = 4
     only_for="two speakers or more",
     intended_use="Inspecting short dialogues in addition to listening; it is never ranked.",
     limitations=(
-        "It does not order systems as listeners do, as docs/studies/dialogue-naturalness.md shows. Trained "
-        "and checked on English podcasts."
+        "Whether it orders systems as listeners do is not known: over the means of six systems nearly (SRCC .94, which "
+        "the best of the 24 keys compared reaches by chance in 12 % of orders), over clips of a category weakly (.34), "
+        "as docs/studies/dialogue-naturalness.md shows. Trained and checked on English podcasts."
     ),
+    no_benchmark="It is shown and not ranked until it has been compared with what people say.",
 )
 def dialogue_naturalness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Score:
     """Score one recording.

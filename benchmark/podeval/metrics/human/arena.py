@@ -3,7 +3,8 @@
 Bradley–Terry with ties (Davidson 1970): a difference of 400 points means odds of ten to one, and the mean of all
 systems is 1000; higher is better. The 95 % interval treats the votes of one voter as dependent. Ranks are ranges,
 corrected for the number of pairs; systems that no chain of battles connects are not ranked against each other (note
-`islands`). "Tie" and "both bad" both count as ties. MTalk-Bench section 5.1.
+`islands`). Before ten battles with three opponents by five voters there is neither interval nor rank (note
+`provisional`; until version 1.2 it had both). "Tie" and "both bad" both count as ties. MTalk-Bench section 5.1.
 
 Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and has
 no interval; variant "mtalk" reproduces it. Variant "elo" is the same, but counts ½ for a tie and for both bad.
@@ -27,7 +28,7 @@ _elo = lru_cache(maxsize=4)(elo)
 @metric(
     name="arena",
     title="Arena",
-    version="1.2",
+    version="1.3",
     dimension="human.preference",
     keys=(
         Key(
@@ -89,6 +90,7 @@ _elo = lru_cache(maxsize=4)(elo)
         "speak well. Ratings compare only systems that have met, directly or through others. With few votes the "
         "intervals are wide, and they are shown."
     ),
+    no_benchmark="It is computed from votes, which the arena collects after a run.",
 )
 def arena(
     system: str,
@@ -127,6 +129,7 @@ def arena(
                 "votes": ratings.votes,
                 "voters": ratings.voters,
                 "effects": {e.name: {"points": e.points, "ci95": [e.low, e.high]} for e in ratings.effects},
+                **({"provisional": of_system.provisional} if of_system.provisional else {}),
                 **({"islands": [list(group) for group in ratings.islands]} if len(ratings.islands) > 1 else {}),
             },
         )

@@ -12,8 +12,9 @@ and in leaving it out of `mos` altogether: if included, the same ratings gave 3.
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -45,7 +46,7 @@ sees neither names nor always the same order. It sums up each in a sentence and 
 Differs from the paper, whose one-sentence prompt is all it prints, in the shuffling, in naming the ends of the scale,
 and in checking that every system has its score.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 
 class SystemScore(JudgeAnswer):
@@ -90,7 +91,7 @@ QUESTIONS: Mapping[str, str] = {
     "full_episode": "Would listeners like to hear the whole episode?",
     "human_likeness": "Does it sound as if people made it, or a machine?",
 }
-"""What each question of the questionnaire asks, as the judge reads it."""
+"""Question of each item of the questionnaire, as the judge reads it."""
 
 
 def group_reasons(
@@ -147,7 +148,7 @@ def judge_justifications(
         for number, system in enumerate(shuffled, 1)
     )
     inputs = {"question": question, "comments": numbered}
-    answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
+    answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=partial(_require_all, count=len(shuffled)))]
     by_number = select_values(SystemScores, answers)[0].systems
     by_system = {
         system: Justified(score.score, score.summary, answers[0].record_id)
@@ -164,13 +165,10 @@ def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> 
     return order
 
 
-def _complete(count: int) -> Callable[[Any], None]:
-    def check(answer: Any) -> None:
-        numbers = [score.system for score in answer.systems]
-        if numbers != list(range(1, count + 1)):
-            raise ValueError(f"there are systems 1 to {count}; give each once, in this order, not {numbers}")
-
-    return check
+def _require_all(answer: Any, count: int) -> None:
+    numbers = [score.system for score in answer.systems]
+    if numbers != list(range(1, count + 1)):
+        raise ValueError(f"there are systems 1 to {count}; give each once, in this order, not {numbers}")
 
 
 _ABOUT = {
@@ -237,6 +235,7 @@ _ABOUT = {
         "These are opinions of recruited listeners with their own expectations; the questions are PodEval's, in "
         "English. On topics that a listener dislikes, every system is rated lower."
     ),
+    no_benchmark="It is computed from the answers of listeners, which a listening test collects after a run.",
 )
 def mos(
     system: str,

@@ -14,7 +14,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.reach import RELATIVE
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
-from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, screen
+from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, describe_screening, screen
 
 
 @metric(
@@ -53,10 +53,14 @@ from podeval.stats.mushra_scores import HIGH, LOW, Mark, MushraRules, screen
     paper="PodEval",
     intended_use="Rating naturalness with listeners in a controlled design with anchors.",
     limitations=(
-        "Listeners on the web do not share a playback level, room or headphones; the rules exclude inattentive "
-        "listeners, and some slow ones with them. Ratings depend on what else is on the page: compare only within one "
-        "test."
+        "Listeners on the web do not share a playback level, room or headphones. The rules exclude inattentive "
+        "listeners, and attentive ones whose opinion they do not expect: those who prefer polished synthesis to the "
+        "high anchor, those who do not mind the low one, and most of those who use a narrow part of the scale. So the "
+        "places of real podcasts and of the robot are partly put there by the screening; the notes have the mean "
+        "without it, and say where the excluded disagree. Ratings depend on what else is on the page: compare only "
+        "within one test."
     ),
+    no_benchmark="It is computed from the marks of listeners, which a listening test collects after a run.",
 )
 def mushra(
     system: str,
@@ -85,13 +89,22 @@ def mushra(
         raise CannotScore(
             f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
         )
-    interval = mean_ci([mark.value for mark in marks], [mark.rater for mark in marks], bounds=(0, 100))
+    interval, unscreened = (
+        mean_ci([mark.value for mark in of_system], [mark.rater for mark in of_system], bounds=(0, 100))
+        for of_system in (marks, [mark for mark in reference_marks if mark.stimulus == system])
+    )
     return Score(
         values={"mushra": interval.mean, "mushra_low": interval.low, "mushra_high": interval.high},
         notes={
             "marks": interval.n,
             "listeners": interval.clusters,
             "left_out": dropped,
+            "unscreened": {
+                "mean": unscreened.mean,
+                "ci95": [unscreened.low, unscreened.high],
+                "listeners": unscreened.clusters,
+            },
+            "screening": describe_screening(reference_marks, dropped),
             "anchors": {"high": HIGH, "low": LOW} if screening else None,
         },
     )

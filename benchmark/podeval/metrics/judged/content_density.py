@@ -8,8 +8,9 @@ reproduce it word for word. MTalk-Bench, appendix D.2.
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in judging transcripts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
 
 import regex
@@ -19,14 +20,13 @@ from podeval.errors import CannotScore
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
-from podeval.metrics.citations import keep_letters
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK, Reach
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue, Transcripts
-from podeval.text.characters import HAN
-from podeval.text.script_alignment import join_words
+from podeval.text.characters import HAN, keep_letters
+from podeval.text.comparison.alignment import join_words
 from podeval.text.script_format import count_length
 
 PROTOCOL = """\
@@ -38,7 +38,7 @@ again. Content density is the words of the essential clauses by all words.
 
 Differs from the paper, which prints no prompt, in that check.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 _WORD = regex.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 _COMPARED = 200
@@ -84,18 +84,13 @@ could go unnoticed.""",
 )
 
 
-def _whole(text: str) -> Callable[[Any], None]:
-    expected = keep_letters(text)
-
-    def check(answer: Any) -> None:
-        joined = " ".join(clause.text for clause in answer.clauses)
-        if keep_letters(joined) != expected:
-            raise ValueError(
-                f"the clauses together are not the answer: {describe_difference(text, joined)}. "
-                "Copy every word, in order, and add none; words that are not essential are a clause too."
-            )
-
-    return check
+def _require_whole(answer: Any, text: str) -> None:
+    joined = " ".join(clause.text for clause in answer.clauses)
+    if keep_letters(joined) != keep_letters(text):
+        raise ValueError(
+            f"the clauses together are not the answer: {describe_difference(text, joined)}. "
+            "Copy every word, in order, and add none; words that are not essential are a clause too."
+        )
 
 
 def describe_difference(text: str, answer: str) -> str:
@@ -148,7 +143,7 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
     """Score one dialogue.
 
     Args:
-        dialogue: what the user and the system say.
+        dialogue: the words of the user and the system.
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` a transcript
             of its audio.
     """
@@ -162,7 +157,7 @@ def content_density(dialogue: SpokenDialogue, *, transcripts: Transcripts = "cla
         JudgeRequest(
             DIVIDE,
             {"dialogue": dialogue.until(number).transcript, "answer": turn.words},
-            check=_whole(turn.words),
+            check=partial(_require_whole, text=turn.words),
         )
         for number, turn in enumerate(dialogue.turns, 1)
     ]

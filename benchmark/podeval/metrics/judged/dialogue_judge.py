@@ -33,7 +33,7 @@ the difference is what does not depend on the order: a judge that prefers a plac
 Differs from the public prompt in wording, in defining every rating, in a system text that says what is material, and
 in what is validated: a rating outside the scale is asked again.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 Rating = Annotated[float, Field(ge=-3, le=3)]
 
@@ -153,8 +153,8 @@ def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Res
     """Score one script.
 
     Args:
-        script: what is judged.
-        reference_script: what it is compared with, which counts as 0.
+        script: the script that is judged.
+        reference_script: the script that it is compared with; it counts as 0.
     """
     comparison = yield from compare(script, reference_script)
     return Score(

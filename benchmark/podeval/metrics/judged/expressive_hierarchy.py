@@ -18,6 +18,7 @@ from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score
 from podeval.recording import Recording
+from podeval.recording.recording import MODEL_RATE
 from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
@@ -27,7 +28,7 @@ One score from 1 to 5 in halves, after notes on the course of feeling, on dynami
 
 Differs from the paper's prompt in wording, and in leaving out its recommendation, which is used for nothing.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 
 class HierarchyNotes(JudgeAnswer):
@@ -74,9 +75,6 @@ Then give one score, in steps of 0.5:
 )
 
 
-RATE = 16_000
-
-
 @metric(
     name="expressive_hierarchy",
     title="Expressive hierarchy",
@@ -110,7 +108,7 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    answers = yield [JudgeRequest(HEAR, {"recording": AudioClip(track.mono(RATE), RATE)})]
+    answers = yield [JudgeRequest(HEAR, {"recording": AudioClip(track.mono(), MODEL_RATE)})]
     (answer,) = select_values(Hierarchy, answers)
     return Score(
         values={"expressive_hierarchy": answer.score},

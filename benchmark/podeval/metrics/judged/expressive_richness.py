@@ -5,11 +5,11 @@ Each segment of 10 s is rated once from 1 to 5 in half points, and the value is 
 better. A remainder of 3 s or more at the end is a segment of its own; a shorter one is added to the segment before it.
 An item has a value only if every segment was answered. LFS-Bench, section 3.
 
-Differs from the paper in the wording of the prompt, and in defining how the remainder is handled; the paper's judge is
-Gemini 3 Pro.
+Differs from the paper in the wording of the prompt, and in adding a short remainder to the segment before it, which the
+paper rates by itself (`variant="lfs"`: 91.08 s are ten segments, not nine); the paper's judge is Gemini 3 Pro.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -18,9 +18,11 @@ from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score, Timeline
 from podeval.recording import Recording
+from podeval.recording.recording import MODEL_RATE
 from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
@@ -30,7 +32,7 @@ A score from 1 to 5 in halves for each clip of about 10 s, after a note on the p
 
 Differs from the paper's prompt in wording, and in leaving out its recommendation, which is used for nothing.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 
 class Richness(JudgeAnswer):
@@ -71,7 +73,6 @@ Describe the performance, then give one score, in steps of 0.5:
 )
 
 
-RATE = 16_000
 STRETCH, SHORTEST = 10.0, 3.0
 
 
@@ -99,35 +100,44 @@ STRETCH, SHORTEST = 10.0, 3.0
         "express emotion. Values from two judges are not comparable."
     ),
 )
-def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
+def expressive_richness(
+    recording: Recording,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Annotated[Literal["default", "lfs"], Constraint(added=True)] = "default",
+) -> Conversation[Result]:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz.
         source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
+        variant: `lfs` rates any remainder as a segment of its own, as the paper does.
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    samples = track.mono(RATE)
-    bounds = split_into_stretches(len(samples), RATE)
-    given = yield [JudgeRequest(HEAR, {"recording": AudioClip(samples[start:end], RATE)}) for start, end in bounds]
+    samples = track.mono()
+    shortest = 0.0 if variant == "lfs" else SHORTEST
+    bounds = split_into_stretches(len(samples), MODEL_RATE, shortest)
+    given = yield [
+        JudgeRequest(HEAR, {"recording": AudioClip(samples[start:end], MODEL_RATE)}) for start, end in bounds
+    ]
     answers = select_values(Richness, given)
     scores = [answer.score for answer in answers]
     return Score(
         values={"expressive_richness": sum(scores) / len(scores)},
         notes={"stretches": len(scores), "impressions": [answer.impression for answer in answers], **track.notes},
         timeline=Timeline(
-            starts=[start / RATE for start, _ in bounds],
-            window=max(end - start for start, end in bounds) / RATE,
+            starts=[start / MODEL_RATE for start, _ in bounds],
+            window=max(end - start for start, end in bounds) / MODEL_RATE,
             values={"expressive_richness": scores},
         ),
     )
 
 
-def split_into_stretches(frames: int, rate: int) -> list[tuple[int, int]]:
+def split_into_stretches(frames: int, rate: int, shortest: float = SHORTEST) -> list[tuple[int, int]]:
     """Return the first and last frame of each stretch; together the stretches cover the whole recording."""
     size = round(STRETCH * rate)
     starts = list(range(0, frames, size))
-    if len(starts) > 1 and frames - starts[-1] < SHORTEST * rate:
+    if len(starts) > 1 and frames - starts[-1] < shortest * rate:
         starts.pop()
     return list(zip(starts, [*starts[1:], frames], strict=True))

@@ -166,8 +166,8 @@ def instruction_following(
     """Score one script.
 
     Args:
-        script: what is judged.
-        request: what was asked for.
+        script: the script that is judged.
+        request: the request for the script.
         variant: `podbench` derives the list and checks the script in one answer, and cuts the script and samples
             answers as the paper does.
         checklist: `podcast` is derived with guidance on podcasts, `generic` without.
@@ -181,7 +181,12 @@ def instruction_following(
     else:
         facts = " ".join(counted.sentences)
         findings, records = yield from audit(request, script, text, facts, generic=checklist == "generic")
-    countables = _check_countables(counted)
+    checks = {
+        "language": counted.language_as_asked,
+        "speakers": counted.speakers_as_asked,
+        "length": counted.length_as_asked,
+    }
+    countables = {name: None if fits is None else 100.0 * fits for name, fits in checks.items()}
     counted_wishes = [value for value in countables.values() if value is not None]
     whole = _percent(findings)
     share = sum(counted_wishes) / (100 * len(counted_wishes)) if counted_wishes else 1.0
@@ -208,15 +213,6 @@ def _percent(findings: Sequence[Mapping[str, Any]], kind: str = "") -> float | N
     """Return 100 times the mean score of all requirements or of one kind; None where there is none of that kind."""
     scores = [finding["score"] for finding in findings if kind in ("", finding["kind"])]
     return 100 * sum(scores) / len(scores) if scores else None
-
-
-def _check_countables(counted: Counted) -> dict[str, float | None]:
-    checks = {
-        "language": counted.language_as_asked,
-        "speakers": counted.speakers_as_asked,
-        "length": counted.length_as_asked,
-    }
-    return {name: None if fits is None else 100.0 * fits for name, fits in checks.items()}
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:

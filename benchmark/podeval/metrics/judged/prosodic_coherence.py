@@ -11,7 +11,7 @@ above 1 is clearly audible, speech from 4 up is competent, and from 4.5 up it is
 """
 
 import statistics
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -20,9 +20,11 @@ from podeval.judges.prompt import AudioClip, HalfStep, JudgeAnswer, Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import LFS_JUDGED, Reach
 from podeval.metrics.score import Result, Score
 from podeval.recording import Recording
+from podeval.recording.recording import MODEL_RATE
 from podeval.recording.speech_track import NEEDS
 
 PROTOCOL = """\
@@ -34,7 +36,7 @@ Differs from the paper's prompt in wording, in saying that music and the quality
 schema that is valid JSON. Its judge, SpeechJudge, was trained to compare two clips on another scale, so that the paper
 itself can be reproduced only approximately.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 
 class ProsodyNotes(JudgeAnswer):
@@ -85,9 +87,6 @@ Then give one score, in steps of 0.5:
 )
 
 
-RATE = 16_000
-
-
 @metric(
     name="prosodic_coherence",
     title="Prosodic coherence",
@@ -126,8 +125,8 @@ def prosodic_coherence(
     recording: Recording,
     reference_text: str,
     *,
-    runs: int = 10,
-    temperature: float = 1.0,
+    runs: Annotated[int, Constraint(least=1)] = 10,
+    temperature: Annotated[float, Constraint(least=0)] = 1.0,
     source: Literal["auto", "mix"] = "auto",
 ) -> Conversation[Result]:
     """Score one recording.
@@ -135,13 +134,13 @@ def prosodic_coherence(
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
-        runs: how many times the judge is asked, with seeds counting from 0.
+        runs: number of times that the judge is asked, with seeds counted from 0.
         temperature: temperature at which the judge's answers are sampled.
         source: `auto` judges the speech stem where there is music; `mix` judges the recording as it is.
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    inputs: dict[str, str | AudioClip] = {"text": reference_text, "recording": AudioClip(track.mono(RATE), RATE)}
+    inputs: dict[str, str | AudioClip] = {"text": reference_text, "recording": AudioClip(track.mono(), MODEL_RATE)}
     given = yield [JudgeRequest(HEAR, inputs, seed) for seed in range(runs)]
     answers = select_values(Prosody, given)
     scores = [answer.score for answer in answers]

@@ -7,7 +7,7 @@ to 100, higher is better. Values are also given for each level, for the dialogue
 either listens to the recordings or reads transcripts with sounds and tones in brackets; these are two protocols.
 Dialogues about tone of voice (`paralinguistic`) and surrounding sounds (`ambient`) are unscored if the judge reads
 plain words: it must hear the answers, or a listener must have noted at least one sound or tone of every answer
-(`answer_tags`).
+(`answer_tags`). With `modality=as_needed`, the judge hears those dialogues and reads the others.
 MTalk-Bench, section 5.2.
 
 `no_occasion` determines how a criterion is scored if the dialogue gives no occasion for it: `judged` leaves it to the
@@ -20,9 +20,9 @@ with a reason, and a criterion for which the dialogue gives no occasion counts a
 mention.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -34,7 +34,15 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.reach import MTALK_RUBRIC, PART, Reach
 from podeval.metrics.score import Result, Score, Unscored
-from podeval.metrics.spoken_dialogue import BRACKETS, LEVELS, Criterion, Level, SpokenDialogue, Transcripts
+from podeval.metrics.spoken_dialogue import (
+    BRACKETS,
+    LEVELS,
+    Criterion,
+    Level,
+    Modality,
+    SpokenDialogue,
+    Transcripts,
+)
 
 PROTOCOL = """\
 Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
@@ -46,9 +54,8 @@ were written for that.
 
 Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
-Modality = Literal["transcript", "audio"]
 NoOccasion = Literal["judged", "met"]
 
 
@@ -108,9 +115,6 @@ def build_reading_prompt(no_occasion: NoOccasion = "judged") -> Prompt:
     )
 
 
-READ = build_reading_prompt()
-
-
 @cache
 def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prompt:
     """Return the prompt for a dialogue of this many turns that is heard."""
@@ -125,6 +129,7 @@ def build_hearing_prompt(turns: int, no_occasion: NoOccasion = "judged") -> Prom
         f"how they are said, and what else can be heard.\n{turns_text}\n{_TASK}{_VERDICTS[no_occasion]}",
         answer=Verdicts,
         source=_SOURCE,
+        passages=(("turns", turns_text),),
     )
 
 
@@ -144,13 +149,13 @@ def count_met(verdicts: Mapping[Criterion, Verdict], level: Level | None = None)
 
 
 def assess(
-    dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0, no_occasion: NoOccasion = "judged"
+    dialogue: SpokenDialogue, modality: Modality = "transcript", no_occasion: NoOccasion = "judged"
 ) -> Conversation[Assessment]:
     """Ask the judge about the whole dialogue, and about each turn that has criteria of its own."""
     parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
     questions = [(part, group) for part in parts for group in _groups(part.criteria)]
     clips = dialogue.clips() if modality == "audio" else {}
-    answers = yield [_question(part, group, modality, clips, seed, no_occasion) for part, group in questions]
+    answers = yield [_question(part, group, modality, clips, no_occasion) for part, group in questions]
     by_turns: dict[int, dict[Criterion, Verdict]] = {}
     for (part, group), answer in zip(questions, select_values(Verdicts, answers), strict=True):
         by_turns.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
@@ -171,38 +176,29 @@ def _question(
     group: list[Criterion],
     modality: Modality,
     recordings: Mapping[str, AudioClip],
-    seed: int,
     no_occasion: NoOccasion,
 ) -> JudgeRequest:
     numbered = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
-    check = _complete([criterion.id for criterion in group])
+    check = partial(_require_all, ids=[criterion.id for criterion in group])
     if modality == "transcript":
         texts = {"dialogue": dialogue.transcript, "criteria": numbered}
-        return JudgeRequest(build_reading_prompt(no_occasion), texts, seed, check=check)
+        return JudgeRequest(build_reading_prompt(no_occasion), texts, check=check)
     prompt = build_hearing_prompt(len(dialogue.turns), no_occasion)
     clips = {name: recordings[name] for name in prompt.placeholders if name in recordings}
-    return JudgeRequest(prompt, {**clips, "criteria": numbered}, seed, check=check)
+    return JudgeRequest(prompt, {**clips, "criteria": numbered}, check=check)
 
 
-def _complete(ids: list[str]) -> Callable[[Any], None]:
-    def check(answer: Any) -> None:
-        answered = [verdict.criterion for verdict in answer.verdicts]
-        if answered != ids:
-            raise ValueError(
-                f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(answered)}"
-            )
-
-    return check
+def _require_all(answer: Any, ids: list[str]) -> None:
+    answered = [verdict.criterion for verdict in answer.verdicts]
+    if answered != ids:
+        raise ValueError(f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(answered)}")
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     """Return the prompts; for audio, the one for a single turn stands for all lengths, which share its wording."""
-    no_occasion = parameters["no_occasion"]
-    return (
-        (build_hearing_prompt(1, no_occasion),)
-        if parameters["modality"] == "audio"
-        else (build_reading_prompt(no_occasion),)
-    )
+    no_occasion, modality = parameters["no_occasion"], parameters["modality"]
+    reading, hearing = build_reading_prompt(no_occasion), build_hearing_prompt(1, no_occasion)
+    return {"transcript": (reading,), "audio": (hearing,), "as_needed": (reading, hearing)}[modality]
 
 
 @metric(
@@ -271,7 +267,8 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     paper="MTalk-Bench",
     caution=(
         "A transcript written by the system itself is only a claim: text in brackets is shown to the judge as quoted "
-        "words, and counted in the notes (`brackets_claimed`)."
+        "words, and counted in the notes (`brackets_claimed`). Whether an answer is in the user's language is not "
+        "measured; only the judge, or a criterion that asks for it, can notice."
     ),
     needs=("transcriber",),
     asks=JudgeUse(
@@ -295,13 +292,15 @@ def rubric(
     """Score one dialogue.
 
     Args:
-        dialogue: what the user and the system say, with the criteria.
-        modality: `transcript` is read by the judge, `audio` is listened to.
+        dialogue: the words of the user and the system, with the criteria.
+        modality: `transcript` is read by the judge, `audio` is listened to; `as_needed`, the judge reads dialogues
+            about meaning, or with noted tones, and listens to the others.
         variant: `mtalk` pools over criteria, like the printed figures, at the temperature of the public code.
-        no_occasion: how a criterion without an occasion counts: `judged` as the judge decides, `met` as met.
+        no_occasion: treatment of a criterion without an occasion: `judged` as the judge decides, `met` as met.
         transcripts: `claimed` shows the judge the system's own transcript, marked as its claim; `heard` one of its
             audio.
     """
+    modality = dialogue.choose_modality(modality)
     if unheard := dialogue.explain_unheard(modality):
         return Unscored(unheard, "ours")
     if modality == "transcript" and transcripts == "heard":

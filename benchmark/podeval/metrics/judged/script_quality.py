@@ -12,7 +12,8 @@ requires, not 12. `weights="uniform"` is the baseline of the paper's Table 4: ev
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
@@ -39,7 +40,7 @@ Differs from the paper: item 10 is worth the 15 points that its bands and the su
 list of its own; facts or sources are not asked to be marked aloud. An answer in the form of the paper's public prompt
 (keys in Chinese or English, `X/45`) is read too.
 """
-"""What is asked, for the page of prompts in the docs."""
+"""Description of the question, for the page of prompts in the docs."""
 
 POINTS: Mapping[str, tuple[int, ...]] = {
     "substance": (12, 10, 8, 8, 7),
@@ -274,11 +275,8 @@ def _mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
-def _evidence(script: Script) -> Callable[[Any], None]:
-    def check(answer: Any) -> None:
-        require_found([quote for item in answer.items for quote in item.quotes], script)
-
-    return check
+def _require_evidence(answer: Any, script: Script) -> None:
+    require_found([quote for item in answer.items for quote in item.quotes], script)
 
 
 @metric(
@@ -338,12 +336,12 @@ def script_quality(
     """Score one script.
 
     Args:
-        script: what is judged.
+        script: the script that is judged.
         variant: `podbench` cuts the script and samples answers as the paper does.
         weights: `podbench` uses the points as they are; `uniform` gives every item the same weight.
     """
     text, cut = cut_script(script, variant)
-    (answer,) = yield [JudgeRequest(QUALITY, {"script": text}, check=_evidence(script))]
+    (answer,) = yield [JudgeRequest(QUALITY, {"script": text}, check=partial(_require_evidence, script=script))]
     (quality,) = select_values(Quality, [answer])
     earned = compute_points(quality, weights)
     return Score(

@@ -33,9 +33,9 @@ from podeval.metrics.score import Score, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
 from podeval.recording.spoken_script import align_recording, confirm_differences, find_span
-from podeval.text.content_differences import ContentDifference, find_content_differences
+from podeval.text.comparison.alignment import ScriptAlignment, join_words
+from podeval.text.comparison.content_differences import ContentDifference, find_content_differences
 from podeval.text.script import Script
-from podeval.text.script_alignment import ScriptAlignment, join_words
 from podeval.text.tokens import detect_language, is_unspaced
 
 PER = 1000
@@ -62,7 +62,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Content errors",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
             about="words omitted, repeated or inserted",
         ),
         Key(
@@ -71,7 +71,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words left out",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
             about="words of the script that are not said",
         ),
         Key(
@@ -80,7 +80,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words repeated",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
             about="words said more often than in the script",
         ),
         Key(
@@ -89,7 +89,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words added",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
             about="words that the script does not have",
         ),
         Key(
@@ -98,7 +98,7 @@ _UNIT = "per 1000 words"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded"),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
             about="longest stretch that differs from the script",
         ),
     ),

@@ -29,11 +29,10 @@ from typing import Literal
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import rate_tracks
+from podeval.metrics.predicted_opinion import rate_speech
 from podeval.metrics.reach import CLIPS, Reach
 from podeval.metrics.score import Score
 from podeval.recording import Recording, speech_track
-from podeval.recording.predicted_windows import PredictedWindows, predict_windows, score_clips
 
 RATE = 16_000
 WINDOW = 122_880
@@ -66,7 +65,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
             "MOS",
             (1, 5),
             about="naturalness and quality of the speech",
-            reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded"),
+            reach=Reach(CLIPS, people=(3.51, 4.35), systems=(4.46, 4.67), profile="embedded", version="1.5", n=85),
         ),
         Key(
             "distillmos_stem",
@@ -103,15 +102,16 @@ def distillmos(
         windows: `spread` uses as few windows of a long recording as it needs; `upstream` uses one every second or less
             of all the recording, as the package does.
     """
-
-    def predict(audio: Recording) -> PredictedWindows:
-        spread = windows == "spread"
-        list_starts = partial(place_window_starts, spread=spread)
-        return predict_windows(
-            audio, "naturalness", WINDOW / RATE, RATE, score_clips, list_starts, everything=not spread
-        )
-
-    return rate_tracks(recording, "distillmos", "naturalness", predict, source=source)
+    spread = windows == "spread"
+    return rate_speech(
+        recording,
+        "distillmos",
+        "naturalness",
+        source=source,
+        seconds=WINDOW / RATE,
+        list_starts=partial(place_window_starts, spread=spread),
+        everything=not spread,
+    )
 
 
 def place_window_starts(frames: int, size: int = WINDOW, *, spread: bool = False) -> list[int]:

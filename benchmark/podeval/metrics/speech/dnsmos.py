@@ -59,7 +59,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS OVRL",
             about="overall quality (P.835)",
-            reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded"),
+            reach=Reach(CLIPS, people=(2.94, 3.39), systems=(3.39, 3.49), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "sig",
@@ -68,7 +68,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS SIG",
             about="quality of the speech (P.835)",
-            reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded"),
+            reach=Reach(CLIPS, people=(3.44, 3.63), systems=(3.62, 3.71), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "bak",
@@ -77,7 +77,7 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS BAK",
             about="absence of background noise (P.835)",
-            reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded"),
+            reach=Reach(CLIPS, people=(3.64, 4.13), systems=(4.13, 4.2), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "p808",
@@ -86,13 +86,14 @@ _OVRL = 3
             (1, 5),
             title="DNSMOS P.808",
             about="overall quality (P.808)",
-            reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded"),
+            reach=Reach(CLIPS, people=(3.71, 4.1), systems=(3.95, 4.15), profile="embedded", version="1.3", n=85),
         ),
         Key(
             "ovrl_stem",
             "informative",
             "MOS",
             (1, 5),
+            title="DNSMOS OVRL of the speech alone",
             about="overall quality of the speech once music is separated from it",
         ),
     ),
@@ -174,7 +175,7 @@ def rate_samples(
         windows: the kind of windows, as `dnsmos` names them.
         gain: decibels by which the samples are made louder first.
         part: the samples that are rated, at 16 kHz; those of the whole recording if None.
-        options: what tells this part from others.
+        options: settings that distinguish this part from others.
     """
 
     def stack_scores(model: Any) -> NDArray[Any]:

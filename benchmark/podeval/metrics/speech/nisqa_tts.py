@@ -27,10 +27,10 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.predicted_opinion import rate_speech
 from podeval.metrics.reach import UNMEASURED
 from podeval.metrics.score import Score
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 
 WINDOW = 10.0
 HIGHEST_RATE = 48_000
@@ -58,7 +58,7 @@ HIGHEST_RATE = 48_000
             about="the same for the speech once music is separated from it",
         ),
     ),
-    needs=(*SPEECH_NEEDS, "nisqa_tts"),
+    needs=(*speech_track.NEEDS, "nisqa_tts"),
     paper="ours",
     intended_use=("Comparing with papers that print NISQA-TTS; finding synthetic speech that sounds unnatural."),
     limitations=(

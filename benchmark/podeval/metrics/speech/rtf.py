@@ -211,7 +211,7 @@ def rtf(generation_log: GenerationLog, *, hardware: str = UNSTATED) -> Score:
     """Score one generation log.
 
     Args:
-        generation_log: what was generated, and in what time.
+        generation_log: the generations with their times.
         hardware: the hardware it ran on, such as `1 × A100`; part of the protocol.
     """
     if hardware != UNSTATED and generation_log.hardware not in (None, hardware):

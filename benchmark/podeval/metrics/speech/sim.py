@@ -12,16 +12,18 @@ script to the most similar speaker. The notes give the numbers of speakers found
 similarity of every window to its speaker's reference; `worst_window` is the lowest of these and `low_windows` their
 10th percentile. A recording that plays back its reference is not ranked (`reference_played` in the notes).
 
-Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
-similar reference, and then stops with an error.
+Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), embeds whole segments of one speaker
+above 3 s, joined up to 10 s, and each reference whole, in place of windows (`embeddings="segments"`), assigns each
+segment to the most similar reference, and then stops with an error. Its encoder is pyannote's x-vectors and its
+diarizer pyannote 3.0 (`--preset podeval` of a run).
 """
 
-from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import STUDY, VARIANT, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
@@ -81,6 +83,7 @@ def sim(
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["paper", "podeval"] = "paper",
+    embeddings: Annotated[Literal["windows", "segments"], Constraint(added=True)] = "windows",
 ) -> Score:
     """Score one recording.
 
@@ -90,13 +93,14 @@ def sim(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
+        embeddings: `windows` embeds windows of 3 s; `segments` whole segments above 3 s, and references
+            whole, as the public code does.
     """
-    comparison = compare_voices(recording, reference_voices, script, source)
-    value = float(np.mean([match.cosine for match in comparison.matches]))
-    positive = variant == "podeval"
-    score = comparison.cosine_score("sim", value, positive=positive)
-    windows = {"worst_window": comparison.worst_window, "low_windows": comparison.low_windows}
-    return replace(
-        score,
-        values={**score.values, **{key: (1 + low) / 2 if positive else low for key, low in windows.items()}},
-    )
+    whole = embeddings == "segments"
+    comparison = compare_voices(recording, reference_voices, script, source, segments=whole)
+    cosines = {
+        "sim": float(np.mean([match.cosine for match in comparison.matches])),
+        "worst_window": comparison.worst_window,
+        "low_windows": comparison.low_windows,
+    }
+    return comparison.score(cosines, comparison.by_speaker, notes=comparison.times, positive=variant == "podeval")

@@ -21,19 +21,20 @@ speech.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import PART, STUDY, Reach
 from podeval.metrics.score import Result, Score, Timeline, Unscored
 from podeval.models.interfaces import SpeakerTurn
 from podeval.recording import Recording, speech_track
 from podeval.recording.speaker_turns import find_speaker_turns
-from podeval.recording.speech_windows import VOICE_WINDOW, SpeakerVoice, find_sounding, require_speech
+from podeval.recording.speech_windows import VOICE_STRIDE, VOICE_WINDOW, SpeakerVoice, find_sounding, require_speech
 from podeval.text.script import Script
 
 LFS_RATE = 24_000
@@ -92,6 +93,8 @@ def timbre_consistency(
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["default", "lfs"] = "default",
     speakers: int = 0,
+    window: Annotated[float, Constraint(least=0.5, added=True)] = VOICE_WINDOW,
+    stride: Annotated[float, Constraint(least=0.1, added=True)] = VOICE_STRIDE,
 ) -> Result:
     """Score one recording.
 
@@ -101,17 +104,20 @@ def timbre_consistency(
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and resamples to 24 kHz first.
         speakers: number of speakers if there is no script; 0 leaves a recording without a script unscored.
+        window: length of a window, seconds.
+        stride: seconds from the beginning of a window to that of the next.
     """
     if speakers < 0 or (script and speakers and speakers != len(script.speakers)):
         raise BadInput(f"speakers is the number of people who speak, and of those in the script, not {speakers}")
-    recording.require_sound(VOICE_WINDOW)
+    recording.require_sound(window)
     if not script and not speakers:
         return Unscored(UNTOLD, "ours")
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
     # Compare each speaker's windows with one another.
-    voices, who = _voices(track, script, speakers)
+    windows = () if (window, stride) == (VOICE_WINDOW, VOICE_STRIDE) else (window, stride)
+    voices, who = _voices(track, script, speakers, *windows)
     speech = track.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
     drift: list[tuple[float, float]] = []
@@ -122,12 +128,12 @@ def timbre_consistency(
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
             likeness = _likeness(voice.embeddings[audible])
-            repeated += count_repeated(voice.embeddings[audible], [clip[0].start for clip in kept])
+            repeated += count_repeated(voice.embeddings[audible], [clip[0].start for clip in kept], window)
             consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
     # Average over speakers.
     if not consistency:
-        raise CannotScore("no speaker has the two windows of 3 s of speech that a comparison needs")
+        raise CannotScore(f"no speaker has the two windows of {window:g} s of speech that a comparison needs")
     drift.sort()
     return Score(
         values={
@@ -145,14 +151,14 @@ def timbre_consistency(
         },
         timeline=Timeline(
             starts=[round(start, 3) for start, _ in drift],
-            window=VOICE_WINDOW,
+            window=window,
             values={"timbre_consistency": [round(value, 4) for _, value in drift]},
         ),
     )
 
 
 def _voices(
-    recording: Recording, script: Script | None, speakers: int
+    recording: Recording, script: Script | None, speakers: int, *windows: float
 ) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
     """Return the speakers, and notes on them; a single speaker has the whole recording, pauses included.
 
@@ -164,22 +170,22 @@ def _voices(
     whole = (SpeakerTurn("1", 0.0, recording.duration),)
     if speakers == 1 or (script and len(script.speakers) == 1):
         require_speech(recording)
-        return recording.voices(whole), {}
+        return recording.voices(whole, *windows), {}
     turns, notes = find_speaker_turns(recording, script, speakers)
     if not turns:
         raise CannotScore("no speaker is found in the recording; check that it contains speech")
-    voices = recording.voices(turns)
+    voices = recording.voices(turns, *windows)
     if script is None and len(voices) != speakers:
         raise CannotScore(f"there should be {speakers} speakers, {len(voices)} are heard")
     return voices, {"speakers_found": len(voices), **notes}
 
 
-def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float]) -> int:
+def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], window: float = VOICE_WINDOW) -> int:
     """Count the windows that are nearly equal to another one that does not overlap them, as those of a loop are."""
     units = embeddings.astype(np.float64)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     at = np.asarray(starts)
-    apart = np.abs(at[:, None] - at[None, :]) >= VOICE_WINDOW
+    apart = np.abs(at[:, None] - at[None, :]) >= window
     return int(((units @ units.T > SAME) & apart).any(axis=1).sum())
 
 

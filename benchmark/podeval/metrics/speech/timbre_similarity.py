@@ -75,15 +75,5 @@ def timbre_similarity(
         recording, reference_voices, script, source, silence=lfs, through=LFS_RATE if lfs else None
     )
     similarity = {match.voice.speaker: float(match.over_time.mean()) for match in comparison.matches}
-    return Score(
-        values={
-            "timbre_similarity": float(np.mean(list(similarity.values()))),
-            "worst_window": comparison.worst_window,
-        },
-        notes={
-            "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
-            **comparison.windows,
-            **comparison.notes,
-        },
-        timeline=comparison.timeline("timbre_similarity"),
-    )
+    value = float(np.mean(list(similarity.values())))
+    return comparison.score({"timbre_similarity": value, "worst_window": comparison.worst_window}, similarity)

@@ -24,10 +24,10 @@ speech, shown and not ranked; `source="stem"` separates every recording, and is 
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.predicted_opinion import SPEECH_NEEDS, rate_speech
+from podeval.metrics.predicted_opinion import rate_speech
 from podeval.metrics.reach import UNRUN
 from podeval.metrics.score import Score
-from podeval.recording import Recording
+from podeval.recording import Recording, speech_track
 
 WINDOW = 10.0
 
@@ -54,7 +54,7 @@ WINDOW = 10.0
             about="the same for the speech once music is separated from it",
         ),
     ),
-    needs=(*SPEECH_NEEDS, "utmos22"),
+    needs=(*speech_track.NEEDS, "utmos22"),
     paper="ours",
     intended_use=(
         "Comparing with papers that report UTMOS; ranking how natural speech sounds when no listeners are available."

@@ -11,11 +11,12 @@ Differs from the wSIM of "Taming Long-form TTS" (arXiv 2609.16989, 2026), which 
 takes the worst of several generations; `worst_window` of `sim` is closest to that.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import STUDY, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.voice_match import NEEDS, compare_voices
@@ -51,6 +52,7 @@ def wsim(
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["paper", "podeval"] = "paper",
+    embeddings: Annotated[Literal["windows", "segments"], Constraint(added=True)] = "windows",
 ) -> Score:
     """Score one recording.
 
@@ -60,8 +62,11 @@ def wsim(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does for SIM.
+        embeddings: `windows` embeds windows of 3 s; `segments` whole segments above 3 s, as in `sim`.
     """
-    comparison = compare_voices(recording, reference_voices, script, source)
+    whole = embeddings == "segments"
+    comparison = compare_voices(recording, reference_voices, script, source, segments=whole)
     seconds = [match.voice.seconds for match in comparison.matches]
     value = float(np.average([match.cosine for match in comparison.matches], weights=seconds))
-    return comparison.cosine_score("wsim", value, positive=variant == "podeval")
+    notes, positive = comparison.times, variant == "podeval"
+    return comparison.score({"wsim": value}, comparison.by_speaker, notes=notes, positive=positive)

@@ -14,9 +14,10 @@ tokenises Chinese as English.
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import UNRANKED, Score, Timeline
 from podeval.text import lexical_diversity
@@ -66,8 +67,8 @@ SENSELESS = "hardly any of its words are function words, as in no text that a pe
 def distinct_n(
     text: str,
     *,
-    n: int = 2,
-    window: int = 100,
+    n: Annotated[int, Constraint(least=1)] = 2,
+    window: Annotated[int, Constraint(least=1)] = 100,
     language: Literal["auto", "en", "zh"] = "auto",
     variant: Literal["default", "podeval"] = "default",
 ) -> Score:
@@ -97,7 +98,7 @@ def write_token_notes(tokens: Sequence[str], language: str, keys: Sequence[str],
 
     Args:
         tokens: the text's tokens.
-        language: as it was read, `en`, `zh` or `other`.
+        language: language of the tokens as read, `en`, `zh` or `other`.
         keys: the metric's keys.
         short: whether the text is too short for its value to be compared.
     """

@@ -11,9 +11,10 @@ Source: Covington and McFall 2010, as used by PodEval section 4.
 Differs from the public code in tokenising Chinese as Chinese.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import PODEVAL_TEXTS, Reach
 from podeval.metrics.score import Score
 from podeval.metrics.text.distinct_n import make_token_timeline, write_token_notes
@@ -47,7 +48,9 @@ from podeval.text.language import read_tokens
         "languages nor tokenisers are comparable."
     ),
 )
-def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"] = "auto") -> Score:
+def mattr(
+    text: str, *, window: Annotated[int, Constraint(least=1)] = 100, language: Literal["auto", "en", "zh"] = "auto"
+) -> Score:
     """Score one script or text.
 
     Args:

@@ -23,10 +23,7 @@ from torch import Tensor
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Harmony, Samples
-from podeval.models.pretrained import read_tensors, select_part
-
-Weights = dict[str, Tensor]
-
+from podeval.models.pretrained import Weights, read_tensors, select_part
 
 RATE = 16_000
 """Sample rate of the input, Hz."""
@@ -196,10 +193,7 @@ class Casp(Harmony):
 
     def __init__(self, files: dict[str, Path], *, furthest: int, deep_norm: bool) -> None:
         repo, name = _WEIGHTS
-        weights = {
-            key: value.to(choose_device())
-            for key, value in read_tensors(files[repo] / name, "state_dict", "model.").items()
-        }
+        weights = read_tensors(files[repo] / name, "state_dict", "model.", choose_device())
         self._speech, self._music = (
             _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
         )

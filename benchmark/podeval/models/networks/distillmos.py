@@ -25,6 +25,7 @@ from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.exported import ExportedNetwork, Network
 from podeval.models.interfaces import Samples, WindowScorer
+from podeval.models.pretrained import rename_weights
 
 WINDOW = 122_880
 """Number of samples in the network's input: 7.68 s."""
@@ -39,18 +40,18 @@ _SMALLEST = 1e-12
 _GPU_BATCH = 8
 
 # Where the package keeps the weights of each part of the network.
-_PREFIXES = {
-    "cnn.cnn": "convolutions",
-    "transformer_pool_attn.norm_input": "norm_features",
-    "transformer_pool_attn.transformer.norm": "norm_again",
-    "transformer_pool_attn.transformer.linear_proj": "project",
-    "transformer_pool_attn.transformer.position_encoding": "positions",
-    "transformer_pool_attn.transformer.transformer_encoder": "encoder",
-    "transformer_pool_attn.norm_trans": "norm_encoded",
-    "transformer_pool_attn.pool.linear1": "attend.0",
-    "transformer_pool_attn.pool.linear2": "attend.2",
-    "transformer_pool_attn.pool.linear3": "judge",
-}
+_NAMES = (
+    (r"^cnn\.cnn\.", "convolutions."),
+    (r"^transformer_pool_attn\.norm_input\.", "norm_features."),
+    (r"^transformer_pool_attn\.transformer\.norm\.", "norm_again."),
+    (r"^transformer_pool_attn\.transformer\.linear_proj\.", "project."),
+    (r"^transformer_pool_attn\.transformer\.position_encoding\.", "positions."),
+    (r"^transformer_pool_attn\.transformer\.transformer_encoder\.", "encoder."),
+    (r"^transformer_pool_attn\.norm_trans\.", "norm_encoded."),
+    (r"^transformer_pool_attn\.pool\.linear1\.", "attend.0."),
+    (r"^transformer_pool_attn\.pool\.linear2\.", "attend.2."),
+    (r"^transformer_pool_attn\.pool\.linear3\.", "judge."),
+)
 
 
 class DistillMos(WindowScorer):
@@ -95,7 +96,7 @@ class DistillMos(WindowScorer):
 def _load_network(weights: Path) -> Any:
     stored = torch.load(weights, map_location="cpu", weights_only=True)["model"]
     network: Any = _build_network()
-    network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
+    network.load_state_dict(rename_weights(stored, _NAMES))
     return network.eval()
 
 
@@ -141,13 +142,6 @@ def _build_network() -> Module:
             "judge": nn.Linear(_WIDTH, 1),
         }
     )
-
-
-def _rename_weight(name: str) -> str:
-    for prefix, part in _PREFIXES.items():
-        if name.startswith(f"{prefix}."):
-            return part + name.removeprefix(prefix)
-    return name
 
 
 def _fit_to_window(window: Samples) -> Samples:

@@ -24,14 +24,11 @@ from torch import Tensor
 from transformers import ClapAudioConfig, ClapAudioModel, GPT2Config, GPT2Model
 from transformers.audio_utils import mel_filter_bank
 
-from podeval import progress
 from podeval.errors import BadInput
+from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import AudioText, Samples
-from podeval.models.pretrained import read_tensors, select_part
-
-Weights = dict[str, Tensor]
-
+from podeval.models.pretrained import Weights, read_tensors, rename_weights, select_part
 
 RATE = 44_100
 """Sample rate of the input, Hz."""
@@ -76,6 +73,7 @@ class MsClap(AudioText):
         repo, name = _WEIGHTS
         weights = read_tensors(files[repo] / name, "model")
         self.scale = math.exp(float(weights["logit_scale"]))
+        self._size = len(weights["audio_encoder.projection.linear1.weight"])
         self._hear = _build_audio_tower(select_part(weights, "audio_encoder."))
         self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
         # GPT-2's tokenizer, with the padding that the original code uses.
@@ -89,13 +87,10 @@ class MsClap(AudioText):
         Args:
             clips: mono, `CLIP` samples each.
         """
-        embeddings = []
-        with torch.inference_mode():
-            for first in range(0, len(clips), _BATCH):
-                batch = np.stack(clips[first : first + _BATCH])
-                embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
-                progress.report("hearing", min(first + _BATCH, len(clips)), len(clips))
-        return np.concatenate(embeddings)
+        return run_in_batches(clips, _BATCH, self._hear_batch, "hearing", (self._size,))
+
+    def _hear_batch(self, clips: Tensor) -> Tensor:
+        return _to_units(self._hear(clips.to(self._device)))
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one embedding per text, shape (texts, dimensions), of length 1.
@@ -108,7 +103,8 @@ class MsClap(AudioText):
         for row, ids in zip(tokens, encoded, strict=True):
             row[: len(ids)] = torch.tensor(ids)
         with torch.inference_mode():
-            return _to_units(self._read(tokens.to(self._device)))
+            embeddings: NDArray[np.float32] = _to_units(self._read(tokens.to(self._device))).cpu().numpy()
+        return embeddings
 
 
 def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
@@ -147,9 +143,7 @@ def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
 def _rename_for_transformers(htsat: Weights) -> Weights:
     """Return HTS-AT's weights under transformers' names."""
     renamed: Weights = {}
-    for name, value in htsat.items():
-        for pattern, replacement in _HTSAT_NAMES:
-            name = re.sub(pattern, replacement, name)
+    for name, value in rename_weights(htsat, _HTSAT_NAMES).items():
         if ".qkv." in name:
             for role, rows in zip(("query", "key", "value"), value.chunk(3), strict=True):
                 renamed[name.replace("qkv", role)] = rows
@@ -226,6 +220,6 @@ def make_mel_filters(bands: int) -> Tensor:
     return torch.from_numpy(filters).float()
 
 
-def _to_units(vectors: Tensor) -> NDArray[np.float32]:
-    units: NDArray[np.float32] = (vectors / vectors.norm(dim=-1, keepdim=True)).float().cpu().numpy()
+def _to_units(vectors: Tensor) -> Tensor:
+    units: Tensor = (vectors / vectors.norm(dim=-1, keepdim=True)).float()
     return units

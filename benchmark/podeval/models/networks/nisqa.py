@@ -18,13 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers.audio_utils import mel_filter_bank
 
-from podeval import progress
+from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import RateAwareScorer, Samples
 from podeval.models.pretrained import build_recurrent, read_tensors, select_part
-
-Weights = dict[str, Tensor]
-
 
 _WEIGHTS = "nisqa_tts.tar"
 _FFT = 4096
@@ -45,8 +42,7 @@ class NisqaTts(RateAwareScorer):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        weights = read_tensors(files[_WEIGHTS], "model_state_dict")
-        weights = {name: value.to(choose_device()) for name, value in weights.items()}
+        weights = read_tensors(files[_WEIGHTS], "model_state_dict", device=choose_device())
         self._convolutions = select_part(weights, "cnn.model.")
         self._recurrent = build_recurrent(select_part(weights, "time_dependency.model.lstm."))
         self._answer = weights["pool.model.linear.weight"], weights["pool.model.linear.bias"]
@@ -58,13 +54,10 @@ class NisqaTts(RateAwareScorer):
             windows: mono speech of at least 0.15 s.
             rate: their sample rate, at least 16 kHz.
         """
-        scores = np.empty(len(windows), dtype=np.float32)
-        with torch.inference_mode():
-            for number, window in enumerate(windows):
-                samples = torch.from_numpy(np.ascontiguousarray(window, dtype=np.float32)).to(self._answer[0].device)
-                scores[number] = self._predict(compute_spectrogram(samples, rate)).item()
-                progress.report("predicting NISQA-TTS", number + 1, len(windows))
-        return scores
+        device = self._answer[0].device
+        return run_in_batches(
+            windows, 1, lambda one: self._predict(compute_spectrogram(one[0].to(device), rate)), "predicting NISQA-TTS"
+        )
 
     def _predict(self, spectrogram: Tensor) -> Tensor:
         """Return the score, (1,), of a spectrogram, (bands, frames)."""

@@ -49,7 +49,7 @@ REACH = _LAYERS * _AHEAD
 _HEADER = "<4sIIIII"
 _PIECE = 6_000
 _PCM = np.float32(32_768)
-"""What full scale is in 16 bits, as which the network hears samples."""
+"""Full scale in 16 bits, which is the scale of the network's samples."""
 
 _HALF_PRECISION = 0x01306B47
 

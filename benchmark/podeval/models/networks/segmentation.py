@@ -19,11 +19,8 @@ from torch import Tensor
 from podeval import progress
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, Segmentation
-from podeval.models.pretrained import build_recurrent, read_tensors, select_part
+from podeval.models.pretrained import Weights, build_recurrent, read_tensors, select_part
 from podeval.models.threads import limit_torch_to_one_thread
-
-Weights = dict[str, Tensor]
-
 
 _WEIGHTS = "pytorch_model.bin"
 _RATE = 16_000
@@ -45,10 +42,9 @@ class PyannoteSegmentation(Segmentation):
     """
 
     def __init__(self, files: dict[str, Path]) -> None:
-        weights = {
-            name: value.to(choose_device()).clone()
-            for name, value in read_tensors(files[_WEIGHTS], "state_dict").items()
-        }
+        tensors = read_tensors(files[_WEIGHTS], "state_dict", device=choose_device())
+        # In memory, and not in the file's mapping.
+        weights = {name: value.clone() for name, value in tensors.items()}
         self._filter = _build_filters(select_part(weights, "sincnet."))
         self._classify = _build_classifier(weights)
         self._device = weights["classifier.weight"].device

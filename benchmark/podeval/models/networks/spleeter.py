@@ -22,12 +22,10 @@ import torch.nn.functional as nn
 from torch import Tensor
 
 from podeval import progress
-from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
+from podeval.audio.samples import MEMORY_BYTES, SampleBuffer
 from podeval.models.interfaces import Samples, Separator
+from podeval.models.pretrained import Weights
 from podeval.models.threads import limit_torch_to_one_thread
-
-Weights = dict[str, Tensor]
-
 
 RATE = 44_100
 """Sample rate at which the networks were trained, Hz."""

@@ -21,10 +21,7 @@ from torch import Tensor
 from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.pretrained import build_recurrent, select_part
-
-Weights = dict[str, Tensor]
-
+from podeval.models.pretrained import Weights, build_recurrent, select_part
 
 _WEIGHTS = "squim_objective_dns2020.pth"
 _BRANCH = "branches.1."

@@ -7,7 +7,6 @@ Interspeech 2022. The encoder is run by transformers; equal within 1e-5 to a dir
 (tests/models/test_utmos22.py).
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,7 @@ from torch import Tensor
 from podeval.models.chunking import run_in_batches
 from podeval.models.device import choose_device
 from podeval.models.interfaces import Samples, WindowScorer
-from podeval.models.pretrained import build_recurrent, read_tensors, select_part
-
-Weights = dict[str, Tensor]
-
+from podeval.models.pretrained import Weights, build_recurrent, read_tensors, rename_weights, select_part
 
 _GPU_BATCH, _CPU_BATCH = 8, 2
 _HALF_RANGE, _MIDDLE = 2, 3
@@ -95,23 +91,12 @@ def _build_encoder(weights: Weights) -> Any:
     Raises:
         KeyError, RuntimeError: the weights are not those of such an encoder: nothing stays at random.
     """
-    weights = _translate_names(weights)
+    weights = rename_weights(weights, _NAMES)
     # What hides frames in training; some checkpoints leave it out.
     weights.setdefault("masked_spec_embed", torch.zeros(_read_sizes(weights)["hidden_size"]))
     network: Any = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**_read_sizes(weights)))
     network.load_state_dict(weights)
     return network.float().to(choose_device()).eval()
-
-
-def _translate_names(weights: Weights) -> Weights:
-    """Return the weights by transformers' names."""
-    translated = {}
-    for original, value in weights.items():
-        name = original
-        for pattern, new in _NAMES:
-            name = re.sub(pattern, new, name)
-        translated[name] = value
-    return translated
 
 
 def _read_sizes(weights: Weights) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, describe_validation_error, require_known
 from podeval.files import append_synced, read_lines
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
@@ -29,8 +29,8 @@ from podeval.systems.speech import Ask, JobPart, OutputMaker, SpokenTurn
 SEEDS_MOST = 2**31
 
 TRIES = 5
-"""In how many processes an item is begun and not finished before it counts as one that kills them; whoever kills a
-process for reasons of their own hits the same item that often only by great misfortune."""
+"""Number of processes in which an item is begun and not finished before it counts as one that kills them; whoever kills
+a process for reasons of their own hits the same item that often only by great misfortune."""
 
 Cause = Literal["system", "ours"]
 
@@ -45,13 +45,13 @@ class Job(JobPart):
     Args:
         adapter: a task of `TASKS`.
         model_folder: the files of the model at its pinned commit; of `outputs`, the files that were supplied.
-        base_folder: what an adapter repo (LoRA) adapts.
+        base_folder: files of the model that an adapter repo (LoRA) adapts.
         preset: settings of generation, of `podeval.systems.adapters.presets`.
         items_file: JSON lines, each an `Ask`.
         out_folder: receives audio, scripts and `generated.jsonl`.
         seeds: every item is generated once with each.
         device: such as `cpu` or `cuda:1`; the GPU where there is one, where it is None.
-        processes: as many copies of the model, each on a GPU of its own; None takes every GPU a copy fits on.
+        processes: number of copies of the model, each on a GPU of its own; None takes every GPU that a copy fits on.
         item_seconds: an item that takes longer has failed.
         batch: the most items at once for models that can; halved while memory does not do.
         voices_folder: recordings for presets with reference voices, beside the items' file.
@@ -158,13 +158,7 @@ def parse_json(form: type[Any], content: bytes, where: str) -> Any:
     try:
         return form.model_validate_json(content)
     except ValidationError as error:
-        raise BadInput(f"{where}: {_describe_first(error)}") from None
-
-
-def _describe_first(error: ValidationError) -> str:
-    """Return the field and the words of the first mistake."""
-    first = error.errors()[0]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise BadInput(f"{where}: {describe_validation_error(error)}") from None
 
 
 class Log:
@@ -192,7 +186,7 @@ class Log:
             except ValidationError as error:
                 raise BadInput(
                     f"{self.folder / 'generated.jsonl'} was not written by this version of podeval "
-                    f"({_describe_first(error)}); delete the folder to start afresh"
+                    f"({describe_validation_error(error)}); delete the folder to start afresh"
                 ) from None
             if all((self.folder / name).is_file() for name in generated.files):
                 lines[generated.item, generated.seed] = generated
@@ -227,7 +221,7 @@ class ModelClass:
     Args:
         type: `model_type` in config.json.
         title: the name by which people know it.
-        about: what it can do, in one sentence.
+        about: capabilities of the model, in one sentence.
         opened_by: the class here that opens it, as `module:name`; empty if the adapter opens all its models alike.
     """
 
@@ -264,10 +258,8 @@ class Adapter:
 
 def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
     """Return None where the packages are installed, else which are not and the command that brings them."""
-    absent = [package for package in packages if util.find_spec(package) is None]
-    if not absent:
-        return None
-    return f"{needed_by} needs {' and '.join(absent)}; install with `pip install 'podeval[reference]'`"
+    absent = " and ".join(package for package in packages if util.find_spec(package) is None)
+    return f"{needed_by} needs {absent}; install with `pip install 'podeval[reference]'`" if absent else None
 
 
 _ADAPTERS = {
@@ -288,8 +280,7 @@ def find_adapter(task: str) -> Adapter:
     Raises:
         BadInput: there is none.
     """
-    if task not in _ADAPTERS:
-        raise BadInput(f"there is no adapter for {task!r}; there are adapters for {', '.join(TASKS)}")
+    require_known("adapter for", TASKS, task)
     adapter: Adapter = pkgutil.resolve_name(f"podeval.systems.adapters.{_ADAPTERS[task]}")
     return adapter
 

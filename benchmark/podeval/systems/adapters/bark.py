@@ -30,6 +30,8 @@ _ARRAY_MOST = 16 * 2**20
 class Bark(SpeechModel):
     """A `SpeechModel` that says lines."""
 
+    network = "BarkModel"
+    reader = "AutoTokenizer"
     takes_references = False
     laugh = "[laughs]"
     longest_line = 200  # about thirteen seconds, which is what it says at once
@@ -37,13 +39,14 @@ class Bark(SpeechModel):
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
         self._presets = list_voices(job.model_folder)
-        self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)
-        self._model: Any = loading.load_model("BarkModel", job.model_folder, device)
-        self._options: dict[str, Any] = {}
+        super().__init__(job, preset, device)
         if preset.temperature is not None:
             self._options = {"semantic_temperature": preset.temperature, "coarse_temperature": preset.temperature}
-        self._language = "en"
-        self.rate = int(self._model.generation_config.sample_rate)
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate that its settings of generation say, Hz."""
+        return int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
         """Return how many presets its repo has for the language.
@@ -72,7 +75,7 @@ class Bark(SpeechModel):
         arrays = read_voice(self._folder, self._presets[self._language][voice])
         device = self._model.device
         history = {name: torch.as_tensor(array).long().to(device) for name, array in arrays.items()}
-        inputs = self._tokenizer(
+        inputs = self._processor(
             text,
             return_tensors="pt",
             padding="max_length",

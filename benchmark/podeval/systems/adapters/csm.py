@@ -5,36 +5,30 @@ words, else what the speakers said first, and the latest lines.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Job
-from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
 
 _LATEST = 3
-"""How many of the latest lines of a conversation are kept in mind, beside each speaker's first."""
+"""Number of the latest lines of a conversation that are kept in mind, besides each speaker's first."""
 
 
 class Csm(SpeechModel):
     """A `SpeechModel` that says lines and performs dialogues."""
 
+    network = "CsmForConditionalGeneration"
+    reader = "CsmProcessor"
+    sampling = ("temperature", "max_new_tokens")
     title = "CSM"
     languages = ("en",)
     longest_line = 250
     most_speakers = 8
     longest = 60.0  # after which only the voices are kept in mind
     prompt_seconds = 30.0
-
-    def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
-        self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
-        self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._options = preset.sampling("temperature", "max_new_tokens")
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
         """Say a line after another of the same voice, shape (frames,)."""
@@ -64,14 +58,13 @@ class Csm(SpeechModel):
 
         Raises:
             SpeechFailed: the model stopped immediately.
-            BadInput: what is before it does not fit into the model's window.
+            BadInput: the lines before do not fit into the model's window.
         """
         marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
         tokenizer = self._processor.tokenizer
         begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
         context = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
-        sounds = [clip.samples for _, clip in before]
-        prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
+        prompt = self.pack_recordings([clip.samples for _, clip in before])
         inputs = self._processor(text=f"{context}{begin}[{speaker}]{text}{end}", **prompt)
         loading.require_room(inputs, self._model.config.max_position_embeddings, "a line with the voices before it")
         with loading.draw_sound(text, seed):

@@ -6,7 +6,6 @@ reference recording are prompted with their own first line. The codec (DAC) is a
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job
-from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
@@ -26,6 +24,8 @@ _PIECE = 0
 class Dia(SpeechModel):
     """A `SpeechModel` that says lines and performs dialogues."""
 
+    network = "DiaForConditionalGeneration"
+    sampling = ("temperature", "top_p", "max_new_tokens")
     title = "Dia"
     languages = ("en",)
     longest_line = 250
@@ -34,11 +34,17 @@ class Dia(SpeechModel):
     longest = 15.0  # a prompt of that length and as much again fit into its window
     prompt_seconds = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
 
-    def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        self._processor: Any = _processor(job.model_folder, job.base_folder, device)
-        self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
-        self._options = preset.sampling("temperature", "top_p", "max_new_tokens")
-        self.rate = int(self._processor.feature_extractor.sampling_rate)
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        from transformers import DiaProcessor
+
+        folder, codec = job.model_folder, loading.open_codec(job, "Dia", "dac")
+        with loading.translate_errors(folder):
+            return DiaProcessor(
+                feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),
+                tokenizer=loading.load_reader("DiaTokenizer", folder),
+                audio_tokenizer=loading.load_model("DacModel", codec, device),
+            )
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
         """Say a line after another of the same voice, shape (frames,)."""
@@ -63,18 +69,18 @@ class Dia(SpeechModel):
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
         """Generate what follows the prompts, whose texts are tagged."""
-        prompt_audio: dict[str, Any] = {}
-        if prompts:
-            prompt_audio = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
-            if len(prompt_audio["audio"]) > 2 * self.prompt_seconds * self.rate:
-                seconds = len(prompt_audio["audio"]) / self.rate
-                raise BadInput(
-                    f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each"
-                )
+        seconds = sum(len(prompt.samples) for prompt in prompts) / self.rate
+        if seconds > 2 * self.prompt_seconds:
+            raise BadInput(f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each")
+        # One recording of all prompts, one after the other.
+        recordings = [np.concatenate([prompt.samples for prompt in prompts])] if prompts else []
         spoken = " ".join(str(prompt.text) for prompt in prompts)
         with loading.draw_sound(text, seed):
             inputs = self._processor(
-                text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **prompt_audio
+                text=[f"{spoken} {text}".strip()],
+                padding=True,
+                return_tensors="pt",
+                **self.pack_recordings(recordings),
             )
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
@@ -84,16 +90,3 @@ class Dia(SpeechModel):
             # It may have ended at once, or drawn marks where sounds belong.
             (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
         return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
-
-
-def _processor(folder: Path, base: Path | None, device: str) -> Any:
-    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
-    from transformers import DiaProcessor
-
-    codec = loading.open_codec(folder, base, "Dia", "dac")
-    with loading.translate_errors(folder):
-        return DiaProcessor(
-            feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),
-            tokenizer=loading.load_reader("DiaTokenizer", folder),
-            audio_tokenizer=loading.load_model("DacModel", codec, device),
-        )

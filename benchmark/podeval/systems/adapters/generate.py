@@ -268,15 +268,15 @@ def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> G
     if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model returned NaN or infinite samples", cause="system")
     seconds = sum(speech.duration for speech in speeches) if speeches else None
-    line = Generated(
+    return Generated(
         item=ask.id,
         seed=seed,
+        **_keep_files(log.folder, f"{ask.id}.{seed}", result),
         wall_seconds=result.wall_seconds,
         audio_seconds=seconds,
         rtf=result.wall_seconds / seconds if seconds and result.wall_seconds else None,
         details=dict(result.details),
     )
-    return line.model_copy(update=_keep_files(log.folder, f"{ask.id}.{seed}", result))
 
 
 def _keep_files(folder: Path, name: str, product: Product) -> dict[str, Any]:

@@ -6,7 +6,6 @@ it, which resamples the recordings of voices; the extra `podeval[higgs]` brings 
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput, ModelMissing
@@ -23,25 +22,48 @@ _INSTRUCTION, _SCENE = "Generate audio following instruction.", "Audio is record
 class HiggsAudio(SpeechModel):
     """A `SpeechModel` that says lines."""
 
+    network = "HiggsAudioV2ForConditionalGeneration"
+    sampling = ("temperature", "top_p")
     title = "Higgs Audio"
     longest_line = 300
     prompt_seconds = 20.0
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         _require_torchaudio()
-        self._model: Any = loading.load_model("HiggsAudioV2ForConditionalGeneration", job.model_folder, device)
-        self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self._model.config)
-        self.rate = int(self._processor.audio_tokenizer.config.sample_rate)
-        self._options = preset.sampling("temperature", "top_p")
+        super().__init__(job, preset, device)
         frames = self._processor.audio_tokenizer.config.frame_rate
         self._options["max_new_tokens"] = preset.max_new_tokens or round(_LONGEST_LINE_SECONDS * frames)
+
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        from transformers import HiggsAudioV2Processor
+
+        folder, codec = job.model_folder, loading.open_codec(job, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
+        template = folder / "chat_template.jinja"
+        if not template.is_file():
+            raise BadInput("Higgs Audio v2 needs its chat template as chat_template.jinja")
+        with loading.translate_errors(folder):
+            config = loading.load_reader("HiggsAudioV2Config", folder)
+            return HiggsAudioV2Processor(
+                loading.load_reader("DacFeatureExtractor", codec),
+                loading.load_reader("AutoTokenizer", folder),
+                audio_tokenizer=loading.load_model("HiggsAudioV2TokenizerModel", codec, device),
+                chat_template=template.read_text(encoding="utf-8"),
+                audio_stream_bos_id=config.audio_stream_bos_id,
+                audio_stream_eos_id=config.audio_stream_eos_id,
+            )
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate of the codec, Hz."""
+        return int(self._processor.audio_tokenizer.config.sample_rate)
 
     def continue_voice(self, text: str, voice: int, prompt: VoiceClip | None, seed: int) -> Samples:
         """Say a line after another of the same voice, shape (frames,).
 
         Raises:
             SpeechFailed: nothing that can be decoded came back.
-            BadInput: what is before it does not fit into the model's window.
+            BadInput: the lines before do not fit into the model's window.
         """
         messages = [_message("system", _INSTRUCTION), _message("scene", _SCENE)]
         if prompt is not None:
@@ -60,8 +82,7 @@ class HiggsAudio(SpeechModel):
         # What is to be said begins where sound begins; a template may leave that mark to its reader.
         if not rendered.rstrip().endswith(processor.audio_bos_token):
             rendered += processor.audio_bos_token
-        sounds = {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
-        return processor(text=[rendered], return_tensors="pt", **sounds)
+        return processor(text=[rendered], return_tensors="pt", **self.pack_recordings(recordings))
 
 
 def _message(role: str, text: str) -> dict[str, Any]:
@@ -82,22 +103,3 @@ def _require_torchaudio() -> None:
             f"the codec of Higgs Audio v2 needs torchaudio, which does not load here ({reason}); install it with "
             "`pip install 'podeval[higgs]'`, in a build that goes with torch"
         ) from None
-
-
-def _open_processor(folder: Path, base: Path | None, device: str, config: Any) -> Any:
-    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
-    from transformers import HiggsAudioV2Processor
-
-    codec = loading.open_codec(folder, base, "Higgs Audio v2", "higgs_audio_v2_tokenizer")
-    template = folder / "chat_template.jinja"
-    if not template.is_file():
-        raise BadInput("Higgs Audio v2 needs its chat template as chat_template.jinja")
-    with loading.translate_errors(folder):
-        return HiggsAudioV2Processor(
-            loading.load_reader("DacFeatureExtractor", codec),
-            loading.load_reader("AutoTokenizer", folder),
-            audio_tokenizer=loading.load_model("HiggsAudioV2TokenizerModel", codec, device),
-            chat_template=template.read_text(encoding="utf-8"),
-            audio_stream_bos_id=config.audio_stream_bos_id,
-            audio_stream_eos_id=config.audio_stream_eos_id,
-        )

@@ -18,6 +18,7 @@ from podeval.errors import BadInput
 from podeval.models.device import choose_device as usual_device
 from podeval.models.device import is_out_of_memory, require_device
 from podeval.models.pretrained import load_from_folder, silence_transformers
+from podeval.systems.adapters.adapter import Job
 from podeval.systems.adapters.snapshot import check_files, count_weight_bytes, read_config
 from podeval.systems.speech import Samples, SpeechFailed
 
@@ -25,7 +26,7 @@ CODEC = "audio_tokenizer"
 """Folder of a model's codec in the model's own."""
 
 _SHARE = 0.8
-"""Of a GPU's free memory that weights may fill; the rest is for what is computed."""
+"""Share of a GPU's free memory that weights may fill; the rest is for the computation."""
 
 
 def derive_seed(seed: int, *location: str | int) -> int:
@@ -85,18 +86,19 @@ def load_model(kind: str, folder: Path, device: str) -> Any:
         return network.eval() if "device_map" in options else network.to(device).eval()
 
 
-def open_codec(folder: Path, base: Path | None, title: str, kind: str) -> Path:
-    """Return the folder of a model's codec: `audio_tokenizer/` in the model's own, or the base.
+def open_codec(job: Job, title: str, kind: str) -> Path:
+    """Return the folder of the codec of a job's model: `audio_tokenizer/` in the model's own, or the base.
 
     Raises:
         BadInput: there is neither, or it is no codec of this `model_type`.
     """
-    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
+    own = job.model_folder / CODEC
+    codec = own if (own / "config.json").is_file() else job.base_folder
     if codec is None:
         raise BadInput(f"{title} needs its codec: name its repo under base, or put it into {CODEC}/ of the model")
     check_files(codec)
-    if (found := read_config(codec).get("model_type")) != kind:
-        raise BadInput(f"the codec of {title} is a {kind} model, not {found!r}")
+    if (other := read_config(codec).get("model_type")) != kind:
+        raise BadInput(f"the codec of {title} is a {kind} model, not {other!r}")
     return codec
 
 

@@ -4,13 +4,20 @@ A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, 
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
 `{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
 they are known, and with how the output came about: `strategy` (`whole`, `turns`, `chunks`) and `voices` (`own`,
-`given`), as `podeval.runs.conditions` has them. Files are decoded here, so that whoever measures reads only what
-podeval wrote. `OwnOutputs` is a folder of the user's own: each output is known by the SHA-256 of its files, so that a
-file which appears later is taken in, and one that changes under a finished run is noticed.
+`given`), as `podeval.runs.conditions` has them. A podcast may be called as its topic is, and may have the text that it
+was made from beside it (`ep_01.sources.txt`, or `"sources": [files]` in its line). In the names of recordings case does
+not matter, nor whether a space, a hyphen or an underscore is written; in a manifest, nor which slash is.
+
+Files are decoded here, so that whoever measures reads only what podeval wrote. `OwnOutputs` is a folder of the user's
+own: each output is known by the SHA-256 of its files, so that a file which appears later is taken in, and one that
+changes under a finished run is noticed.
 """
 
 import hashlib
+import os
+import re
 import time
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,11 +28,14 @@ from pydantic import Field
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
+from podeval.files import resolve_inside
 from podeval.systems.adapters.adapter import Adapter, Job, parse_json
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import (
+    SOURCES,
     Ask,
     JobPart,
+    OneByOne,
     Product,
     Samples,
     Speech,
@@ -34,6 +44,7 @@ from podeval.systems.speech import (
     SpokenAnswers,
     WrittenScript,
 )
+from podeval.text.characters import keep_letters
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script import Script
 from podeval.text.script_format import read_any_script
@@ -42,12 +53,13 @@ from podeval.text.text_file import decode_text
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
 LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
-"""Of one supplied recording: four hours at most."""
+"""Limits of one supplied recording: four hours at most."""
 
 _NAMED = 12
 """Files that are named where a folder has none."""
 
 _MANIFEST_MOST = 64 * 2**20
+_LINE_MOST, _LINES_MOST = 2**20, 100_000
 
 Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
 
@@ -61,37 +73,32 @@ class ManifestLine(JobPart):
     script: str | None = None
     answers: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
     texts: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
+    sources: tuple[str, ...] = ()
     wall_seconds: Seconds = 0.0
     strategy: Literal["whole", "turns", "chunks"] | None = None
     voices: Literal["own", "given"] | None = None
     hardware: Annotated[str, Field(max_length=200)] = ""
 
 
-class Supplied:
-    """An `OutputMaker` that reads what was supplied."""
-
-    at_once = 1
+class Supplied(OneByOne[Product]):
+    """A reader of what was supplied."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
         self.manifest = read_manifest(self._folder)
+        self._recordings: dict[str, dict[str, str]] = {}
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
-        """Decode what was supplied for each item."""
-        return [self._read(ask, seed) for ask in asks]
-
-    def _read(self, ask: Ask, seed: int) -> Product:
+    def make_one(self, ask: Ask, seed: int) -> Product:
+        """Decode what was supplied for an item."""
         begin = time.perf_counter()
         entry = self.find_entry(ask, seed)
-        details: dict[str, Any] = {"supplied": True}
-        # What only the one who made them can know.
-        for name in ("hardware", "strategy", "voices"):
-            if value := getattr(entry, name):
-                details[name] = value
+        # What only the person who made them can know.
+        stated = entry.model_dump(include={"hardware", "strategy", "voices"}, exclude_defaults=True)
+        details: dict[str, Any] = {"supplied": True, **stated}
         # Without a log of its own, supplied audio has no real-time factor.
-        if not entry.wall_seconds:
-            details["wall_seconds_unknown"] = True
         wall = entry.wall_seconds
+        if not wall:
+            details["wall_seconds_unknown"] = True
         if ask.user is not None:
             answers = tuple(self._read_answer(entry, turn.id) for turn in ask.user)
             return SpokenAnswers(answers, wall, details)
@@ -101,6 +108,8 @@ class Supplied:
         if entry.audio is None:
             raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
         samples, rate = self._decode(entry.audio)
+        if entry.sources:
+            details[SOURCES] = [self._read_words(name) for name in entry.sources]
         details["decode_seconds"] = round(time.perf_counter() - begin, 3)
         return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
@@ -119,19 +128,44 @@ class Supplied:
             answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
             return ManifestLine(item=ask.id, answers={turn: name for turn, name in answers.items() if name})
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
-        name = self._find_file(ask.id, kinds)
+        name = self._find_file(ask.id, kinds, ask.topic or "")
         if name is None:
             # Without the item's name, so that what many items lack is one reason.
             raise SpeechFailed(f"nothing was supplied: no file is called as the item is, with .{kinds[0]} or its like")
-        return (
-            ManifestLine(item=ask.id, script=name) if ask.prompt is not None else ManifestLine(item=ask.id, audio=name)
-        )
+        if ask.prompt is not None:
+            return ManifestLine(item=ask.id, script=name)
+        sources = [f"{ask.id}.sources.{end}" for end in ("txt", "md")] if ask.topic else ()
+        here = tuple(source for source in sources if (self._folder / source).is_file())
+        return ManifestLine(item=ask.id, audio=name, sources=here)
 
-    def _find_file(self, name: str, extensions: Sequence[str]) -> str | None:
+    def _find_file(self, name: str, extensions: Sequence[str], title: str = "") -> str | None:
+        """Find the file of an output: called exactly so, else as people and other systems spell it, else as its title.
+
+        Raises:
+            SpeechFailed: there are several.
+        """
         files = [f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()]
+        if not files and extensions is AUDIO_ENDINGS:
+            folder, _, stem = name.rpartition("/")
+            present, letters = self._list_recordings(folder), keep_letters(title)
+            files = [file for file, file_stem in present.items() if _spell(file_stem) == _spell(stem)]
+            files = files or [
+                file for file, file_stem in present.items() if letters and keep_letters(file_stem) == letters
+            ]
         if len(files) > 1:
             raise SpeechFailed(f"several files were supplied for one output, {', '.join(files)}; remove all but one")
         return files[0] if files else None
+
+    def _list_recordings(self, folder: str) -> dict[str, str]:
+        """List the recordings of a folder, whatever the case of their endings, with the stems of their names."""
+        if folder not in self._recordings:
+            files = sorted(path for path in (self._folder / folder).glob("*.*") if path.is_file())
+            self._recordings[folder] = {
+                path.relative_to(self._folder).as_posix(): path.stem
+                for path in files
+                if path.suffix.lower().removeprefix(".") in AUDIO_ENDINGS
+            }
+        return self._recordings[folder]
 
     def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
@@ -142,7 +176,7 @@ class Supplied:
 
     def _decode(self, name: str) -> tuple[Samples, int]:
         try:
-            audio = decode(resolve_inside(self._folder, name), limits=LIMITS)
+            audio = decode(resolve_plain(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
             raise SpeechFailed(str(refusal)) from None
         if not len(audio.samples):
@@ -152,29 +186,36 @@ class Supplied:
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:
-        path = resolve_inside(self._folder, name)
-        if path.stat().st_size > MOST_BYTES:
-            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
-            return read_any_script(decode_text(path.read_bytes(), name))
+            return read_any_script(self._read_words(name))
         except BadInput as refusal:
             raise SpeechFailed(f"{name} is not a script: {refusal}") from None
 
+    def _read_words(self, name: str) -> str:
+        path = resolve_plain(self._folder, name)
+        if path.stat().st_size > MOST_BYTES:
+            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a text has at most {MOST_BYTES}")
+        try:
+            return decode_text(path.read_bytes(), name)
+        except BadInput as refusal:
+            raise SpeechFailed(str(refusal)) from None
 
-def resolve_inside(folder: Path, name: str) -> Path:
+
+def resolve_plain(folder: Path, name: str) -> Path:
     """Return the path of a plain file in a folder.
 
     Raises:
         SpeechFailed: the name leads out of it, or there is no such file, or it is a link.
     """
-    path = folder / name
-    parts = Path(name).parts
-    if not parts or Path(name).is_absolute() or ".." in parts or "\x00" in name:
-        raise SpeechFailed(f"{name!r} points outside the folder; name a file in it")
-    steps = [folder.joinpath(*parts[: number + 1]) for number in range(len(parts))]
-    if any(step.is_symlink() for step in steps):
+    if "\\" in name and not os.path.lexists(folder / name):
+        name = name.replace("\\", "/")
+    try:
+        path = resolve_inside(folder, name)
+    except BadInput as refusal:
+        raise SpeechFailed(str(refusal)) from None
+    if path != folder.resolve() / name:
         raise SpeechFailed(f"{name} is a link; upload the file itself")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise SpeechFailed(f"there is no file {name}")
     return path
 
@@ -193,9 +234,12 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     if path.stat().st_size > _MANIFEST_MOST:
         raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
     lines: dict[tuple[str, int | None], ManifestLine] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
         if not line.strip():
             continue
+        # Parsed JSON takes up to sixty times its size, and an entry half a kilobyte.
+        if len(line) > _LINE_MOST or len(lines) == _LINES_MOST:
+            raise BadInput(f"{MANIFEST}, line {number}: {_LINES_MOST:,} lines of {_LINE_MOST:,} bytes are the most")
         entry: ManifestLine = parse_json(ManifestLine, line, f"{MANIFEST}, line {number}")
         if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} appears twice; remove one")
@@ -204,7 +248,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
 
 
 class OwnOutputs(Supplied):
-    """An `OutputMaker` that reads a folder of the user's own."""
+    """A reader of a folder of the user's own."""
 
     def __init__(self, folder: Path) -> None:
         """Read the manifest, where there is one.
@@ -230,12 +274,12 @@ class OwnOutputs(Supplied):
         line = self.manifest.get((ask.id, seed))
         if line is not None or not seed:
             return line or super().find_entry(ask, seed)
-        return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}"}), 0)
+        return super().find_entry(ask.model_copy(update={"id": f"{ask.id}.{seed}", "topic": None}), 0)
 
     def fingerprint(self, ask: Ask, seed: int) -> str | None:
         """Return the SHA-256 of an item's files together; None where there is nothing for it yet."""
         try:
-            files = [resolve_inside(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
+            files = [resolve_plain(self.folder, name) for name in _files_of(self.find_entry(ask, seed))]
         except SpeechFailed:
             return None
         digests = [hashlib.sha256(file.read_bytes()).digest() for file in files]
@@ -274,7 +318,12 @@ def _name_file(ask: Ask, seed: int) -> str:
 
 
 def _files_of(entry: ManifestLine) -> list[str]:
-    return [name for name in (entry.audio, entry.script, *entry.answers.values()) if name]
+    return [name for name in (entry.audio, entry.script, *entry.answers.values(), *entry.sources) if name]
+
+
+def _spell(name: str) -> str:
+    """Return a name as it is compared: without case, with one underscore for spaces, hyphens and underscores."""
+    return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
 
 
 def check(folder: Path, base: Path | None = None) -> None:

@@ -24,16 +24,28 @@ _SETTINGS = ("short_text_max_words", "frames_after_eos_short_text", "frames_afte
 class PocketTts(SpeechModel):
     """A `SpeechModel` that says lines."""
 
+    network = "PocketTTSForConditionalGeneration"
+    sampling = ("temperature", "max_new_tokens")
     title = "Pocket TTS"
     longest_line = 200
     prompt_seconds = 20.0
-    network = "PocketTTSForConditionalGeneration"
 
-    def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        self._processor: Any = _open_processor(job.model_folder, job.base_folder, device, self.title)
-        self._model: Any = loading.load_model(self.network, job.model_folder, device)
-        self._options = preset.sampling("temperature", "max_new_tokens")
-        self.rate = int(self._processor.feature_extractor.sampling_rate)
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Put the processor together by hand: its own loader follows a repo name that its config holds."""
+        from transformers import PocketTTSProcessor
+
+        folder, codec = job.model_folder, loading.open_codec(job, self.title, "pocket_tts_audio_tokenizer")
+        template = folder / "chat_template.jinja"
+        file = folder / "processor_config.json"
+        settings = json.loads(file.read_bytes()) if file.is_file() else {}
+        with loading.translate_errors(folder):
+            return PocketTTSProcessor(
+                loading.load_reader("PocketTTSFeatureExtractor", folder),
+                loading.load_reader("AutoTokenizer", folder),
+                audio_tokenizer=loading.load_model("PocketTTSAudioTokenizerModel", codec, device),
+                chat_template=template.read_text(encoding="utf-8") if template.is_file() else None,
+                **{name: settings[name] for name in _SETTINGS if name in settings},
+            )
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line, prompted with its speaker's voice, shape (frames,)."""
@@ -79,24 +91,6 @@ class GradiumPhonon(PocketTts):
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """Say a line in one of the repo's voices, shape (frames,)."""
         return self._generate(text, {"audio_prompt_latents": [self._voices[voice]]} if self._voices else {}, seed)
-
-
-def _open_processor(folder: Path, base: Path | None, device: str, title: str) -> Any:
-    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
-    from transformers import PocketTTSProcessor
-
-    codec = loading.open_codec(folder, base, title, "pocket_tts_audio_tokenizer")
-    template = folder / "chat_template.jinja"
-    file = folder / "processor_config.json"
-    settings = json.loads(file.read_bytes()) if file.is_file() else {}
-    with loading.translate_errors(folder):
-        return PocketTTSProcessor(
-            loading.load_reader("PocketTTSFeatureExtractor", folder),
-            loading.load_reader("AutoTokenizer", folder),
-            audio_tokenizer=loading.load_model("PocketTTSAudioTokenizerModel", codec, device),
-            chat_template=template.read_text(encoding="utf-8") if template.is_file() else None,
-            **{name: settings[name] for name in _SETTINGS if name in settings},
-        )
 
 
 def _read_voices(folder: Path, width: int) -> list[Any]:

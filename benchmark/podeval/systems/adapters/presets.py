@@ -6,12 +6,11 @@ What a preset leaves open (None) is as the model's own repo has it. A preset is 
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, require_known
 from podeval.systems.speech import Reference
 from podeval.text.text_file import read_text
 
@@ -21,7 +20,7 @@ class Preset:
     """Settings of generation.
 
     Args:
-        name: as a job has it.
+        name: name of the preset in a job.
         source: the page that prints the settings.
         about: one sentence.
         temperature, top_p: settings of drawing tokens.
@@ -101,10 +100,7 @@ def get_preset(name: str) -> Preset:
     Raises:
         BadInput: there is none; names the closest.
     """
-    if name not in PRESETS:
-        close = get_close_matches(name, PRESETS, n=1, cutoff=0.4)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise BadInput(f"there is no preset {name!r}; {hint}choose from {', '.join(PRESETS)}")
+    require_known("preset", PRESETS, name)
     return PRESETS[name]
 
 
@@ -160,10 +156,9 @@ def list_reference_voices(language: str, folder: Path | None) -> tuple[Reference
     """
     if folder is None:
         return ()
-    recorded = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
     ages = {"young adult": 0, "middle-aged": 1, "elderly": 2, "teenager": 3, "child": 4}
     of_language = sorted(
-        ((voice, path) for voice, path in recorded if voice.language == language),
+        ((voice, path) for voice, path in _list_recordings(folder).items() if voice.language == language),
         key=lambda recording: (ages[recording[0].age], recording[0].number),
     )
     women = [path for voice, path in of_language if voice.gender == "female"]
@@ -180,7 +175,7 @@ def require_voices(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder of reference voices {folder}")
-    if not any(_recording(folder, voice.number) for voice in REFERENCE_VOICES):
+    if not _list_recordings(folder):
         raise BadInput(f"{folder} contains no reference voices; name them 01.wav to 25.wav, as docs/adapters.md says")
     return folder
 
@@ -189,13 +184,11 @@ def copy_voices(source: Path, folder: Path) -> None:
     """Copy the recordings of `REFERENCE_VOICES` with their words from one folder to another.
 
     Raises:
-        BadInput: as `require_voices`.
+        BadInput: there is no such folder, or no recording of a voice in it.
     """
     require_voices(source)
     folder.mkdir(parents=True, exist_ok=True)
-    for voice in REFERENCE_VOICES:
-        if (path := _recording(source, voice.number)) is None:
-            continue
+    for path in _list_recordings(source).values():
         for file in (path, path.with_suffix(".txt")):
             if file.is_file():
                 shutil.copyfile(file, folder / file.name)
@@ -210,8 +203,14 @@ def assign_voices(
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
-def _recording(folder: Path, number: int) -> Path | None:
-    return next((p for ext in ("flac", "wav") if (p := folder / f"{number:02d}.{ext}").is_file()), None)
+def _list_recordings(folder: Path) -> dict[LfsVoice, Path]:
+    """List the voices of which a folder has a recording, and that; FLAC has precedence over WAV."""
+    return {
+        voice: path
+        for voice in REFERENCE_VOICES
+        for ending in ("wav", "flac")
+        if (path := folder / f"{voice.number:02d}.{ending}").is_file()
+    }
 
 
 def _words(recording: Path) -> str | None:

@@ -29,7 +29,7 @@ class QwenOmni:
     network = "Qwen3OmniMoeForConditionalGeneration"
     title = "Qwen3-Omni"
     system = ""
-    """What it is told before a conversation."""
+    """Instructions before a conversation."""
     padding: bool | str = True
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
@@ -48,8 +48,8 @@ class QwenOmni:
 
     def begin(self, language: str) -> None:
         """Begin a new conversation, which knows nothing of others."""
-        told = [{"type": "text", "text": self.system}]
-        self._messages: list[dict[str, Any]] = [{"role": "system", "content": told}] if self.system else []
+        content = [{"type": "text", "text": self.system}]
+        self._messages: list[dict[str, Any]] = [{"role": "system", "content": content}] if self.system else []
         self._recordings: list[Samples] = []
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:

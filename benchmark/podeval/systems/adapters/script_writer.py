@@ -10,6 +10,7 @@ noise to log-probabilities and taking the largest is a draw from them.
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,8 +145,6 @@ def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
     Returns:
         The config and a `LogitsProcessorList`, both for `generate`.
     """
-    from copy import deepcopy
-
     from transformers import LogitsProcessorList
     from transformers.generation.logits_process import (
         MinPLogitsWarper,
@@ -196,7 +195,7 @@ class ScriptWriter:
 
     Attributes:
         model: the model that writes.
-        at_once: how many items it may be given together.
+        at_once: maximum number of items in a call.
     """
 
     model: LanguageModel
@@ -294,8 +293,6 @@ def _weights(folder: Path, base: Path | None, device: str) -> Any:
 
 def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
     """Return the repo's own settings, with what the preset sets."""
-    from copy import deepcopy
-
     config = deepcopy(model.generation_config)
     for name, value in preset.sampling("temperature", "top_p").items():
         setattr(config, name, value)

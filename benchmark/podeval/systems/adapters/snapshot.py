@@ -5,7 +5,6 @@ refused, and so is `auto_map`, by which a config asks for code of its repo. A ga
 nothing here: what is opened is checked.
 """
 
-import json
 import pickletools
 import re
 import zipfile
@@ -14,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.hub.safetensors_header import HEADER_MOST, parse_header
+from podeval.text.json_text import parse_json
 
 VOICES_FILE = "spk_dict.pt"
 MODEL_TYPE = "qwen2_5_omni"
 """The class of models that has such a file."""
 
 _LARGEST = 64 * 2**20
+_PROGRAM_MOST, _INSTRUCTIONS_MOST, _MEMBERS_MOST = 2**20, 20_000, 4_096
+"""Most bytes, instructions and neighbouring files of a pickle; a dictionary of voices has some hundred instructions."""
 _NAMES = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_tensor_v2|torch (Float|Half|BFloat16|Double|Long|Int)Storage"
 )
@@ -48,14 +51,29 @@ def check_voices_file(path: Path) -> None:
     if path.stat().st_size > _LARGEST:
         raise BadInput(f"{name} is {path.stat().st_size} bytes; {_LARGEST} are the most")
     try:
+        # Each file of the archive becomes an object of a kilobyte when it is opened, however many it lists.
+        if path.read_bytes().count(b"PK\1\2") > _MEMBERS_MOST:
+            raise BadInput(f"{name} holds more than a dictionary of tensors needs ({_MEMBERS_MOST:,} files)")
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > _LARGEST:
                 raise BadInput(f"{name} unpacks to more than {_LARGEST} bytes")
-            (program,) = (member for member in archive.namelist() if member.endswith("/data.pkl"))
-            instructions = list(pickletools.genops(archive.read(program)))
-    except (zipfile.BadZipFile, ValueError, KeyError, NotImplementedError, RuntimeError) as error:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                raise BadInput(f"{name} is compressed, which torch.save does not do; save it again")
+            (program,) = (member for member in archive.infolist() if member.filename.endswith("/data.pkl"))
+            if program.file_size > _PROGRAM_MOST:
+                raise BadInput(f"{name} holds more than a dictionary of tensors needs ({program.file_size} bytes)")
+            _check_program(archive.read(program), name)
+    except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, MemoryError) as error:
         raise BadInput(f"{name} is not what torch.save writes ({error or type(error).__name__})") from None
-    for instruction, argument, _ in instructions:
+
+
+def _check_program(program: bytes, name: str) -> None:
+    """Look at each instruction of a pickle as it is read."""
+    for count, (instruction, argument, _) in enumerate(pickletools.genops(program)):
+        if count >= _INSTRUCTIONS_MOST:
+            raise BadInput(
+                f"{name} holds more than a dictionary of tensors needs ({_INSTRUCTIONS_MOST:,} instructions)"
+            )
         if instruction.name not in _PLAIN:
             raise BadInput(f"{name} may hold code (instruction {instruction.name}); only tensors may be in it")
         if instruction.name == "GLOBAL" and not _NAMES.fullmatch(str(argument)):
@@ -80,7 +98,8 @@ REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl",
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _JSON_MOST = 64 * 2**20
-_HEADER_MOST = 100 * 2**20
+_VALUES_MOST = 4_000_000
+"""Values in a JSON file, each of which takes some 60 bytes; the largest tokenizers have two million."""
 _VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
 _CODE = {pattern.removeprefix("*") for pattern in REFUSED}
 
@@ -92,7 +111,7 @@ def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -
         repo: a model repo on the Hub.
         revision: a full commit hash.
         folder: new or empty; a shared cache could hold files that another call let in.
-        token: for gated or private repos.
+        token: a token for gated or private repos.
 
     Raises:
         BadInput: the revision is no commit, the folder is not empty, the Hub does not hand the files out, or they are
@@ -217,16 +236,19 @@ def check_safetensors(path: Path) -> None:
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > min(_HEADER_MOST, size - 8):
+        if size < 8 or length > size - 8:
             raise BadInput(f"{path.name} is not a whole safetensors file; upload it again")
+        if length > HEADER_MOST:
+            raise BadInput(
+                f"{path.name} has a header of {length} bytes, and {HEADER_MOST} are the most; save more shards"
+            )
         try:
-            header = json.loads(file.read(length))
-            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+            claimed = parse_header(file.read(length)).claimed
+        except ValueError:
             raise BadInput(
                 f"{path.name} has a header that cannot be read; save it with the safetensors library"
             ) from None
-    if not all(isinstance(end, int) for end in ends) or 8 + length + max(ends, default=0) != size:
+    if 8 + length + claimed != size:
         raise BadInput(f"{path.name} is {size} bytes, which is not what its header says; upload it again")
 
 
@@ -248,6 +270,6 @@ def _read_json(path: Path, name: Path) -> Any:
     if path.stat().st_size > _JSON_MOST:
         raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; {_JSON_MOST} are the most")
     try:
-        return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        return parse_json(path.read_bytes(), _VALUES_MOST)
+    except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error})") from None

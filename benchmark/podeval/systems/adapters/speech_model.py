@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mix_to_mono, resample
+from podeval.audio.samples import mix_to_mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job, ModelClass
@@ -38,18 +38,28 @@ class SpeechModel:
 
     A voice that is not given by a recording is kept by what was first said in it within an item.
 
+    Args:
+        job: the job, which names the folders of the model and of its base.
+        preset: the settings of generation.
+        device: such as `cpu`.
+
     Attributes:
+        network: the class of transformers that has its weights.
+        reader: the class of transformers that reads its texts and recordings.
+        sampling: the settings of a preset that it generates with.
         title: the name by which people know it.
         languages: the languages that it speaks; empty if no config tells.
         takes_references: whether a voice can be given by a recording of it.
         longest_line: characters; longer turns are split into sentences, and those at clauses.
-        laugh: how its scripts mark a laugh; if it is empty, `[laughs]` is taken out.
-        most_speakers: how many it can tell apart in a performance.
+        laugh: mark of a laugh in its scripts; if it is empty, `[laughs]` is taken out.
+        most_speakers: maximum number of speakers that it can tell apart in a performance.
         longest: seconds it performs at once; longer scripts are cut between turns.
         prompt_seconds: the longest recording that later lines are prompted with.
-        rate: Hz.
     """
 
+    network: ClassVar[str]
+    reader: ClassVar[str]
+    sampling: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str] = ""
     languages: ClassVar[tuple[str, ...]] = ()
     takes_references: ClassVar[bool] = True
@@ -58,8 +68,21 @@ class SpeechModel:
     most_speakers: ClassVar[int] = 1
     longest: ClassVar[float] = 0.0
     prompt_seconds: ClassVar[float] = 0.0
-    rate: int
-    _first: dict[int, VoiceClip]
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._first: dict[int, VoiceClip] = {}
+        self._processor: Any = self.open_processor(job, device)
+        self._model: Any = loading.load_model(self.network, job.model_folder, device)
+        self._options = preset.sampling(*self.sampling)
+
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Open what reads its texts and recordings."""
+        return loading.load_reader(self.reader, job.model_folder)
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate of what it says, Hz."""
+        return int(self._processor.feature_extractor.sampling_rate)
 
     def voices(self, language: str) -> int | None:
         """Return how many voices of its own it has for a language; None if it can make any number.
@@ -102,6 +125,10 @@ class SpeechModel:
         """Keep the first line of a voice for later lines, if it is short enough to prompt with."""
         if len(samples) <= self.prompt_seconds * self.rate:
             self._first.setdefault(voice, VoiceClip(samples, text))
+
+    def pack_recordings(self, recordings: Sequence[Samples]) -> dict[str, Any]:
+        """Return the arguments by which a processor takes recordings at the model's rate; none without recordings."""
+        return {"audio": list(recordings), "sampling_rate": self.rate} if recordings else {}
 
     def require_words(self, reference: VoiceClip) -> VoiceClip:
         """Return a reference voice, checked to have words.

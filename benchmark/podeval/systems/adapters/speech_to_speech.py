@@ -5,7 +5,6 @@ class that text to speech opens); or an omni model, which hears and speaks itsel
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,10 @@ from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.snapshot import check_files, read_config, require_type
 from podeval.systems.adapters.speech_model import open_model, read_mono
-from podeval.systems.speech import Ask, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
+from podeval.systems.speech import Ask, OneByOne, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 from podeval.text.script import Turn
+
+TASK = "speech-to-speech"
 
 PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
@@ -51,8 +52,8 @@ _LONGEST = 600.0
 
 
 @dataclass
-class Conversing:
-    """An `OutputMaker` of answers.
+class Conversing(OneByOne[SpokenAnswers]):
+    """A maker of answers.
 
     Attributes:
         speaker: the system that converses.
@@ -61,13 +62,9 @@ class Conversing:
 
     speaker: "Cascade | QwenOmni"
     job: Job
-    at_once: int = 1
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[SpokenAnswers]:
-        """Answer each item's turns."""
-        return [self._converse(ask, seed) for ask in asks]
-
-    def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
+    def make_one(self, ask: Ask, seed: int) -> SpokenAnswers:
+        """Answer the turns of an item."""
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
         folder = self.job.items_file.parent
@@ -117,7 +114,7 @@ class Cascade:
         (written,) = self.writer.answers([self._messages], [seed])
         self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(Turn("system", written["text"]),))  # type: ignore[arg-type]
-        spoken = self.voice.speak(line, seed)
+        spoken = self.voice.make_one(line, seed)
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
         return SpokenAnswer("", spoken, written["text"]), about
 
@@ -125,8 +122,8 @@ class Cascade:
 def check(folder: Path, base: Path | None = None) -> None:
     """See `Adapter`."""
     check_files(folder)
-    if _is_omni(folder):
-        require_type(folder, {model.type: model.title for model in _OMNI}, "speech-to-speech")
+    if (folder / "config.json").is_file():
+        require_type(folder, {model.type: model.title for model in _OMNI}, TASK)
         require_speaking(folder)
         return
     absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
@@ -145,13 +142,8 @@ def check(folder: Path, base: Path | None = None) -> None:
 def open_conversation(job: Job, preset: Preset) -> Conversing:
     """See `Adapter`."""
     check(job.model_folder)
-    if not _is_omni(job.model_folder):
-        return Conversing(Cascade(job, preset), job)
-    return Conversing(open_model(_OMNI, "speech-to-speech", job, preset), job)
-
-
-def _is_omni(folder: Path) -> bool:
-    return (folder / "config.json").is_file()
+    is_omni = (job.model_folder / "config.json").is_file()
+    return Conversing(open_model(_OMNI, TASK, job, preset) if is_omni else Cascade(job, preset), job)
 
 
 def read_system_prompt(folder: Path) -> str:
@@ -166,7 +158,7 @@ def read_system_prompt(folder: Path) -> str:
 
 
 ADAPTER = Adapter(
-    task="speech-to-speech",
+    task=TASK,
     models=(*_OMNI, _CASCADE),
     check=check,
     open=open_conversation,

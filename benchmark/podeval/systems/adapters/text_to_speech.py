@@ -23,8 +23,8 @@ from podeval.systems.adapters.adapter import Adapter, Job, ModelClass
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import SpeechModel, finish, open_model, read_clips
-from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
-from podeval.systems.speech import Ask, Speech
+from podeval.systems.dialogue_reader import describe_chunks, join_lines, list_lines
+from podeval.systems.speech import Ask, OneByOne, Speech
 from podeval.systems.text_cleaning import estimate_seconds
 from podeval.text.script import Script, Turn
 
@@ -63,8 +63,8 @@ PAUSE = 0.4
 
 
 @dataclass
-class ScriptReader:
-    """An `OutputMaker` of speech by a model.
+class ScriptReader(OneByOne[Speech]):
+    """A maker of speech by a model.
 
     Attributes:
         model: the model that speaks.
@@ -75,21 +75,12 @@ class ScriptReader:
     model: SpeechModel
     job: Job
     preset: Preset
-    at_once: int = 1
-
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Read each script aloud."""
-        return [self.speak(ask, seed) for ask in asks]
-
-    def speak(self, ask: Ask, seed: int) -> Speech:
-        """Read the script of an item aloud."""
-        raise NotImplementedError
 
 
 class TurnByTurn(ScriptReader):
     """A reader of lines in known voices, with known turn times."""
 
-    def speak(self, ask: Ask, seed: int) -> Speech:
+    def make_one(self, ask: Ask, seed: int) -> Speech:
         """Read the script of an item line by line."""
         model, script = self.model, ask.spoken()
         clips = read_clips(ask, script, self.job, self.preset, model.rate) if model.takes_references else {}
@@ -116,9 +107,7 @@ class TurnByTurn(ScriptReader):
             turns,
             wall_seconds=wall,
             details={
-                "strategy": "chunked",
-                "chunk": "turn" if model.longest_line is None else f"sentence, at most {model.longest_line} characters",
-                **DialogueReader.assembly(),
+                **describe_chunks(model.longest_line),
                 "voices": {who: "reference" if who in clips else f"own {voices[who]}" for who in script.speakers},
                 "unspoken_turns": [number for number in range(len(script.turns)) if number not in spoken],
             },
@@ -126,11 +115,11 @@ class TurnByTurn(ScriptReader):
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
         """Number each speaker's voice: the n-th of those without a recording has the model's n-th."""
-        had = self.model.voices(language)
+        count = self.model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
-        if had is not None and len(others) > had:
+        if count is not None and len(others) > count:
             raise BadInput(
-                f"the model has {had} voice{'s' if had != 1 else ''}, the script asks for {len(others)} "
+                f"the model has {count} voice{'s' if count != 1 else ''}, the script asks for {len(others)} "
                 f"({', '.join(others)[:200]}); submit it to tracks with fewer speakers, or submit one with more voices"
             )
         order = [*others, *(who for who in script.speakers if who in referenced)]
@@ -140,7 +129,7 @@ class TurnByTurn(ScriptReader):
 class Performed(ScriptReader):
     """A reader that performs podcasts."""
 
-    def speak(self, ask: Ask, seed: int) -> Speech:
+    def make_one(self, ask: Ask, seed: int) -> Speech:
         """Perform the script of an item, in pieces of what the model performs at once."""
         model, script = self.model, ask.spoken()
         lines = list_lines(script, laugh=model.laugh)

@@ -4,7 +4,6 @@ What is said is drawn frame by frame by a diffusion head, for which transformers
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters import loading
@@ -18,6 +17,9 @@ from podeval.text.script import Script
 class VibeVoice(SpeechModel):
     """A `SpeechModel` that performs dialogues."""
 
+    network = "VibeVoiceForConditionalGeneration"
+    reader = "VibeVoiceProcessor"
+    sampling = ("max_new_tokens",)
     title = "VibeVoice"
     languages = ("en", "zh")
     most_speakers = 4
@@ -26,14 +28,10 @@ class VibeVoice(SpeechModel):
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
             raise ModelMissing(absent)
-        self._processor: Any = loading.load_reader("VibeVoiceProcessor", job.model_folder)
-        self._model: Any = loading.load_model("VibeVoiceForConditionalGeneration", job.model_folder, device)
-        self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._options = preset.sampling("max_new_tokens")
-        self._performed = 0
+        super().__init__(job, preset, device)
 
     def begin(self) -> None:
-        """Nothing is kept between items."""
+        """Begin a new item, of which no piece was performed."""
         self._performed = 0
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
@@ -48,8 +46,7 @@ class VibeVoice(SpeechModel):
         if self._performed > 1 and any(speaker not in clips for speaker in present):
             raise BadInput("the script is longer than VibeVoice performs at once; give its speakers reference voices")
         text, sounds = self._render_dialogue(piece, speakers, clips)
-        prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
-        inputs = self._processor(text=text, return_tensors="pt", **prompt)
+        inputs = self._processor(text=text, return_tensors="pt", **self.pack_recordings(sounds))
         window = self._model.config.text_config.max_position_embeddings
         loading.require_room(inputs, window, "the script with its voices")
         with loading.draw_sound(text, seed):

@@ -3,6 +3,7 @@
 Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
 """
 
+from importlib import util
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Job
-from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.speech_model import SpeechModel, VoiceClip
 from podeval.systems.speech import Samples, SpeechFailed
 
@@ -18,18 +18,27 @@ from podeval.systems.speech import Samples, SpeechFailed
 class Vits(SpeechModel):
     """A `SpeechModel` that says lines."""
 
+    network = "VitsModel"
+    reader = "VitsTokenizer"
     takes_references = False
     longest_line = 300  # its attention grows with the square of a line
 
-    def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        from importlib import util
+    def open_processor(self, job: Job, device: str) -> Any:
+        """Open its tokenizer.
 
-        self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
+        Raises:
+            BadInput: the tokenizer reads texts through a package that is not installed.
+        """
+        tokenizer = super().open_processor(job, device)
         for flag, package in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
-            if getattr(self._tokenizer, flag, False) and util.find_spec(package) is None:
+            if getattr(tokenizer, flag, False) and util.find_spec(package) is None:
                 raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
-        self._model: Any = loading.load_model("VitsModel", job.model_folder, device)
-        self.rate = int(self._model.config.sampling_rate)
+        return tokenizer
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate that its config says, Hz."""
+        return int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
         """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
@@ -43,8 +52,8 @@ class Vits(SpeechModel):
         """
         import torch
 
-        inputs = self._tokenizer(text, return_tensors="pt")
-        blank = 1 if self._tokenizer.add_blank else 0
+        inputs = self._processor(text, return_tensors="pt")
+        blank = 1 if self._processor.add_blank else 0
         if inputs["input_ids"].shape[-1] <= blank:
             raise SpeechFailed(f"the model knows no character of the line {text[:80]!r}")
         speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}

@@ -7,7 +7,7 @@ To add one: a subclass of `podeval.systems.servers.connection.ServerSystem` in a
 import pkgutil
 from typing import TYPE_CHECKING
 
-from podeval.errors import BadInput
+from podeval.errors import require_known
 
 if TYPE_CHECKING:
     from podeval.systems.servers.connection import ServerSystem
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SERVERS = {
     "speech": "speech_endpoint:SpeechEndpoint",
     "chat": "chat_endpoint:ChatEndpoint",
+    "realtime": "realtime:RealtimeEndpoint",
 }
 """The class of each API, loaded when it is chosen."""
 
@@ -25,7 +26,6 @@ def find_server(api: str) -> "type[ServerSystem]":
     Raises:
         BadInput: there is no such API; says which there are.
     """
-    if api not in SERVERS:
-        raise BadInput(f"there is no API {api!r}; choose from {', '.join(SERVERS)}")
-    found: type[ServerSystem] = pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}")
-    return found
+    require_known("API", SERVERS, api)
+    server: type[ServerSystem] = pkgutil.resolve_name(f"{__name__}.{SERVERS[api]}")
+    return server

@@ -1,13 +1,13 @@
 """`POST /chat/completions` of the OpenAI API: scripts in words, and answers in sound to a person's recorded turns."""
 
 import base64
-import io
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from podeval.audio.decode import decode
+from podeval.errors import BadInput
 from podeval.models.chat import read_text
 from podeval.systems.servers.connection import (
     ServerBroke,
@@ -16,6 +16,9 @@ from podeval.systems.servers.connection import (
     ServerSystem,
     require_no_error,
 )
+from podeval.systems.servers.kinds import open_kind
+from podeval.systems.servers.reference_clip import encode_wav
+from podeval.systems.servers.request_fields import add_fields, read_fields
 from podeval.systems.servers.sound_reading import decode_base64, read_sound
 from podeval.systems.speech import (
     Ask,
@@ -36,32 +39,53 @@ class ChatEndpoint(ServerSystem):
 
     Attributes:
         voice: the voice that answers are spoken in.
+        fields: fields that are added to every request, or left out where they are None.
     """
 
     voice: str = "alloy"
-    options: ClassVar[tuple[str, ...]] = ("voice",)
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options: ClassVar[tuple[str, ...]] = ("voice", "server_kind", "field")
 
     @classmethod
-    def open(cls, connection: ServerConnection, model: str, voice: Sequence[str] = ()) -> Self:
+    def open(
+        cls,
+        connection: ServerConnection,
+        model: str,
+        voice: Sequence[str] = (),
+        server_kind: str = "openai",
+        field: Sequence[str] = (),
+    ) -> Self:
         """See `ServerSystem.open`; answers are spoken in the first voice that is not one speaker's."""
-        return cls(connection, model, next((name for name in voice if "=" not in name), cls.voice))
+        kind = open_kind(server_kind, connection, model)
+        if not kind.chats:
+            raise BadInput(
+                f"--server-kind {server_kind} speaks, and neither writes nor answers; give the address of an API like "
+                "OpenAI's, of which --server-kind openai is"
+            )
+        first = next((name for name in voice if "=" not in name), cls.voice)
+        return cls(kind.connection, model, first, read_fields(field))
 
     @property
     def generation(self) -> dict[str, Any]:
         """Everything that changes what is made, as far as a client knows it."""
-        about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": {}}
+        about = {"server": self.connection.url, "model": self.model, "voice": self.voice, "extra": dict(self.fields)}
         return {"system": "server", **about}
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
-        """Write each script, or answer each conversation; see `OutputMaker.make`."""
-        return [self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed) for ask in asks]
+    def make_one(self, ask: Ask, seed: int) -> Product:
+        """Write the script of an item, or answer its conversation."""
+        return self._write(ask, seed) if ask.prompt is not None else self._converse(ask, seed)
 
     def _write(self, ask: Ask, seed: int) -> WrittenScript:
-        response, completion = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
+        completion, response = self._ask([{"role": "user", "content": str(ask.prompt)}], seed, {})
         text = strip_reasoning(strip_thoughts(_words_of(completion.message)))
         if not text:
             raise SpeechFailed("the server's answer holds no words beside its thoughts")
-        details = {"seed": seed, "requests": response.tries, **completion.about, **self.connection.list_refused()}
+        details = {
+            "seed": self.fields.get("seed", seed),
+            "requests": response.tries,
+            **completion.about,
+            **self.connection.list_refused(),
+        }
         return WrittenScript(text, None, response.seconds, details)
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
@@ -70,21 +94,24 @@ class ChatEndpoint(ServerSystem):
         sound_wanted = {"modalities": ["text", "audio"], "audio": {"voice": self.voice, "format": "wav"}}
         for turn in ask.user or ():
             messages.append({"role": "user", "content": [_read_recording(ask, turn)]})
-            response, completion = self._ask(messages, seed, sound_wanted)
+            completion, response = self._ask(messages, seed, sound_wanted)
             wall, requests = wall + response.seconds, requests + response.tries
             costs += [completion.about["cost"]] if "cost" in completion.about else []
             answer = _read_answer(turn, completion.message, response)
             answers.append(answer)
             messages.append({"role": "assistant", "content": answer.text or ""})
-        details = {"seed": seed, "requests": requests, **({"cost": round(sum(costs), 8)} if costs else {})}
+        details = {
+            "seed": self.fields.get("seed", seed),
+            "requests": requests,
+            **({"cost": round(sum(costs), 8)} if costs else {}),
+        }
         return SpokenAnswers(tuple(answers), wall, {**details, **self.connection.list_refused()})
 
     def _ask(
         self, messages: Sequence[Mapping[str, Any]], seed: int, more: Mapping[str, Any]
-    ) -> tuple[ServerResponse, "_Completion"]:
-        body = {"model": self.model, "messages": list(messages), "seed": seed, **more}
-        completion, response = self.connection.post("chat/completions", body, _read_completion)
-        return response, completion
+    ) -> tuple["_Completion", ServerResponse]:
+        body = add_fields({"model": self.model, "messages": list(messages), "seed": seed, **more}, self.fields)
+        return self.connection.post("chat/completions", body, _read_completion)
 
 
 @dataclass(frozen=True)
@@ -118,14 +145,9 @@ def _words_of(message: Mapping[str, Any]) -> str:
 
 
 def _read_recording(ask: Ask, turn: RecordedUserTurn) -> dict[str, Any]:
-    """Read a person's recording as a part of a message."""
-    import soundfile
-
-    # WAV of 16 bits, which every endpoint takes, whatever the recording is.
-    sound, file = decode(Path(turn.require_audio(ask.id))), io.BytesIO()
-    soundfile.write(file, sound.samples, sound.rate, format="WAV", subtype="PCM_16")
-    data = base64.b64encode(file.getvalue()).decode()
-    return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+    """Read a person's recording as a part of a message, in WAV of 16 bits, which every endpoint takes."""
+    wav, _ = encode_wav(Path(turn.require_audio(ask.id)))
+    return {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
 
 
 def _read_answer(turn: RecordedUserTurn, message: Mapping[str, Any], response: ServerResponse) -> SpokenAnswer:

@@ -7,10 +7,9 @@ asks for by `Retry-After` is waited for up to a minute. The key comes from the e
 import contextlib
 import json
 import os
-import re
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -18,77 +17,64 @@ from typing import Any, ClassVar, TypeVar
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from podeval.errors import BadInput, PodevalError
-from podeval.models.http_errors import PASSING, HttpError, RefusedFields, find_error, leave_out, read_http_error
-from podeval.systems.speech import Ask, Product, SpeechFailed
+from podeval.errors import BadInput
+from podeval.models.downloading import DeadlineExceeded, end_after, end_reads, read_body, read_refusal
+from podeval.models.http_errors import HttpError, RefusedFields, find_error, leave_out, read_http_error
+from podeval.systems.servers.load import MOST_AT_ONCE, RequestPace
+from podeval.systems.servers.server_errors import (
+    KEY,
+    RequestRefused,
+    ServerBroke,
+    ServerBusy,
+    ServerError,
+    ServerRefused,
+    explain_error,
+)
+from podeval.systems.speech import OneByOne, Product, SpeechFailed
+from podeval.text.json_text import parse_json
 
-KEY = "PODEVAL_SERVER_KEY"
-"""Environment variable with the server's key, sent as bearer token."""
+__all__ = [
+    "KEY",
+    "RequestRefused",
+    "ServerBroke",
+    "ServerBusy",
+    "ServerConnection",
+    "ServerError",
+    "ServerRefused",
+    "ServerResponse",
+    "ServerSystem",
+    "require_no_error",
+]
 
 TRIES = 5
 LONGEST_PAUSE = 60.0
 """Seconds; a server that asks for a longer pause is given up for this item."""
 MOST_BYTES = 512 * 2**20
-"""Of one response."""
+"""Most bytes of one response."""
+JSON_VALUES_MOST = 1_000_000
+"""Maximum number of values of JSON in a response or an event; sound is a single one."""
+MOST_PIECES = 1_000_000
+"""Most pieces of one response; each is kept with its time."""
+FACT_BYTES = 2**20
+"""Most bytes of an answer in which a server describes itself."""
+SECONDS = 60.0
+"""Seconds of audio that a response may contain if the caller states no other number."""
+SLOWEST = 10.0
+"""Times its length that audio may take to arrive, after the timeout."""
 
 Answer = TypeVar("Answer")
+Send = Callable[[str, Mapping[str, Any], float, int], "ServerResponse"]
+"""Function that sends a request once: its path, its body, the seconds that it may take, and which try it is."""
 
 _GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
-_CONTENT = ("model", "input", "voice", "messages")
-"""Fields of a request that are not podeval's own choice."""
 _REPLACED = {
     "response_format": (lambda value: {"response_format": "pcm"}, lambda value: {"response_format": "flac"}),
     "stream_format": (leave_out,),
     "stream": (leave_out,),
     "seed": (leave_out,),
 }
-"""What is sent in the place of refused fields: other forms without loss, and nothing for what need not be stated."""
-_UNKNOWN_NAME = re.compile(
-    r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
-    r"|\b(voice|speaker|model)\b.{0,40}(not found|unknown|invalid|not supported|not available|does not exist)",
-    re.IGNORECASE,
-)
-"""What servers say of a voice or a model that they do not have."""
-_NO_FORMAT = (406, 415)
-"""Statuses that refuse the form of a request or of the answer it asks for, whatever is said about it."""
+"""Replacements of refused fields: other forms without loss, and nothing for fields that need not be stated."""
 _COST_HEADERS = ("x-cost", "x-request-cost", "x-litellm-response-cost")
-
-
-class ServerBusy(PodevalError):
-    """The server is not there, too slow or too busy: no fault of what was asked, and worth a later try.
-
-    Args:
-        reason: as a sentence.
-        retry_after: seconds for which the server asks to be left alone.
-    """
-
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
-
-
-class ServerRefused(BadInput):
-    """The server will take no request of ours: the address, the model, the voice or the key is wrong."""
-
-
-class RequestRefused(PodevalError):
-    """The server refuses a parameter or a format of our request: our fault, and never the system's."""
-
-
-class ServerError(Exception):
-    """The server answered with an error, by its status or in the body of a response.
-
-    Args:
-        error: what it says.
-    """
-
-    def __init__(self, error: HttpError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-class ServerBroke(SpeechFailed):
-    """The server answered with less than a whole answer; if another try does not mend it, it is the system's fault."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +83,10 @@ class ServerResponse:
 
     Attributes:
         body: its bytes.
-        headers: as sent.
-        arrivals: when bytes came, in seconds since the request was sent, with how many there were.
-        seconds: from the request to the end.
-        tries: how many requests it took; the times are of the last.
+        headers: headers of the response.
+        arrivals: times at which bytes came, in seconds since the request was sent, with their number.
+        seconds: seconds from the request to the end of the response.
+        tries: number of requests; the times are those of the last.
     """
 
     body: bytes
@@ -118,44 +104,20 @@ class ServerResponse:
         return None
 
 
-class RequestPace:
-    """Keeps requests apart, so that there are no more than so many a minute.
-
-    Args:
-        per_minute: 0 for no limit.
-        clock: seconds.
-        sleep: waits.
-    """
-
-    def __init__(
-        self,
-        per_minute: float,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._gap = 60.0 / per_minute if per_minute else 0.0
-        self._next, self._clock, self._sleep = 0.0, clock, sleep
-
-    def wait(self) -> None:
-        """Wait until the next request may be sent."""
-        now = self._clock()
-        if now < self._next:
-            self._sleep(self._next - now)
-            now = self._next
-        self._next = now + self._gap
-
-
 @dataclass(frozen=True)
 class ServerConnection:
     """A server, by its base URL.
 
     Attributes:
-        url: to which `/audio/speech` and the like are added.
-        timeout: seconds without a byte after which a request has failed.
-        pace: keeps requests apart.
-        tries: how often a request is made at most.
+        url: base URL, to which `/audio/speech` and similar paths are added.
+        timeout: seconds without a byte after which a request has failed; one that goes on ends after ten times the
+            audio's length more.
+        pace: keeps requests apart, and so many in flight.
+        tries: most times that a request is made.
         sleep: waits between tries.
         refused: the fields that the server has refused so far.
+        key_header: the header that carries the key.
+        key_prefix: the text before the key there.
     """
 
     url: str
@@ -164,6 +126,8 @@ class ServerConnection:
     tries: int = TRIES
     sleep: Callable[[float], None] = time.sleep
     refused: RefusedFields = field(default_factory=lambda: RefusedFields(_REPLACED))
+    key_header: str = "Authorization"
+    key_prefix: str = "Bearer "
 
     def __post_init__(self) -> None:
         try:
@@ -176,13 +140,13 @@ class ServerConnection:
             raise BadInput(f"the server's address holds a secret or a query; give {KEY} in the environment instead")
 
     def require(self) -> None:
-        """Refuse to start where nobody listens.
+        """Refuse to start where nobody listens, and open the connections before requests are timed.
 
         Raises:
             BadInput: nothing answers at the address, whatever it would answer.
         """
         try:
-            self._client.get(self.url, headers=self._headers(), timeout=10.0)
+            self.pace.ask_each(lambda number: self._read_fact(self.url), range(self.pace.at_once))
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
             raise BadInput(
@@ -194,13 +158,17 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
+        seconds: float = SECONDS,
+        send: "Send | None" = None,
     ) -> tuple[Answer, ServerResponse]:
         """Send a request as JSON and read what comes, again while the server is in trouble.
 
         Args:
-            path: below the base URL.
+            path: path below the base URL.
             body: the body of the request; a field that the server refuses is replaced or left out.
             read: makes something of a whole response; raises `ServerBroke` where it is none.
+            seconds: audio that the response may hold.
+            send: sends it once, in place of this connection, for a server that is reached by a client of its own.
 
         Raises:
             ServerBusy: the server is down or overloaded, and stayed so.
@@ -208,28 +176,66 @@ class ServerConnection:
             RequestRefused: the server refuses a field of ours.
             ServerRefused: no request of ours will be answered: the key, the path, the model or the voice is wrong.
         """
+        return self.repeat(lambda tries: self._ask(path, body, read, seconds, tries, send))
+
+    def repeat(self, ask: Callable[[int], Answer]) -> Answer:
+        """Return what a request returns, made with the number of the try until the server is in no trouble."""
         tried_enough = stop_after_attempt(self.tries)
         retrying = Retrying(
             retry=retry_if_exception_type((ServerBusy, ServerBroke)),
             stop=lambda state: tried_enough(state) or (_asked_pause(state) or 0.0) > LONGEST_PAUSE,
             wait=lambda state: max(_GROWING_PAUSE(state), _asked_pause(state) or 0.0),
+            before_sleep=lambda state: self.pace.hold(_asked_pause(state) or 0.0),
             sleep=self.sleep,
             reraise=True,
         )
-        tries = 0
         for attempt in retrying:
             with attempt:
-                tries += 1
-                return self._ask(path, body, read, tries)
+                return ask(attempt.retry_state.attempt_number)
         raise AssertionError("tenacity returns or raises")
 
-    def get(self, path: str) -> Any:
-        """Return what a path answers as JSON; None where it does not."""
+    def post_form(self, path: str, data: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]) -> Any:
+        """Send a form with files once, and return what is answered as JSON.
+
+        Args:
+            path: path below the base URL.
+            data: the fields of the form.
+            files: names, contents and types of files, by field.
+
+        Raises:
+            PodevalError: it is refused, or the server is in trouble; see `post`.
+        """
+        address = f"{self.url.rstrip('/')}/{path}"
+        self.pace.wait()
         try:
-            response = self._client.get(f"{self.url.rstrip('/')}/{path}", headers=self._headers(), timeout=10.0)
-            return response.json() if response.status_code == 200 else None
+            response = self._client.post(address, data=dict(data), files=dict(files), headers=self.headers)
+        except httpx.HTTPError as error:
+            reason = self.hide_key(str(error)) or type(error).__name__
+            raise ServerBusy(f"the connection to {address} broke ({reason})") from None
+        if not response.is_success:
+            raise self.explain(read_http_error(response.status_code, response.content, response.headers), path, data)
+        return require_no_error(ServerResponse(response.content, dict(response.headers), (), 0.0, 1))
+
+    def get(self, path: str, *, at_root: bool = False) -> Any:
+        """Return what a path answers as JSON; None where it does not.
+
+        Args:
+            path: path below the base URL.
+            at_root: whether it is a path of the server itself, beside `/v1`.
+        """
+        base = self.url.rstrip("/")
+        try:
+            return json.loads(self._read_fact(f"{base.removesuffix('/v1') if at_root else base}/{path}"))
         except (httpx.HTTPError, ValueError, RecursionError):
             return None
+
+    def _read_fact(self, address: str) -> bytes:
+        """Read what an address answers; nothing where that is a refusal."""
+        with end_after(10.0), self._client.stream("GET", address, headers=self.headers, timeout=10.0) as response:
+            if response.status_code != 200:
+                read_refusal(response)  # to its end, so that the connection serves the next request
+                return b""
+            return b"".join(read_body(response, FACT_BYTES))
 
     def list_refused(self) -> dict[str, Any]:
         """Return what details of an output say of refused fields, with the words of the server; nothing without any."""
@@ -245,87 +251,77 @@ class ServerConnection:
         path: str,
         body: Mapping[str, Any],
         read: Callable[[ServerResponse], Answer],
+        seconds: float,
         tries: int,
+        send: "Send | None",
     ) -> tuple[Answer, ServerResponse]:
         """Ask once, and again without a field that is refused."""
         while True:
             fitted = self.refused.fit(body)
             self.pace.wait()
             try:
-                response = self._post_once(path, fitted, tries)
+                response = (send or self._post_once)(path, fitted, self.timeout + SLOWEST * seconds, tries)
                 return read(response), response
             except ServerError as raised:
                 if not self.refused.learn(raised.error, body, fitted):
-                    raise self._explain(raised.error, path, fitted) from None
+                    raise self.explain(raised.error, path, fitted) from None
 
-    def _post_once(self, path: str, body: Mapping[str, Any], tries: int) -> ServerResponse:
+    def explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
+        """Return what an error means for the run, by the path below the base URL and the fields that were sent."""
+        return explain_error(error, self.hide_key(error.describe(f"{self.url.rstrip('/')}/{path}")), sent)
+
+    def _post_once(self, path: str, body: Mapping[str, Any], longest: float, tries: int) -> ServerResponse:
         address = f"{self.url.rstrip('/')}/{path}"
         arrivals: list[tuple[float, int]] = []
-        parts: list[bytes] = []
-        client, headers = self._client, self._headers()  # before the clock: loading certificates is no work of theirs
+        content = bytearray()
+        client, headers = self._client, self.headers  # before the clock: loading certificates is no work of theirs
         begin = time.perf_counter()
         try:
-            with client.stream("POST", address, json=dict(body), headers=headers) as response:
+            with end_after(longest), client.stream("POST", address, json=dict(body), headers=headers) as response:
                 if not response.is_success:
                     # Its status counts even if its body breaks off or is not in the encoding that it states.
-                    content = response.headers.get("location", "").encode()
-                    with contextlib.suppress(httpx.HTTPError):
-                        content = response.read() or content
-                    raise ServerError(read_http_error(response.status_code, content, response.headers))
-                size = 0
-                for part in response.iter_bytes():
+                    reason = read_refusal(response) or response.headers.get("location", "").encode()
+                    raise ServerError(read_http_error(response.status_code, reason, response.headers))
+                for part in read_body(response, MOST_BYTES):
                     arrivals.append((time.perf_counter() - begin, len(part)))
-                    parts.append(part)
-                    size += len(part)
-                    if size > MOST_BYTES:
+                    content += part
+                    if len(content) > MOST_BYTES:
                         raise SpeechFailed(f"{address} sent more than {MOST_BYTES // 2**20} MiB; ask for less at once")
+                    if len(arrivals) > MOST_PIECES:
+                        raise SpeechFailed(f"{address} sent its answer in more than {MOST_PIECES:,} pieces")
                 seconds = time.perf_counter() - begin
         except httpx.ConnectError as error:
             raise ServerBusy(
                 f"no server answers at {self.url} ({error}); start the server, or check the address"
             ) from None
+        except DeadlineExceeded:
+            raise ServerBusy(f"{address} did not finish its answer within {longest:g} s") from None
         except httpx.TimeoutException:
             raise ServerBusy(f"{address} sent nothing for {self.timeout:g} s") from None
         except httpx.HTTPError as error:
             reason = self.hide_key(str(error)) or type(error).__name__
             raise ServerBroke(f"the connection to {address} broke ({reason})") from None
-        return ServerResponse(b"".join(parts), dict(response.headers), tuple(arrivals), seconds, tries)
+        return ServerResponse(bytes(content), dict(response.headers), tuple(arrivals), seconds, tries)
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """One client, whose connection is kept open: who listens to a server greets it once."""
-        return httpx.Client(timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0)))
+        """One client, whose connections are kept open: who listens to a server greets it once."""
+        timeout = httpx.Timeout(self.timeout, connect=min(self.timeout, 10.0))
+        return end_reads(httpx.Client(timeout=timeout, limits=httpx.Limits(max_keepalive_connections=MOST_AT_ONCE)))
 
-    def _headers(self) -> dict[str, str]:
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of every request, the key's among them."""
         # Without compression, so that what arrives is audio and can be timed.
         key = os.environ.get(KEY, "").strip()
         if not key.isascii():
             raise ServerRefused(f"{KEY} contains characters that no key has; set it again")
-        return {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
-
-    def _explain(self, error: HttpError, path: str, sent: Mapping[str, Any]) -> Exception:
-        """Return what an error means for the run."""
-        status, reason = error.status, self.hide_key(error.describe(f"{self.url}/{path}"))
-        if status in PASSING:
-            return ServerBusy(reason, error.retry_after)
-        if error.is_theirs:
-            return ServerBroke(reason)
-        if status in (401, 403):
-            return ServerRefused(f"{reason}; set {KEY} in the environment to a key that may use the model")
-        if status in (402, 404, 405, 410) or status < 400:
-            return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
-        if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(error.message):
-            return ServerRefused(f"{reason}; check --model and --voice")
-        # Its words may say "audio" of the person's recording and "stream" of its own.
-        theirs = (*_CONTENT, *(() if error.fields else ("audio", "stream")))
-        asked = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
-        ours = {name: value for name, value in asked.items() if name not in theirs}
-        return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
+        return {"Accept-Encoding": "identity", **({self.key_header: f"{self.key_prefix}{key}"} if key else {})}
 
 
 @dataclass
-class ServerSystem(ABC):
-    """A system behind a server, opened by `podeval run --server`: an `OutputMaker`.
+class ServerSystem(OneByOne[Product]):
+    """A system behind a server, opened by `podeval run --server`.
 
     Attributes:
         connection: the connection to the server.
@@ -336,7 +332,6 @@ class ServerSystem(ABC):
     connection: ServerConnection
     model: str
     options: ClassVar[tuple[str, ...]]
-    at_once = 1
 
     @classmethod
     @abstractmethod
@@ -346,7 +341,8 @@ class ServerSystem(ABC):
         Args:
             connection: the connection to the server.
             model: the model's name there.
-            options: the options by name; `voice` is a sequence as written on the command line, `stream` a bool.
+            options: the options by name; `voice` and `field` are sequences as written on the command line, `stream` and
+                `clone` bools, `server_kind` and `dialogue` words.
 
         Raises:
             BadInput: an option does not fit the server.
@@ -357,10 +353,6 @@ class ServerSystem(ABC):
     def generation(self) -> dict[str, Any]:
         """Everything that changes what it makes, as far as a client knows it."""
 
-    @abstractmethod
-    def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
-        """Make something of each item; see `OutputMaker.make`."""
-
 
 def require_no_error(response: ServerResponse) -> Any:
     """Return the data of a response in JSON; None if it is not JSON.
@@ -369,8 +361,8 @@ def require_no_error(response: ServerResponse) -> Any:
         ServerError: it states an error, although the status of the response is a good one.
     """
     data = None
-    with contextlib.suppress(ValueError, RecursionError):
-        data = json.loads(response.body)
+    with contextlib.suppress(ValueError):
+        data = parse_json(response.body, JSON_VALUES_MOST)
     if error := find_error(data):
         raise ServerError(error)
     return data

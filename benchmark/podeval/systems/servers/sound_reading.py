@@ -6,7 +6,6 @@ like those of a sound. The sampling rate is that of the file, or the one that a 
 """
 
 import base64
-import json
 import re
 import tempfile
 from bisect import bisect_left
@@ -19,20 +18,28 @@ from typing import Any
 
 import numpy as np
 
-from podeval.audio.decode import DecodeLimits, decode
-from podeval.audio.resample import mix_to_mono
+from podeval.audio.decode import DecodeLimits
+from podeval.audio.samples import mix_to_mono
+from podeval.audio.transcode import decode_apart
 from podeval.errors import BadInput
 from podeval.models.http_errors import find_error
-from podeval.systems.servers.connection import ServerBroke, ServerError, ServerResponse, require_no_error
+from podeval.systems.servers.connection import (
+    JSON_VALUES_MOST,
+    ServerBroke,
+    ServerError,
+    ServerResponse,
+    require_no_error,
+)
 from podeval.systems.servers.streaming import StreamedChunk, StreamedPlayback, play
 from podeval.systems.speech import Samples, SpeechFailed
+from podeval.text.json_text import parse_json
 
 PCM_RATE = 24_000
 """Hz of samples without a header whose rate is stated nowhere, as OpenAI documents it."""
 
 _LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=3600.0, total_bytes=2**31)
 _FILE = re.compile(rb"(RIFF|RF64)....WAVE|fLaC|OggS|ID3|FORM....AIF|....ftyp|\x1a\x45\xdf\xa3", re.DOTALL)
-"""What files of sound begin with, which samples practically never do."""
+"""Beginnings of files of sound, which samples practically never have."""
 _SOUND_FILES = ("application/ogg", "application/x-flac", "video/mp4", "video/webm")
 _UNLABELLED = ("", "application/octet-stream", "binary/octet-stream")
 _KINDS = {"<i2": 2**15, ">i2": 2**15, "<f4": 1}
@@ -41,21 +48,21 @@ _PCM = ("pcm", "l16", "raw", "s16")
 _OTHER_SAMPLES = re.compile(
     r"pcm[au]\b|law|float|f(32|64)|[su]?(8|24|32)[lb]e|[su](8|24|32)\b|bits=(?!16)", re.IGNORECASE
 )
-"""What names samples of another kind than 16-bit integers."""
+"""Names of samples of another kind than 16-bit integers."""
 _SOUNDS = ("audio", "audio_data", "audio_base64")
 _PIECES = ("delta", "data", "chunk")
 """Names under which events carry base64: always, and where their type says that they carry sound."""
 _CARRIERS = re.compile(r"$|.*(audio|speech|sound|delta|chunk)")
 _WORDS = re.compile(r"transcript|(\b|output_)text\b(?!-to)")
-"""What the types of events with words contain, whose `delta` is no sound and whose end is not that of the speech."""
+"""Words in the types of events that carry text, whose `delta` is no sound and whose end is not that of the speech."""
 _LAST = ("done", "is_final", "final", "finished", "finish_reason")
-"""What events say that are the last ones."""
+"""Names in the events that are the last ones."""
 _STATED = {
     "x-sample-rate": re.compile(r"(.*[-_])?(sampl(e|ing)[-_]?rate|audio[-_]rate)([-_]?h(z|ertz))?|rate", re.IGNORECASE),
     "x-channels": re.compile(r"(.*[-_])?(num)?channels?([-_]count)?", re.IGNORECASE),
     "x-bit-depth": re.compile(r"(.*[-_])?(bit[-_]?depth|bits([-_]per[-_]sample)?)", re.IGNORECASE),
 }
-"""What servers call the rate, the channels and the depth of samples, in headers and in events."""
+"""Names in headers and events of the rate, the channels and the depth of samples."""
 _SAFE_ALPHABET = str.maketrans("-_", "+/")
 _EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
@@ -70,9 +77,9 @@ class ServedSound:
     Attributes:
         samples: mono, shape (frames,).
         rate: sampling rate, Hz.
-        playback: how it would have played while it came.
-        lies: what the headers say wrongly.
-        notes: what a reader of the measurements should know, such as a rate that is stated nowhere.
+        playback: the playback of a listener who had played the sound while it came.
+        lies: wrong statements of the headers.
+        notes: facts for a reader of the measurements, such as a rate that is stated nowhere.
     """
 
     samples: Samples
@@ -137,7 +144,7 @@ def _decode(response: ServerResponse) -> tuple[Samples, int, int, str | None]:
         path = Path(folder, "response")
         path.write_bytes(body)
         try:
-            sound = decode(path, limits=_LIMITS)
+            sound = decode_apart(path, _LIMITS)
         except BadInput as refusal:
             reason = str(refusal).replace(repr(str(path)), "it")
             raise ServerBroke(f"the server sent sound that cannot be decoded: {reason}") from None
@@ -193,18 +200,17 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         ServerBroke: an event is cut off, or none says that the speech is done.
         SpeechFailed: no event carries sound.
     """
-    ends = list(accumulate(size for _, size in response.arrivals))
     files: list[list[tuple[float, bytes]]] = []
     headers, is_done = {**response.headers, "content-type": "application/octet-stream"}, False
-    for name, text, end in _split_events(response.body):
+    for name, text, at in read_events(response):
         if text == "[DONE]":
             is_done = True
             continue
         try:
-            event = dict(json.loads(text, strict=False))
+            event = dict(parse_json(text.encode("utf-8", "surrogatepass"), JSON_VALUES_MOST, strict=False))
             kind = str(event.get("type") or name)
             sound = b"" if _WORDS.search(kind) else _find_sound(event, kind)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError):
             raise ServerBroke(
                 f"the server sent an event that cannot be read for {what[:60]!r}: {text[:80]!r}"
             ) from None
@@ -218,7 +224,7 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
         if sound:
             if not files or _FILE.match(sound):
                 files.append([])
-            files[-1].append((response.arrivals[min(bisect_left(ends, end), len(ends) - 1)][0], sound))
+            files[-1].append((at, sound))
     if not is_done:
         raise ServerBroke(f"the server's events end before the speech for {what[:60]!r} is done")
     if not files:
@@ -234,10 +240,11 @@ def _unpack_events(response: ServerResponse, what: str) -> list[ServerResponse]:
     ]
 
 
-def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
-    """Yield the name and the data of each server-sent event, and where it ends in the body."""
+def read_events(response: ServerResponse) -> Iterator[tuple[str, str, float]]:
+    """Yield the name and the data of each server-sent event, and the time at which it had come."""
+    ends = list(accumulate(size for _, size in response.arrivals))
     name, lines = "", []
-    for line in _LINE.finditer(body.removeprefix(BOM_UTF8)):
+    for line in _LINE.finditer(response.body.removeprefix(BOM_UTF8)):
         field, _, value = line[1].partition(b":")
         if field == b"data":
             lines.append(value.removeprefix(b" ").decode("utf-8", "replace"))
@@ -245,7 +252,8 @@ def _split_events(body: bytes) -> Iterator[tuple[str, str, int]]:
             name = value.strip().decode("utf-8", "replace")
         elif not line[1]:
             if any(lines):
-                yield name, "\n".join(lines).strip(), line.end()
+                at, _ = response.arrivals[min(bisect_left(ends, line.end()), len(ends) - 1)]
+                yield name, "\n".join(lines).strip(), at
             name, lines = "", []
 
 

@@ -1,22 +1,46 @@
-"""`POST /audio/speech` of the OpenAI API: each turn of a script is asked for in its speaker's voice, all are joined.
+"""Scripts that a server reads aloud: whole, if it is of a kind that performs dialogues, else turn by turn.
 
-Joining is that of the built-in readers (`podeval.systems.dialogue_reader`). Turns are asked for one after the other, so
-that what is timed is one listener's. Sound is asked for as WAV, whose header states the rate, in a stream too; from a
-server that refuses that, as samples without a header. `podeval.systems.servers.sound_reading` reads what comes. Where
-headers contradict the sound, the sound counts, and the log says so.
+What is sent, and in which form, is the kind's (`podeval.systems.servers.kinds`). Turns are asked for one after the
+other, so that what is timed is one listener's, unless several requests are kept in flight
+(`podeval.systems.servers.load`); they are joined as those of the built-in readers are
+(`podeval.systems.dialogue_reader`). A whole dialogue is cut only where it is longer than a request may be.
+`podeval.systems.servers.sound_reading` reads the sound; where headers contradict it, it counts, and the log says so.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from threading import Lock
 from typing import Any, ClassVar, Self
 
-from podeval.audio.resample import resample
+from podeval.audio.samples import resample
 from podeval.errors import BadInput
-from podeval.systems.dialogue_reader import DialogueReader, join_lines, list_lines
-from podeval.systems.servers.connection import ServerConnection, ServerResponse, ServerSystem
-from podeval.systems.servers.sound_reading import ServedSound, read_sound
+from podeval.systems.dialogue_reader import (
+    PIECE_PAUSE,
+    cut_silence,
+    describe_chunks,
+    fit_lines,
+    join_lines,
+    join_pieces,
+    list_lines,
+)
+from podeval.systems.servers.connection import (
+    RequestRefused,
+    ServerConnection,
+    ServerRefused,
+    ServerResponse,
+    ServerSystem,
+)
+from podeval.systems.servers.kinds import open_kind
+from podeval.systems.servers.kinds.kind import DialoguePart, ServerKind, SpeechRequest, Voice
+from podeval.systems.servers.reference_clip import ReferenceClip
+from podeval.systems.servers.request_fields import add_fields, read_fields
+from podeval.systems.servers.sound_reading import ServedSound
 from podeval.systems.servers.streaming import summarise_playback
-from podeval.systems.speech import Ask, Speech, SpeechFailed
+from podeval.systems.speech import Ask, Samples, Speech, SpeechFailed, SpokenTurn
+from podeval.text.script import Script
+
+Served = tuple[ServedSound, ServerResponse]
 
 
 @dataclass
@@ -27,15 +51,37 @@ class SpeechEndpoint(ServerSystem):
         voices: names of voices there; the n-th speaker of a script without one of their own gets the n-th.
         by_speaker: voices of speakers by name.
         stream: whether the sound is asked for in a stream.
+        kind: the kind of the server; that of OpenAI's API by default.
+        clone: whether each speaker speaks in the reference voice of the item.
+        whole: whether scripts are sent whole.
+        fields: fields that are added to every request, or left out where they are None.
     """
 
     voices: tuple[str, ...]
     by_speaker: Mapping[str, str] = field(default_factory=dict)
     stream: bool = False
-    options: ClassVar[tuple[str, ...]] = ("voice", "stream")
+    kind: ServerKind = None  # type: ignore[assignment] # set below
+    clone: bool = False
+    whole: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    options: ClassVar[tuple[str, ...]] = ("voice", "stream", "server_kind", "clone", "dialogue", "field")
+
+    def __post_init__(self) -> None:
+        self.kind = self.kind or open_kind("openai", self.connection, self.model)
+        self._adopting = Lock()
 
     @classmethod
-    def open(cls, connection: ServerConnection, model: str, voice: Sequence[str] = (), stream: bool = False) -> Self:
+    def open(
+        cls,
+        connection: ServerConnection,
+        model: str,
+        voice: Sequence[str] = (),
+        stream: bool = False,
+        server_kind: str = "openai",
+        clone: bool = False,
+        dialogue: str = "",
+        field: Sequence[str] = (),
+    ) -> Self:
         """See `ServerSystem.open`; without a voice the server is asked for its own.
 
         Args:
@@ -43,62 +89,169 @@ class SpeechEndpoint(ServerSystem):
             model: the name of the model there.
             voice: names of voices, or SPEAKER=VOICE.
             stream: whether the sound is asked for in a stream.
+            server_kind: the name of its kind.
+            clone: whether each speaker speaks in the reference voice of the item.
+            dialogue: `whole` or `turns`; whole by default if the model is known to perform dialogues.
+            field: fields for every request, as KEY=JSON.
 
         Raises:
-            BadInput: the server does not list its voices.
+            BadInput: the server does not list its voices, or options do not fit its kind.
         """
+        kind = open_kind(server_kind, connection, model)
+        if clone and voice:
+            raise BadInput("--clone gives each speaker the reference voice of the item; leave out --voice")
+        if clone and not kind.clones:
+            raise BadInput(f"--server-kind {kind.name} takes no reference voices; leave out --clone")
+        if stream and not kind.streams:
+            raise BadInput(f"--server-kind {kind.name} gives its sound in one piece; leave out --stream")
+        speakers = kind.count_speakers(clone)
+        if dialogue == "whole" and speakers < 2 and not clone:
+            raise BadInput(f"--server-kind {kind.name} takes one turn in a request; leave out --dialogue whole")
+        fits = kind.names_voices or (len(voice) < 2 and not any("=" in name for name in voice))
+        if dialogue == "whole" and not fits:
+            raise BadInput(f"{model} gives the speakers of a dialogue its own voices; name one with --voice at most")
+        whole = (dialogue == "whole" or (not dialogue and kind.performs and fits)) and speakers > 1
         pairs = [name.partition("=") for name in voice]
+        if not all(name if equals else first for first, equals, name in pairs):
+            raise BadInput("--voice takes the name of a voice, or SPEAKER=VOICE; one of them is empty")
         by_speaker = {speaker: name for speaker, equals, name in pairs if equals}
         voices = tuple(name for name, equals, _ in pairs if not equals)
-        return cls(connection, model, voices if pairs else _ask_for_voices(connection), by_speaker, stream)
+        if unknown := kind.list_unknown([*voices, *by_speaker.values()]):
+            raise BadInput(
+                f"the server has no voice {', '.join(unknown)[:200]} and would speak in another; give --voice one of "
+                f"{', '.join(kind.list_voices())[:500]}"
+            )
+        if not pairs and not clone and (kind.names_voices or not whole):
+            voices = _ask_for_voices(kind)
+        return cls(kind.connection, model, voices, by_speaker, stream, kind, clone, whole, read_fields(field))
+
+    @property
+    def way(self) -> str:
+        """The way in which scripts are sent, in words."""
+        voice = "in the reference voices of each item" if self.clone else "in voices of the server"
+        if self.whole:
+            return f"scripts are sent whole, {voice}"
+        is_one = self.clone and self.kind.count_speakers(clone=True) < 2
+        one = f", since {self.kind.name} takes one reference voice in a request" if is_one else ""
+        return f"scripts are sent turn by turn, {voice}{one}"
 
     @property
     def generation(self) -> dict[str, Any]:
         """Everything that changes what is said, as far as a client knows it."""
+        longest = self.kind.longest(self.whole)
         return {
             "system": "server",
             "server": self.connection.url,
             "model": self.model,
-            "voices": list(self.voices),
+            "voices": "reference" if self.clone else list(self.voices),
             "by_speaker": dict(self.by_speaker),
             "stream": self.stream,
             # What was streamed before it was asked for may be events that were read as sound: that run is another one.
             **({"stream_format": "audio"} if self.stream else {}),
-            "extra": {},
-            "strategy": "chunked",
-            "chunk": "turn",
-            **DialogueReader.assembly(),
+            "extra": dict(self.fields),
+            # Runs on servers of OpenAI's API are told apart as they were before there were kinds.
+            **({"kind": self.kind.name, "longest_request": longest} if self.kind.name != "openai" else {}),
+            **({"checkpoint": self.kind.checkpoint} if self.kind.checkpoint not in ("", self.model) else {}),
+            **(self._describe_whole() if self.whole else describe_chunks()),
         }
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Have each script read aloud; see `OutputMaker.make`."""
-        return [self._speak(ask, seed) for ask in asks]
+    def _describe_whole(self) -> dict[str, Any]:
+        most = self.kind.count_speakers(self.clone)
+        form = {"pause": PIECE_PAUSE, "most_speakers": most, "else": describe_chunks()}
+        return {"strategy": "whole", **self.kind.describe_dialogue(), **form}
 
-    def _speak(self, ask: Ask, seed: int) -> Speech:
+    def require_some(self, asks: Sequence[Ask], seed: int) -> None:
+        """Refuse voices of speakers that no script has.
+
+        Raises:
+            BadInput: there are some; names them.
+        """
+        scripts = [ask.spoken() for ask in asks if self.by_speaker and ask.script is not None]
+        if unknown := self.by_speaker.keys() - {speaker for script in scripts for speaker in script.speakers}:
+            raise BadInput(f"--voice names {', '.join(sorted(unknown))}, and no script has such a speaker")
+
+    def make_one(self, ask: Ask, seed: int) -> Speech:
+        """Have the script of an item read aloud."""
         script = ask.spoken()
-        voices = self._assign_voices(script.speakers)
-        lines = list_lines(script)
-        served = [self._say(line.text, voices[script.turns[line.turn].speaker], seed) for line in lines]
-        rate = served[0][0].rate
-        sounds = [
-            sound.samples if sound.rate == rate else resample(sound.samples, sound.rate, rate) for sound, _ in served
-        ]
+        most = self.kind.count_speakers(self.clone)
+        whole = self.whole and len(script.speakers) <= most
+        voices = self._assign_voices(ask, script.speakers, whole)
+        speech = (self._perform if whole else self._read)(script, voices, seed)
+        if self.whole and not whole:
+            note = f"scripts of more than {most} speakers are sent turn by turn, since a request takes {most}"
+            return replace(speech, details={**speech.details, "notes": [*speech.details.get("notes", ()), note]})
+        return speech
+
+    def _perform(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
+        """Have whole dialogues spoken, as many as the greatest length of a request makes of the script."""
+        kind, longest = self.kind, self.kind.longest(whole=True)
+        name = max(script.speakers, key=len)
+        lines = fit_lines(
+            list_lines(script), longest, lambda text: kind.measure_parts([DialoguePart(name, text)], voices)
+        )
+        pieces: list[list[DialoguePart]] = []
+        for part in (DialoguePart(script.turns[line.turn].speaker, line.text) for line in lines):
+            if not pieces or (longest and kind.measure_parts([*pieces[-1], part], voices) > longest):
+                pieces.append([])
+            pieces[-1].append(part)
+        served = self.connection.pace.ask_each(
+            lambda piece: self._send(
+                kind.write_dialogue(piece, voices, seed, stream=self.stream), " ".join(part.text for part in piece)
+            ),
+            pieces,
+        )
+        rate, sounds = _at_one_rate(served)
+        if not all(len(cut_silence(sound, rate)) for sound in sounds):
+            raise SpeechFailed(f"the server sent only silence for a script of {len(script.turns)} turns")
+        way = {"strategy": "whole" if len(pieces) == 1 else "chunks", "cuts": len(pieces) - 1}
+        return self._describe(
+            served, join_pieces(sounds, rate), (), voices, {"seed": self.fields.get("seed", seed), **way}
+        )
+
+    def _read(self, script: Script, voices: Mapping[str, Voice], seed: int) -> Speech:
+        """Have a script spoken turn by turn."""
+        lines = fit_lines(list_lines(script), self.kind.longest(whole=False), self.kind.measure_text)
+        served = self.connection.pace.ask_each(
+            lambda line: self._send(
+                self.kind.write_turn(line.text, voices[script.turns[line.turn].speaker], seed, stream=self.stream),
+                line.text,
+            ),
+            lines,
+        )
+        rate, sounds = _at_one_rate(served)
         samples, turns = join_lines(script, lines, sounds, rate)
         if not turns:
             raise SpeechFailed(f"the server sent only silence for a script of {len(script.turns)} turns")
+        cuts = len(lines) - len({line.turn for line in lines})
+        way = {**({"strategy": "turns"} if self.whole else {}), **({"cuts": cuts} if cuts else {})}
+        return self._describe(served, samples, turns, voices, {"seed": self.fields.get("seed", seed), **way})
+
+    def _send(self, request: SpeechRequest, what: str) -> Served:
+        return self.kind.post(replace(request, body=add_fields(request.body, self.fields)), what)
+
+    def _describe(
+        self,
+        served: Sequence[Served],
+        samples: Samples,
+        turns: tuple[SpokenTurn, ...],
+        voices: Mapping[str, Voice],
+        details: Mapping[str, Any],
+    ) -> Speech:
+        """Return what was spoken, with everything that is known of it."""
         rates = sorted({sound.rate for sound, _ in served})
         responses = [response for _, response in served]
         costs = [response.cost for response in responses if response.cost is not None]
         lies = [lie for sound, _ in served for lie in sound.lies]
         notes = [note for sound, _ in served for note in sound.notes]
+        names = {who: "reference" if self.clone else voice or "the model's" for who, voice in voices.items()}
         return Speech(
             samples,
-            rate,
+            served[0][0].rate,
             turns,
             wall_seconds=sum(response.seconds for response in responses),
             details={
-                "seed": seed,
-                "voices": voices,
+                **details,
+                "voices": names,
                 "requests": sum(response.tries for response in responses),
                 "playback": summarise_playback([sound.playback for sound, _ in served], [r.seconds for r in responses]),
                 **({"rates": rates} if len(rates) > 1 else {}),
@@ -109,37 +262,65 @@ class SpeechEndpoint(ServerSystem):
             },
         )
 
-    def _assign_voices(self, speakers: Sequence[str]) -> dict[str, str]:
+    def _assign_voices(self, ask: Ask, speakers: Sequence[str], whole: bool) -> dict[str, Voice]:
+        """Return the voice of each speaker, in the order of the script.
+
+        Raises:
+            BadInput: there are fewer voices than speakers.
+            ServerRefused: the item has no reference voice for a speaker.
+            RequestRefused: two speakers would have one reference voice, or the server takes none of its length.
+        """
+        if self.clone:
+            return self._clone_voices(ask, speakers)
+        if whole and not self.kind.names_voices:
+            return dict.fromkeys(speakers, self.voices[0] if self.voices else "")
         others = [speaker for speaker in speakers if speaker not in self.by_speaker]
         if len(others) > len(self.voices):
             raise BadInput(
                 f"the script has the speakers {', '.join(others)[:200]}, and {len(self.voices)} voices are named for "
                 "them; name one for each with --voice"
             )
-        return {
-            **dict(zip(others, self.voices, strict=False)),
-            **{who: v for who, v in self.by_speaker.items() if who in speakers},
-        }
+        named = {**self.by_speaker, **dict(zip(others, self.voices, strict=False))}
+        return {speaker: named[speaker] for speaker in speakers}
 
-    def _say(self, text: str, voice: str, seed: int) -> tuple[ServedSound, ServerResponse]:
-        form = {"response_format": "wav", **({"stream": True, "stream_format": "audio"} if self.stream else {})}
-        body = {"model": self.model, "input": text, "voice": voice, **form, "seed": seed}
-        return self.connection.post("audio/speech", body, lambda response: read_sound(response, text))
+    def _clone_voices(self, ask: Ask, speakers: Sequence[str]) -> dict[str, Voice]:
+        if missing := [speaker for speaker in speakers if speaker not in ask.voices]:
+            raise ServerRefused(
+                f"{ask.id} has no reference voice for {', '.join(missing)[:200]}; choose a split that has some, "
+                "such as --split topics, or leave out --clone"
+            )
+        clips = {speaker: ReferenceClip.read(ask.voices[speaker]) for speaker in speakers}
+        if len({clip.digest for clip in clips.values()}) < len(clips):
+            raise RequestRefused(f"two speakers of {ask.id} have the same reference voice")
+        # Of several items in flight, one uploads a voice.
+        with self._adopting:
+            for clip in clips.values():
+                self._adopted[clip.digest] = self._adopted.get(clip.digest) or self.kind.adopt(clip)
+        return {speaker: self._adopted[clip.digest] for speaker, clip in clips.items()}
+
+    @cached_property
+    def _adopted(self) -> dict[str, Voice]:
+        """The reference voices that the server has taken, by the digest of their sound."""
+        return {}
 
 
-def _ask_for_voices(connection: ServerConnection) -> tuple[str, ...]:
+def _at_one_rate(served: Sequence[Served]) -> tuple[int, list[Samples]]:
+    """Return the rate of the first sound, and all sounds at that rate."""
+    rate = served[0][0].rate
+    return rate, [
+        sound.samples if sound.rate == rate else resample(sound.samples, sound.rate, rate) for sound, _ in served
+    ]
+
+
+def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     """Ask a server which voices it has.
 
     Raises:
         BadInput: it does not say.
     """
-    answer = connection.get("audio/voices")
-    entries = answer.get("voices") if isinstance(answer, dict) else answer
-    listing = entries if isinstance(entries, list) else []
-    names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listing]
-    voices = tuple(voice for voice in names if isinstance(voice, str) and voice)
+    voices = kind.list_voices()
     if not voices:
-        raise BadInput(
-            f"{connection.url} does not list its voices; give one for each speaker: --voice alloy --voice onyx"
-        )
+        clone = ", or --clone" if kind.clones else ""
+        example = "--voice alloy --voice onyx"
+        raise BadInput(f"{kind.connection.url} does not list its voices; give one for each speaker: {example}{clone}")
     return voices

@@ -29,8 +29,8 @@ class StreamedPlayback:
         cadence: median seconds between chunks; None of a single one.
         underrun: the longest stall in seconds, 0 where playback never stalled.
         stalled: seconds of all stalls together.
-        seconds: of audio.
-        chunks: how many arrived.
+        seconds: seconds of audio.
+        chunks: number of chunks that arrived.
     """
 
     time_to_first_audio: float

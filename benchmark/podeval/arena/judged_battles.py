@@ -1,0 +1,166 @@
+"""Battles before a judge: which systems meet on which dialogue, in which order, and what came of it.
+
+`all`: every two systems on every dialogue that both answered. `mtalk`: as people's battles in MTalk-Bench (appendix
+C.1), apart for each dimension, one of the three pairs with the closest Elo ratings so far, up to a number of battles
+(the paper's judges fought about 500 a dimension). The pairs of a round are chosen by the ratings before it, and then
+asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from podeval import benchmarks
+from podeval.arena.pairing import Meeting, Pair, PairingPool, choose_next_meeting
+from podeval.datasets.items import load_items
+from podeval.errors import BadInput, PodevalError
+from podeval.judges.budget import USED_UP
+from podeval.judges.rounds import Conversation
+from podeval.metrics.pairwise_judge import JudgedBattle, Variant
+from podeval.metrics.spoken_dialogue import SpokenDialogue, read_dialogue
+from podeval.runs.item_inputs import read_dialogues
+from podeval.runs.run_folder import open_run
+from podeval.stats.battles import INITIAL, Battles, elo
+
+Pairing = Literal["all", "mtalk"]
+
+PER_DIMENSION = 500
+"""Battles of the paper's judges in each dimension."""
+ROUND = 4
+"""Battles of a dimension that are asked about together."""
+
+Outcome = JudgedBattle | PodevalError
+Fought = tuple[SpokenDialogue, SpokenDialogue, Outcome]
+"""The two sides of a battle, and its outcome or why there is none."""
+Sides = tuple[SpokenDialogue, SpokenDialogue]
+Hold = Callable[[list[Conversation[JudgedBattle]]], Sequence[Outcome]]
+"""Holds conversations with the judge, such as `podeval.judges.rounds.hold`."""
+
+
+def hold_battles(
+    dialogues: Sequence[SpokenDialogue],
+    ask: Callable[[SpokenDialogue, SpokenDialogue], Conversation[JudgedBattle]],
+    hold: Hold,
+    *,
+    pairing: Pairing = "all",
+    variant: Variant = "default",
+    most: int = PER_DIMENSION,
+    seed: int = 0,
+    choose: Callable[[list[Sides]], Sequence[Sides]] = list,
+) -> Iterator[Fought]:
+    """Hold the battles of all dialogues, and yield them as their rounds end.
+
+    Args:
+        dialogues: dialogues that name their systems; those of one id can meet.
+        ask: the function that starts the conversation about two sides.
+        hold: the function that holds the conversations of a round.
+        pairing: the rule for which systems meet.
+        variant: the weight of ties in the ratings of `mtalk`: none in the paper's variant, else one half.
+        most: most battles of each dimension, for `mtalk`.
+        seed: seed of the choices of `mtalk`.
+        choose: the function that chooses among the pairs of `all`.
+
+    Raises:
+        BadInput: no two systems answered the same dialogue, or one answered a dialogue twice.
+    """
+    pools: dict[str, dict[str, dict[str, SpokenDialogue]]] = defaultdict(lambda: defaultdict(dict))
+    for one in dialogues:
+        systems = pools[one.dimension][one.id]
+        if str(one.system) in systems:
+            raise BadInput(f"{one.system} answered {one.id} twice; give one run of each system, or name them apart")
+        systems[str(one.system)] = one
+    if not any(len(systems) > 1 for items in pools.values() for systems in items.values()):
+        raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
+    if pairing == "all":
+        every = [
+            pair for items in pools.values() for systems in items.values() for pair in combinations(systems.values(), 2)
+        ]
+        sides = choose(every)
+        outcomes = hold([ask(*pair) for pair in sides])
+        yield from ((one, other, outcome) for (one, other), outcome in zip(sides, outcomes, strict=True))
+        return
+    fields = {name: _Field(name, items, variant, most, seed) for name, items in pools.items()}
+    while meetings := [(field, met) for field in fields.values() for met in field.choose()]:
+        sides = [(field.items[met.item][met.a], field.items[met.item][met.b]) for field, met in meetings]
+        outcomes = hold([ask(*pair) for pair in sides])
+        for (field, met), pair, outcome in zip(meetings, sides, outcomes, strict=True):
+            field.rate(met, outcome)
+            yield *pair, outcome
+        if all(USED_UP in str(outcome) for outcome in outcomes):
+            return
+
+
+def read_sides(
+    sources: Sequence[Path], data: Path | None = None, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[SpokenDialogue]:
+    """Read dialogues from folders of runs and from JSON files.
+
+    Args:
+        sources: the folders and files.
+        data: folder of the runs' dataset; by default the one of that name in the working folder.
+        tell: the function that is told how many items a run's system did not answer.
+
+    Raises:
+        BadInput: a source holds no dialogues, a dialogue names no system, or a run answered other items than those of
+            the dataset.
+    """
+    for path in sources:
+        if not path.is_dir():
+            one = read_dialogue(path)
+            if not one.system:
+                raise BadInput(f"{path} does not say whose answers these are; name the `system`")
+            yield one
+            continue
+        run = open_run(path)
+        plan = run.plan()
+        benchmark = benchmarks.get(plan.benchmark)
+        dataset = load_items(benchmark, plan.split, data)
+        if plan.dataset != f"{benchmark.dataset.path}@{dataset.revision}":
+            raise BadInput(
+                f"the run in {path} answered other items than those of the dataset here; name its own (--data)"
+            )
+        answered = list(read_dialogues(run, dataset.items))
+        if missing := len(dataset.items) - len(answered):
+            tell(
+                f"{plan.system} gave no answer to {missing} of {len(dataset.items)} dialogues, and meets nobody on them"
+            )
+        yield from answered
+
+
+class _Field:
+    """The battles of one dimension: which there were, and the ratings that follow from them."""
+
+    def __init__(
+        self, name: str, items: dict[str, dict[str, SpokenDialogue]], variant: Variant, most: int, seed: int
+    ) -> None:
+        self.items = items
+        self._pool = PairingPool(items)
+        self._name, self._variant, self._most, self._seed = name, variant, most, seed
+        self._meetings: list[tuple[Pair, str]] = []
+        self._rows: list[tuple[str, str, str]] = []
+
+    def choose(self) -> list[Meeting]:
+        """Choose the next meetings; none where there are enough, or nobody is left to meet."""
+        systems = {system for systems in self.items.values() for system in systems}
+        ratings = dict.fromkeys(systems, INITIAL)
+        if self._rows:
+            first, second, outcomes = zip(*self._rows, strict=True)
+            rated = elo(Battles.of(first, second, outcomes), self._variant)
+            ratings |= {name: row.rating for name, row in rated.items()}
+        chosen: list[Meeting] = []
+        while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
+            seed = f"{self._seed}:{self._name}:{number}"
+            battles = Counter(self._meetings)
+            met = choose_next_meeting(self._pool, ratings, battles, self._meetings, seed=seed, rule="mtalk")
+            if met is None:
+                break
+            self._meetings.append((met.pair, met.item))
+            chosen.append(met)
+        return chosen
+
+    def rate(self, met: Meeting, outcome: Outcome) -> None:
+        """Count an outcome; a battle without one changes no rating."""
+        if isinstance(outcome, JudgedBattle):
+            self._rows.append((met.a, met.b, outcome.outcome))

@@ -1,0 +1,164 @@
+"""The level of a recording, the constant offset beneath it, and the silence at its ends.
+
+Samples are read block by block, because those of a long recording are on disk; what is known of frames is in memory.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.samples import SampleBuffer
+
+Samples = NDArray[np.float32]
+
+OFFSET, SLIGHT_OFFSET, OFFSET_CHANGE, OFFSET_FRAMES = 0.1, 0.01, 0.02, 101
+"""Constant offset by the recording's level: what is a fault, what is left as it is, and which change of it means that
+parts have offsets of their own. It is the median of the means of so many frames: 2 s, longer than any sound that is not
+symmetric."""
+
+SILENT, SILENT_SECONDS, SILENT_SAMPLE = 1e-5, 2.0, 0.03
+"""Power of a silent frame by that of the loudest, how long silence is no pause any more, and magnitude by the
+recording's level up to which a sample belongs to the silence at an end."""
+
+FRAME = 0.02
+"""Seconds of a frame."""
+
+_BLOCK = 1 << 20
+"""Number of samples that are read at a time."""
+
+
+def measure_level(samples: Samples, rate: int) -> float:
+    """Measure the root mean square of the louder half of the frames of 20 ms; 0 for silence.
+
+    Silence at the ends and of more than 2 s counts for nothing, so that what is appended does not change the level.
+    """
+    return _measure_level(measure_powers(samples, rate))
+
+
+def measure_sounding(samples: Samples, rate: int) -> float:
+    """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
+    silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
+    return max(FRAME, len(samples) / rate - silent * FRAME)
+
+
+def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which frames of 20 ms are sound or a pause in it: not silence at an end or of more than 2 s, (frames,)."""
+    sounding = np.ones(len(powers), dtype=bool)
+    for start, end in find_runs(powers <= SILENT * powers.max(initial=0.0), 1):
+        if start == 0 or end == len(powers) or end - start >= round(SILENT_SECONDS / FRAME):
+            sounding[start:end] = False
+    return sounding
+
+
+def remove_offset(samples: Samples, rate: int) -> Samples:
+    """Return the samples without their constant offset, or as they are if they have hardly any.
+
+    Parts with offsets of their own, as where two recordings were joined, each lose theirs.
+    """
+    offsets = measure_offset(samples, rate)
+    if not offsets.any():
+        return samples
+    frame, buffer = max(1, round(FRAME * rate)), SampleBuffer()
+    # What is left after the last whole frame has its offset.
+    offsets, count = np.append(offsets, offsets[-1]), max(1, _BLOCK // frame)
+    for first in range(0, len(offsets), count):
+        block = samples[first * frame : (first + count) * frame]
+        buffer.append(block - np.repeat(offsets[first : first + count], frame)[: len(block)])
+    return buffer.finish()
+
+
+def measure_offset(samples: Samples, rate: int) -> NDArray[np.float32]:
+    """Measure the constant offset in every frame of 20 ms: the same in all, unless it changes; 0 if it is slight."""
+    from scipy.ndimage import median_filter
+
+    powers, frame = measure_powers(samples, rate), max(1, round(FRAME * rate))
+    if not len(powers):
+        return np.zeros(0, np.float32)
+    means = _sum_frames("ij->i", samples, frame) / frame
+    # The quietest frames have it to the last bit, so that digital silence becomes silence again.
+    spreads = powers - means**2
+    constant = float(np.median(means[spreads <= np.quantile(spreads, 0.1)]))
+    level = _measure_level(powers - 2 * constant * means + constant**2)
+    changes: NDArray[np.float64] = median_filter(means - constant, OFFSET_FRAMES, mode="reflect")
+    if np.abs(changes).max() > OFFSET_CHANGE * level:
+        return (constant + changes).astype(np.float32)
+    slight = abs(constant) <= SLIGHT_OFFSET * level
+    return np.full(len(means), 0.0 if slight else constant, np.float32)
+
+
+def find_sound(samples: Samples, rate: int) -> tuple[int, int]:
+    """Return the first sample that is not in the silence at the beginning, and the one after the last; 0, 0 if none."""
+    return find_ends(samples, SILENT_SAMPLE * measure_level(samples, rate))
+
+
+def find_ends(samples: Samples, limit: float = 0.0) -> tuple[int, int]:
+    """Return the first sample whose magnitude is above a limit, and the one after the last; 0, 0 if none is."""
+    blocks = ((begin, np.abs(samples[begin : begin + _BLOCK]) > limit) for begin in range(0, len(samples), _BLOCK))
+    parts = [begin + np.flatnonzero(loud)[[0, -1]] for begin, loud in blocks if loud.any()]
+    return (int(parts[0][0]), int(parts[-1][1]) + 1) if parts else (0, 0)
+
+
+def describe_silent_ends(samples: Samples, rate: int) -> str:
+    """Say how much silence a recording has at its ends, in a sentence; empty if it is no more than a pause.
+
+    Args:
+        samples: the mean of its channels, shape (frames,).
+        rate: the sampling rate in Hz.
+    """
+    first, last = find_sound(remove_offset(samples, rate), rate)
+    ends = {"beginning": first / rate, "end": (len(samples) - last) / rate}
+    long = [f"{seconds:.1f} s of silence at the {end}" for end, seconds in ends.items() if seconds >= SILENT_SECONDS]
+    return " and ".join(long) if last else ""
+
+
+def find_runs(holds: NDArray[np.bool_], shortest: int, *, at_ends: bool = False) -> list[tuple[int, int]]:
+    """Find the first and last index (not included) of every run of at least `shortest` true values.
+
+    With `at_ends` also shorter runs at the ends of the array, which may continue beyond them.
+    """
+    edges = np.flatnonzero(np.diff(holds, prepend=False, append=False))
+    starts, ends = edges[::2], edges[1::2]
+    long = (ends - starts >= shortest) | (at_ends & ((starts == 0) | (ends == len(holds))))
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
+
+
+def find_runs_by_block(
+    mark: Callable[[int, int], NDArray[np.bool_]], length: int, block: int, shortest: int
+) -> list[tuple[int, int]]:
+    """Find runs of true values as `find_runs` does, in an array that is never in memory as a whole.
+
+    Args:
+        mark: makes the part of the array from one index to another (not included).
+        length: length of the array.
+        block: number of values that are made at a time.
+        shortest: length of the shortest run.
+    """
+    runs: list[tuple[int, int]] = []
+    for begin in range(0, length, block):
+        for start, end in find_runs(mark(begin, min(length, begin + block)), shortest, at_ends=True):
+            continues = runs and runs[-1][1] == begin + start
+            runs.append((runs.pop()[0] if continues else begin + start, begin + end))
+    return [(start, end) for start, end in runs if end - start >= shortest]
+
+
+def _measure_level(powers: NDArray[np.float64]) -> float:
+    powers = powers[find_sounding_frames(powers)]
+    return float(np.sqrt(np.mean(powers[powers >= np.median(powers)]))) if powers.size else 0.0
+
+
+def measure_powers(samples: Samples, rate: int) -> NDArray[np.float64]:
+    """Measure the power of every frame of 20 ms, (frames,)."""
+    frame = max(1, round(FRAME * rate))
+    powers: NDArray[np.float64] = _sum_frames("ij,ij->i", samples, frame) / frame
+    return powers
+
+
+def _sum_frames(of: str, samples: Samples, frame: int) -> NDArray[np.float64]:
+    """Sum up every whole frame as `einsum` does, where `of` names the frames once, or twice for squares, (frames,)."""
+    count = len(samples) // frame
+    sums, step = np.zeros(count), max(1, _BLOCK // frame)
+    for first in range(0, count, step):
+        frames = samples[first * frame : min(count, first + step) * frame].reshape(-1, frame)
+        np.einsum(of, *[frames] * of.count("ij"), dtype=np.float64, out=sums[first : first + step])
+    return sums

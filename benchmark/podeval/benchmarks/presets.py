@@ -1,0 +1,213 @@
+"""The papers' protocols as presets: which parameters metrics have, and by which models they measure.
+
+A preset sets whatever its paper fixes and podeval can set. What still differs is part of it, by metric: such a metric's
+values are not the paper's, however it is set. `podeval.validation.paper_runs` compares only the others with print.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from podeval.benchmarks.benchmark import Benchmark, Dimension, MetricUse, Sentence
+from podeval.benchmarks.item import Name
+from podeval.benchmarks.records import FactSheet
+from podeval.errors import BadInput, require_known
+
+_PROMPTS = "its prompt is worded by podeval"
+
+
+class PaperPreset(FactSheet):
+    """The choices of a paper.
+
+    Attributes:
+        name: its name on the command line, which is that of the paper in `submissions/*/results.csv`.
+        title: the name of the paper's benchmark.
+        benchmark: the benchmark whose items are the paper's material; empty if podeval has none of it.
+        material: the splits with the paper's own material, by track.
+        profile: the models; empty if the paper measures with none.
+        parameters: the parameters by metric.
+        adds: dimensions that are measured in addition, if the benchmark has none of their metrics.
+        differs: the differences that remain, in a sentence.
+        deviations: reasons why values are not the paper's, by metric; those of other metrics are.
+    """
+
+    name: Name
+    title: str
+    benchmark: str
+    material: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
+    profile: str = ""
+    parameters: dict[Name, dict[str, JsonValue]]
+    adds: tuple[Dimension, ...] = ()
+    differs: Sentence
+    deviations: dict[Name, str] = Field(default_factory=dict)
+
+    @property
+    def reproduction(self) -> str:
+        """The command that measures as the paper does, and what still differs, in a line of Markdown."""
+        benchmark = f" --benchmark {self.benchmark}" if self.benchmark else ""
+        command = f"podeval run SYSTEM{benchmark} --preset {self.name}"
+        return f"`{command}` measures as {self.title}'s paper does. Still different: {self.differs}"
+
+    def apply(self, benchmark: Benchmark, track: str) -> Benchmark:
+        """Return the benchmark measured as the paper does.
+
+        Raises:
+            BadInput: the paper fixes nothing that the benchmark measures on this track.
+        """
+        measured = {use.name for use in benchmark.metrics(track)}
+        new = [one for one in self.adds if track in one.tracks and measured.isdisjoint(use.name for use in one.metrics)]
+        extended = benchmark.model_copy(update={"dimensions": (*benchmark.dimensions, *new)})
+        if not any(use.name in self.parameters for use in extended.metrics(track)):
+            raise BadInput(
+                f"the preset {self.name} sets nothing that {benchmark.title} measures on the track {track}; it is for "
+                f"{', '.join(self.parameters)}"
+            )
+        return set_parameters(extended, self.parameters)
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        PaperPreset(
+            name="podeval",
+            title="PodEval",
+            benchmark="real_pod",
+            material={"write": ("topics",)},
+            profile=(
+                "reference,transcriber=openai/whisper-base,speaker_encoder=pyannote/embedding,"
+                "diarizer=pyannote/speaker-diarization-3.0"
+            ),
+            parameters={
+                "wer": {"variant": "podeval"},
+                "dnsmos": {"windows": "upstream"},
+                "sptd": {"embeddings": "segments"},
+                "sim": {"embeddings": "segments", "variant": "podeval"},
+                "wsim": {"embeddings": "segments", "variant": "podeval"},
+                "loudness": {"variant": "podeval"},
+                "smr": {"variant": "podeval"},
+                "casp": {"variant": "podeval"},
+                "distinct_n": {"n": 2, "variant": "podeval"},
+                "semantic_div": {"variant": "podeval"},
+                "mattr": {"window": 100},
+            },
+            differs=(
+                "Voice tracks read podeval's scripts, not those of PodAgent; with a script, its alignment says who "
+                "speaks when, not the diarizer; Whisper decodes chunks cut at pauses, without timestamps; SPTD is the "
+                "paper's Eq. 1, which the public code halves; and the judge's prompt is worded by podeval."
+            ),
+            deviations={"dialogue_judge": f"{_PROMPTS}, and podeval's script is its zero, not GPT-4's"},
+        ),
+        PaperPreset(
+            name="lfs",
+            title="LFS-Bench",
+            benchmark="lfs_bench",
+            material={"voice": ("test",)},
+            profile="reference",
+            parameters={
+                "timbre_consistency": {"variant": "lfs", "window": 3.0, "stride": 2.0},
+                "timbre_similarity": {"variant": "lfs"},
+                "reverb_consistency": {"variant": "lfs", "window": 3.0, "stride": 2.0},
+                "sound_fidelity": {"variant": "lfs"},
+                "wer": {"variant": "lfs"},
+                "prosodic_coherence": {"runs": 10, "temperature": 1.0},
+                "expressive_richness": {"variant": "lfs"},
+            },
+            differs=(
+                "1,059 of the paper's 1,101 texts are published; Whisper large v3 transcribes and aligns, not "
+                "FunASR-Nano, Paraformer and WhisperX; RTF is of other hardware; and the judges' prompts are worded by "
+                "podeval."
+            ),
+            deviations={
+                "wer": "Whisper large v3 transcribes, not FunASR-Nano",
+                "rtf": "the hardware is another one",
+                **dict.fromkeys(("prosodic_coherence", "expressive_richness", "expressive_hierarchy"), _PROMPTS),
+            },
+        ),
+        PaperPreset(
+            name="podbench",
+            title="PodBench",
+            benchmark="podbench",
+            material={"write": ("test",)},
+            parameters={
+                "instruction_following": {"variant": "podbench", "checklist": "podcast"},
+                "script_quality": {"variant": "podbench", "weights": "podbench"},
+            },
+            differs=(
+                "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and a "
+                "system's sampling where it runs."
+            ),
+            deviations=dict.fromkeys(("instruction_following", "script_quality", "podbench_final"), _PROMPTS),
+        ),
+        PaperPreset(
+            name="mtalk",
+            title="MTalk-Bench",
+            benchmark="mtalk_bench",
+            material={"respond": ("test",)},
+            parameters={"rubric": {"variant": "mtalk", "modality": "audio"}},
+            differs=(
+                "The judge's prompts are worded by podeval; the criteria are those that the dataset has; and battles "
+                "are fought by `podeval judge battles`."
+            ),
+            deviations=dict.fromkeys(("rubric", "content_density"), _PROMPTS)
+            | {"arena": "ratings are of battles, not of a run"},
+        ),
+        PaperPreset(
+            name="pam",
+            title="PAM",
+            benchmark="",
+            profile="reference",
+            parameters={"pam": {"variant": "repro"}},
+            adds=(
+                Dimension(
+                    name="pam",
+                    title="Audio quality by PAM",
+                    description="Whether sound is clear or noisy, by a model of sounds and their descriptions.",
+                    tracks=("voice",),
+                    metrics=(MetricUse(name="pam", keys=("pam", "pam_avg", "pam_avgsim")),),
+                    main="pam.pam",
+                    needs_accurate_speech=False,
+                ),
+            ),
+            differs=(
+                "The paper's own clips are on Zenodo and in no benchmark here; channels are mixed, where the public "
+                "code joins them in time; the resampler is SoX's; and prompts end in full stops, as in that code."
+            ),
+        ),
+    )
+}
+"""Every preset by name."""
+
+
+def get_preset(name: str) -> PaperPreset:
+    """Return the preset of that name.
+
+    Raises:
+        BadInput: there is no such preset; the message names the closest one.
+    """
+    require_known("preset", PRESETS, name)
+    return PRESETS[name]
+
+
+def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the presets whose parameters of a metric are these; none for a metric that a preset leaves as it is."""
+    own = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
+    return tuple(
+        name for name, fixed in own.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)
+    )
+
+
+def set_parameters(benchmark: Benchmark, parameters: Mapping[str, Mapping[str, JsonValue]]) -> Benchmark:
+    """Return the benchmark with other parameters of these metrics, beside those that it sets itself."""
+    dimensions = tuple(
+        dimension.model_copy(
+            update={
+                "metrics": tuple(
+                    use.model_copy(update={"parameters": {**use.parameters, **parameters.get(use.name, {})}})
+                    for use in dimension.metrics
+                )
+            }
+        )
+        for dimension in benchmark.dimensions
+    )
+    return benchmark.model_copy(update={"dimensions": dimensions})

@@ -1,0 +1,127 @@
+"""What the board calls things, in one language, and what is behind the head of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podeval import benchmarks
+from podeval.board.columns import Column, find_declaration, write_dimension_title
+from podeval.board.system_info import NOT_STATED
+from podeval.board.view import EVERYTHING, OVERVIEW
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key
+from podeval.metrics.description import format_range
+from podeval.metrics.standing import format_reach, format_span
+from podeval.metrics.translation import translate
+from podeval.runs import reliability
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of one language, with what they call dimensions, columns and groups."""
+
+    texts: Mapping[str, Any]
+    language: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.texts[name]
+
+    def dimension(self, name: str) -> str:
+        """A dimension such as `speech.quality`, a group of them, the overview or all columns, as a reader says it."""
+        return str(self[name]) if name in (OVERVIEW, EVERYTHING) else write_dimension_title(name, self.language)
+
+    def column(self, column: Column) -> str:
+        """Name and direction of a column, with its unit."""
+        return column.header_in(self.language)
+
+    def title(self, column: Column) -> str:
+        """The name of a column alone."""
+        return column.title_in(self.language)
+
+    def profile(self, name: str) -> str:
+        """The name of a profile, with what it stands for."""
+        return str(self["profiles"].get(name, name))
+
+    def spoken(self, name: str) -> str:
+        """How outputs came about: in one piece, turn by turn, or joined."""
+        return str(self["spoken"].get(name, self["not_stated"]))
+
+    def slice(self, name: str) -> str:
+        """`Scenario: news` of `scenario=news`, or all items."""
+        breakdown, _, group = name.partition("=")
+        title = self["breakdowns"].get(breakdown, breakdown.replace("_", " "))
+        return f"{title}: {self['groups'].get(group, group.replace('_', ' '))}" if name else str(self["all_items"])
+
+    def fact(self, fact: str, value: str) -> str:
+        """One value of a fact."""
+        if value == NOT_STATED:
+            return str(self.texts["not_stated"])
+        section = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
+        return str(self.texts[section].get(value, value)) if section else value
+
+
+def write_board_name(name: str) -> str:
+    """`real_pod · voice` as `Real-Pod · voice`."""
+    benchmark, _, split = name.partition(" · ")
+    record = benchmarks.find_all().get(benchmark)
+    return " · ".join(filter(None, (record.title if record else benchmark, split)))
+
+
+def explain_column(column: Column, words: Words) -> dict[str, Any]:
+    """One column in words: its `id` and `title`, sentences, named facts, and the address of its metric's `card`."""
+    declared, names = explain(column, words.language), words["explained"]
+    better, ideal = str(names["directions"][column.better]), declared["ideal"]
+    facts = {
+        "better": better.format(ideal) if ideal else better.replace(" {}", "").replace("{}", ""),
+        "range": declared["range"] and f"{declared['range']} {translate(column.unit, words.language)}".strip(),
+        "people": declared["people"],
+        "systems": declared["systems"],
+        "source": declared["source"] or declared["unreached"],
+    }
+    return {
+        "id": column.id,
+        "title": words.title(column),
+        "sentences": tuple(dict.fromkeys(filter(None, (declared["about"], declared["of_metric"])))),
+        "facts": [(names[name], text) for name, text in facts.items() if text],
+        "card": f"/metrics/{declared['metric']}" if declared["metric"] else "",
+    }
+
+
+def explain(of: Column, language: str = "en") -> dict[str, str]:
+    """Return what is known of a column, in a language of the site; texts are empty where nothing is.
+
+    They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
+    `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
+    (where these are from), and `unreached` (why nothing comparable is known).
+    """
+    key, declared = find_declared_key(of, language), find_declaration(of.metric)
+    metric = declared if declared and declared.name in catalogue.NAMES else None
+    reach = key.reach if key else None
+    return {
+        "metric": metric.name if metric else "",
+        "about": _as_sentence(translate(key.about, language) if key else "", language),
+        "of_metric": _as_sentence(translate(metric.purpose, language), language) if metric else "",
+        "range": format_range(key, language) if key else "",
+        "ideal": format_span(key, key.ideal) if key else "",
+        **dict(zip(("people", "systems"), format_reach(key) if key else ("", ""), strict=True)),
+        "source": translate(reach.source, language) if reach else "",
+        "unreached": translate(key.unreached, language) if key else "",
+    }
+
+
+def find_declared_key(of: Column, language: str = "en") -> Key | None:
+    """Return the declaration of a column's key; None of a figure that only some paper has."""
+    if of.metric == reliability.NAME:
+        return reliability.declare(of.key, language)
+    declared = find_declaration(of.metric)
+    return next((key for key in declared.keys if key.name == of.key), None) if declared else None
+
+
+def _as_sentence(text: str, language: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    stop = "。" if language == "zh" else "."
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "。", "？", "）。")) else stop)

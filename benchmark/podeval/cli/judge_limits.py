@@ -1,0 +1,188 @@
+"""Options that limit what a judge may use, and what is said of that: during the work, after it, and from a pilot."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.output import say
+from podeval.errors import BadInput, PodevalError
+
+if TYPE_CHECKING:
+    from podeval.judges.budget import Account
+    from podeval.metrics.judge_use import JudgeConfig
+    from podeval.metrics.pairwise_judge import JudgedBattle
+    from podeval.runs.run_folder import RunSummary
+
+PAUSE = 10.0
+"""Seconds between two lines about what was used so far."""
+
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        help="most that this command may spend on the judge, in the currency of the price in its YAML file; what is "
+        "not asked then is asked when the command is given again"
+    ),
+]
+MaxCalls = Annotated[
+    int | None, typer.Option(min=1, help="most calls of the judge in this command, those without an answer among them")
+]
+JudgeWorkers = Annotated[int, typer.Option(min=1, help="most calls of the judge at a time; fewer where it is crowded")]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=1, help="only so many items: the first, or with --pilot a sample; more with a later command"),
+]
+Pilot = Annotated[
+    bool,
+    typer.Option(
+        "--pilot",
+        help="only a stratified sample (20, or --limit), with the cost and the intervals to expect of all",
+    ),
+]
+
+
+def make_bench(
+    judge: str,
+    records: Path | None,
+    refresh: str = "",
+    workers: int = 4,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    prompts: Path | None = None,
+) -> "JudgeConfig":
+    """Return the choice of a judge with a budget that tells what was used so far.
+
+    Raises:
+        BadInput: there is nothing to limit, a cap is none, the judge has no price, or the folder of prompts cannot be
+            used.
+    """
+    from podeval.metrics.judge_use import JudgeConfig
+
+    if not judge:
+        if max_cost is not None or max_calls is not None:
+            raise BadInput("--max-cost and --max-calls limit what a judge is asked: add --judge, or leave them out")
+        if prompts is not None:
+            raise BadInput("--prompts has other words for a judge: add --judge, or leave it out")
+        return JudgeConfig(judge, records, workers, refresh)  # type: ignore[arg-type]
+    from podeval.judges.budget import Budget, require_price
+    from podeval.judges.judge import find_judge
+    from podeval.metrics.prompts import read_wordings
+
+    budget = Budget(max_cost, None, max_calls, _Watch())
+    if max_cost is not None:
+        require_price(find_judge(judge), budget)
+    return JudgeConfig(judge, records, workers, refresh, budget, read_wordings(prompts))  # type: ignore[arg-type]
+
+
+class _Watch:
+    """Says now and then what was used so far."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, account: "Account") -> None:
+        if time.monotonic() - self._last >= PAUSE:
+            self._last = time.monotonic()
+            say(f"judge, so far: {account.sentence()}")
+
+
+def tell_usage(bench: "JudgeConfig") -> None:
+    """Say what the judge used, if it was asked or its records were."""
+    account = bench.budget.account if bench.budget else None
+    if account and (account.calls or account.from_records or account.busy):
+        say(f"judge: {account.sentence()}")
+
+
+def tell_pilot(
+    usage: "Sequence[tuple[Account, int]]",
+    done: int,
+    total: int,
+    means: Iterable[tuple[str, float, float, float, int]],
+    seeds: int = 1,
+) -> None:
+    """Say what all items would cost, and how wide the intervals of their means would be.
+
+    Args:
+        usage: usage of the pilot with the number of items that it was for, for each metric that a judge was asked for.
+        done: items of the pilot.
+        total: items that there are.
+        means: name, mean, 95 % interval and number of values of each mean.
+        seeds: times that each item is made.
+    """
+    from podeval.judges.budget import Account
+    from podeval.stats.pilot import project_half_width
+
+    say(f"pilot of {done} of {total} items; all {total} would take:")
+    whole = Account()
+    for account, judged in usage:
+        if account.calls and judged:
+            # What the records saved would have cost as much.
+            saved = (account.calls + account.from_records) / account.calls
+            whole.add(account.scaled(seeds * total / judged * saved))
+    if whole.calls:
+        say(f"  judge, about: {whole.sentence().partition(';')[0]}")
+    elif any(account.from_records for account, _ in usage):
+        say("  judge: unknown, because every answer came from records")
+    if unasked := max((seeds * done - judged for _, judged in usage), default=0):
+        say(f"  the budget was used up before {unasked} items of the pilot were judged; what is said is of the others")
+    for name, mean, low, high, count in means:
+        if 1 < count < total:
+            half = project_half_width((high - low) / 2, count, round(total * count / done) if count < done else total)
+            say(f"  {name} {mean:.4g} [{low:.4g}, {high:.4g}] with {count}, about ±{half:.2g} with all")
+
+
+def tell_pilot_run(summaries: "Sequence[RunSummary]") -> None:
+    """Say what a pilot lets expect of a whole run, for the metrics that a judge was asked for, or else for all.
+
+    Args:
+        summaries: the measurements by seed.
+    """
+    from podeval.judges.budget import Account
+    from podeval.runs.aggregate import NOT_MEASURED
+
+    rows = [row for row in summaries[-1].metrics if not row.slice]
+    total = max(row.scored + row.unscored_system + row.unscored_ours for row in rows)
+    done = total - min(row.reasons.get(NOT_MEASURED.reason, 0) for row in rows)
+    accounts: dict[str, Account] = {}
+    judged: Counter[str] = Counter()
+    for summary in summaries:
+        for metric, used in summary.provenance.get("judge_usage", {}).items():
+            account = accounts.setdefault(metric, Account())
+            account.add(Account(**{name: used[name] for name in vars(account)}))
+        for row in summary.metrics:
+            judged[row.metric] += 0 if row.slice else done - count_unasked(Counter(row.reasons).elements())
+    means = [
+        (f"{row.metric}.{key}", one.mean, one.low, one.high, row.scored)
+        for row in rows
+        for key, one in row.keys.items()
+        if one and one.low is not None and one.high is not None and (row.metric in accounts or not accounts)
+    ]
+    usage = [(account, judged[metric]) for metric, account in accounts.items()]
+    tell_pilot(usage, done, total, means, len(summaries))
+
+
+def count_unasked(reasons: Iterable[str]) -> int:
+    """Count what was not asked because the budget was used up, by the reasons for which there is no value."""
+    from podeval.judges.budget import USED_UP
+
+    return sum(USED_UP in reason for reason in reasons)
+
+
+def list_shares(battles: "Sequence[JudgedBattle | PodevalError]") -> list[tuple[str, float, float, float, int]]:
+    """List the share of battles that a system won of those with another, ties as half, with its interval."""
+    from podeval.stats.intervals import mean_ci
+
+    points: dict[str, list[float]] = {}
+    for battle in battles:
+        if not isinstance(battle, PodevalError):
+            pair = f"{battle.system_a} over {battle.system_b}"
+            points.setdefault(pair, []).append({"a": 1.0, "tie": 0.5, "b": 0.0}[battle.outcome])
+    shares = [(pair, mean_ci(values, bounds=(0.0, 1.0)), len(values)) for pair, values in points.items()]
+    return [
+        (pair, share.mean, share.low, share.high, count)
+        for pair, share, count in shares
+        if share.low is not None and share.high is not None
+    ]

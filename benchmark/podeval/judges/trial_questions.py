@@ -1,0 +1,89 @@
+"""Two questions whose answers are known, one about a text and one about a recording, to try what a judge can do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pydantic import Field
+
+from podeval.errors import BadInput
+from podeval.judges.budget import Account
+from podeval.judges.client import JudgeClient, JudgeRequest, UsableAnswer
+from podeval.judges.concurrency import Patience
+from podeval.judges.judge import Judge
+from podeval.judges.prompt import AudioClip, JudgeAnswer, Prompt
+
+_RATE = 16_000
+_WORDS = "HOST: One, two, three, four, five, six, seven."
+_TONES = 3
+
+
+class Count(JudgeAnswer):
+    """How often something occurs."""
+
+    count: int = Field(ge=0)
+
+
+_SYSTEM = "You answer a question about material exactly."
+_SOURCE = "our own"
+TEXT = Prompt(
+    *("trial_text", "1.0", _SYSTEM, "How many numbers does the host say?\n{script}"), answer=Count, source=_SOURCE
+)
+AUDIO = Prompt(
+    *("trial_audio", "1.0", _SYSTEM, "How many separate tones sound in the recording?\n{recording}"),
+    answer=Count,
+    source=_SOURCE,
+)
+
+
+@dataclass(frozen=True)
+class JudgeTrial:
+    """What came of a question.
+
+    Attributes:
+        question: `text` or `audio`.
+        works: whether the answer is right; None if the question was not asked.
+        detail: the answer, or why there is none.
+        used: tokens and money.
+    """
+
+    question: str
+    works: bool | None
+    detail: str
+    used: Account
+
+
+def make_tones() -> AudioClip:
+    """Return a clip of three tones of half a second with silence around each."""
+    times = np.arange(_RATE // 2) / _RATE
+    pause = np.zeros(_RATE // 2)
+    tone = 0.3 * np.sin(2 * np.pi * 440 * times)
+    return AudioClip(np.concatenate([pause, *([tone, pause] * _TONES)]).astype(np.float32), _RATE)
+
+
+def make_trial_client(judge: Judge) -> JudgeClient:
+    """Return a client that asks each question once and keeps no records.
+
+    Raises:
+        BadInput: the judge replays records.
+    """
+    if judge.replays:
+        raise BadInput(f"{judge.endpoint} holds records, which answer no new question; name the judge itself")
+    return JudgeClient(replace(judge, tries=1), patience=Patience(tries=2))
+
+
+def try_judge(client: JudgeClient) -> Iterator[JudgeTrial]:
+    """Ask both questions and yield what came of each."""
+    for prompt, material, count in ((TEXT, _WORDS, 7), (AUDIO, make_tones(), _TONES)):
+        question = prompt.name.removeprefix("trial_")
+        if question == "audio" and not client.judge.hears:
+            yield JudgeTrial(question, None, "the judge is not said to hear (hears: true in its YAML file)", Account())
+            continue
+        used = Account()
+        client.on_use = used.add
+        (outcome,) = client.ask([JudgeRequest(prompt, {prompt.placeholders[0]: material})])
+        if isinstance(outcome, UsableAnswer):
+            answer = getattr(outcome.value, "count", None)
+            yield JudgeTrial(question, answer == count, f"it counted {answer}, and there are {count}", used)
+        else:
+            yield JudgeTrial(question, False, outcome.reason, used)

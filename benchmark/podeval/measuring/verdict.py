@@ -1,0 +1,294 @@
+"""What a recording is like in a sentence or two, and the few values that are shown first, in the reader's language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from podeval.metrics.catalogue import NAMES, get, get_title
+from podeval.metrics.declaration import ARROWS
+from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
+from podeval.metrics.standing import TARGET, choose_word, describe_band, format_span, format_value
+from podeval.metrics.translation import translate
+from podeval.reports.page import LANGUAGES, read_report_texts
+from podeval.texts import translate_reason
+from podeval.version import __version__
+
+if TYPE_CHECKING:
+    from podeval.metrics.declaration import Key, Metric
+    from podeval.metrics.standing import Word
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "words": ("speech.accuracy", "speech.completeness"),
+    "voices": ("speech.voice_fidelity", "speech.timbre_difference", "speech.who_says_it", "acoustics.timbre"),
+    "sound": ("speech.quality", "speech.naturalness", "acoustics", "audio.quality", "audio.faults"),
+    "loudness": ("audio",),
+    "conversation": ("speech", "semantics", "expressiveness", "dialogue"),
+    "script": ("script",),
+    "other": ("",),
+}
+"""Beginnings of the dimensions of a group; a metric is in the first group that has its own."""
+
+LINES = (
+    *("wer.wer", "wer.cer", "content_errors.errors_per_1000"),
+    *("speaker_attribution.attribution_accuracy", "sptd.sptd", "sim.sim", "timbre_consistency.timbre_consistency"),
+    *("distillmos.distillmos", "dnsmos.ovrl", "integrity.faults_per_hour"),
+    *("loudness.integrated", "loudness.true_peak", "smr.smr"),
+    *("turn_taking.human_distance", "pace.speaking_rate", "mattr.mattr"),
+)
+"""The values that are shown where nobody asks for all, or for some by name."""
+
+_OF_DEFECTS = {"integrity": "sound", "content_errors": "words"}
+"""Parts of a recording that a metric listens to for defects."""
+
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """One value of a metric as a table shows it; `value` is None where the metric has none for this recording.
+
+    A value that is not ranked (`unranked` says why) is neither good nor bad news, and none is better than people's in a
+    recording with defects (`faulty`). Of a rate, `counted` is the length in its own unit: hours, or thousands of words.
+    """
+
+    metric: Metric
+    key: Key
+    value: float | None
+    unranked: str = ""
+    profile: str = "embedded"
+    faulty: bool = False
+    counted: float = 0.0
+
+    @property
+    def word(self) -> Word:
+        """Whether the value is good, usual or poor; empty if nobody knows, or if it is not ranked."""
+        word = "" if self.unranked else choose_word(self.metric, self.key, self.value, self.profile)
+        return "" if word == "good" and self.faulty and not self.key.ideal else word
+
+    @property
+    def band(self) -> dict[str, Any]:
+        """What the word rests on: its bounds, the material, the number of recordings; empty if there is no word."""
+        return describe_band(self.metric, self.key, self.profile) if self.word else {}
+
+    @property
+    def name(self) -> str:
+        """`metric.key`, by which the value is asked for."""
+        return f"{self.metric.name}.{self.key.name}"
+
+
+_PHRASE = re.compile(r"^said again: |^in |'s voice$")
+"""Phrases around the words or the name in a metric's report of what is heard."""
+
+_UNRANKED = re.compile(r"not ranked \(([^)]*)\): ")
+
+UNUSABLE = "unusable"
+"""The kind of a defect of the whole recording, whose detail begins with a verb."""
+
+
+class ReportWords:
+    """The texts of a report.
+
+    Args:
+        language: `en` or `zh`.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+
+    def __init__(self, language: str = LANGUAGES[0]) -> None:
+        texts = read_report_texts(language)
+        self.language = language
+        self.texts: Mapping[str, Any] = texts["recording_report"]
+        self._defects: Mapping[str, Any] = texts["report"]
+        self._causes: Mapping[str, Any] = texts["board"]["causes"]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a text, or a group of them."""
+        return self.texts[name]
+
+    @property
+    def made(self) -> str:
+        """Say by which version a report was made and when, and what the arrows mean."""
+        return str(self["made"]).format(__version__, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
+
+    def reason(self, sentence: str) -> str:
+        """Why something is not scored."""
+        return translate_reason(sentence, self._causes)
+
+    def note(self, name: str, sentence: str) -> str:
+        """What a reader of a metric's values must know, with their titles in place of their keys."""
+        unranked = _UNRANKED.match(sentence)
+        if unranked and name in NAMES:
+            metric = get(name)
+            titles = [self.title(metric, key) for key in metric.keys if key.name in unranked[1].split(", ")]
+            sentence = sentence.replace(unranked[1], ", ".join(titles), 1)
+        return self.reason(sentence)
+
+    def unit(self, row: ScoreRow) -> str:
+        """Unit and direction of a value."""
+        return f"{self.unit_alone(row)} {ARROWS[row.key.better]}".strip()
+
+    def unit_alone(self, row: ScoreRow) -> str:
+        """Unit of a value where its text has none yet."""
+        return "" if row.counted else translate(row.key.unit, self.language)
+
+    def name(self, row: ScoreRow) -> str:
+        """What the value of a row is called."""
+        return self.title(row.metric, row.key)
+
+    def title(self, metric: Metric, key: Key) -> str:
+        """What a value is called."""
+        return translate(metric.title_of(key), self.language)
+
+    def value(self, row: ScoreRow) -> str:
+        """A value as people read it: in percent, or counted in what was heard where it is a rate."""
+        if not row.counted or row.value is None:
+            return format_value(row.key, row.value)
+        in_hours = row.key.unit == "per hour"
+        length = self.length(3600 * row.counted) if in_hours else str(round(1000 * row.counted))
+        return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)
+
+    def usual(self, row: ScoreRow) -> str:
+        """What is usual, or best where a key is best in a range; empty where there is no word."""
+        band = row.band
+        if not band:
+            return ""
+        span = format_span(row.key, (band["low"], band["high"]))
+        if band["material"] == TARGET:
+            return str(self["best"]).format(span)
+        return f"{span} {translate(row.key.unit, self.language)}" if row.counted and band["high"] else span
+
+    def basis(self, row: ScoreRow) -> str:
+        """What the word of a value rests on, as its tooltip."""
+        band = row.band
+        if not band.get("n"):
+            return self.usual(row)
+        return str(self["basis"]).format(self.usual(row), translate(band["material"], self.language), band["n"])
+
+    def defect(self, defect: Defect) -> tuple[str, str]:
+        """The kind of a defect, and what is to be heard there."""
+        kinds, phrases = self._defects["defect_kinds"], self._defects["defect_heard"]
+        name = defect.kind.replace(" ", "_")
+        kind = kinds.get(name) or self["file_defects"].get(name, defect.kind)
+        phrase = str(phrases.get(name, "{heard}"))
+        if name == UNUSABLE:
+            return str(kind), self.reason(f"the recording {defect.detail}")
+        seconds = f"{defect.end - defect.start:.1f}"
+        words_heard = "" if defect.detail in ("a click", defect.kind) else _PHRASE.sub("", defect.detail)
+        detail = self.reason(phrase.format(heard=words_heard, seconds=seconds))
+        return str(kind), "" if detail == kind else detail
+
+    def length(self, seconds: float) -> str:
+        """A length of time: `48.2 s`, `1 min 31 s`, `1 h 02 min`."""
+        if seconds < 60:
+            return str(self["lengths"]["seconds"]).format(f"{seconds:.1f}")
+        minutes, rest = divmod(round(seconds), 60)
+        if minutes < 60:
+            return str(self["lengths"]["minutes"]).format(minutes, f"{rest:02d}")
+        return str(self["lengths"]["hours"]).format(minutes // 60, f"{minutes % 60:02d}")
+
+    def round_length(self, seconds: float) -> str:
+        """A length of time that is estimated, in steps of 5 s: `40 s`, `1 min 30 s`."""
+        rounded = max(5, 5 * round(seconds / 5))
+        return self.length(rounded) if rounded >= 60 else str(self["lengths"]["seconds"]).format(rounded)
+
+    def metric(self, name: str) -> str:
+        """What a metric is called, or what a note is about that is of none."""
+        return str(self["noted"].get(name) or translate(get_title(name), self.language))
+
+
+def group_rows(rows: Iterable[ScoreRow]) -> dict[str, list[ScoreRow]]:
+    """Group rows as a reader looks for them; groups without a row are left out."""
+    groups: dict[str, list[ScoreRow]] = {name: [] for name in GROUPS}
+    for row in rows:
+        groups[next(name for name, of in GROUPS.items() if row.metric.dimension.startswith(of))].append(row)
+    return {name: members for name, members in groups.items() if members}
+
+
+def choose_lines(rows: Sequence[ScoreRow], requested: Sequence[str]) -> list[ScoreRow]:
+    """Choose the values that are shown first: those that were asked for by name, or about ten."""
+    if requested:
+        return list(rows)
+    # Of a language with words, the error rate of its letters says no more.
+    hidden = {"wer.cer"} if "wer.wer" in (row.name for row in rows) else set()
+    return [row for row in rows if row.name in LINES and row.name not in hidden]
+
+
+def write_verdict(
+    lines: Sequence[ScoreRow], defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords
+) -> str:
+    """Say in a sentence or two what is wrong with a recording, what is poor, and that the rest is not."""
+    texts = words["verdict"]
+    if unusable := [words.defect(one)[1] for one in defects if one.kind == UNUSABLE]:
+        return str(texts["unusable"].format(unusable[0]))
+    sentences = list(_sum_up_defects(defects, results, words))
+    for result in results.values():
+        if isinstance(result, Score) and result.notes.get("music"):
+            spans = (f"{format_clock(start)}–{format_clock(end)}" for start, end in result.notes["music"])
+            sentences.append(texts["music"].format(", ".join(spans)))
+    judged = [row for row in lines if row.word]
+    poor = [row for row in judged if row.word == "poor"]
+    sentences += [_describe_level(row, words) for row in poor if row.name == _LEVEL]
+    # A count of faults repeats what the defects say.
+    listed = [row for row in poor if row.name != _LEVEL and not (row.counted and defects)]
+    if listed:
+        bands = (texts["usual"].format(words.usual(row)) if row.band["n"] else words.usual(row) for row in listed)
+        phrases = (
+            texts["one"].format(words.name(row), _quote(row, words), band)
+            for row, band in zip(listed, bands, strict=True)
+        )
+        sentences.append(texts["poor"].format(texts["and"].join(phrases)))
+    if len(judged) > len(poor):
+        is_better = not defects and any(row.word == "good" for row in judged)
+        sentences.append(texts["rest" if poor or defects else "all"][("usual", "good")[is_better]])
+    if absent := [name for name, one in results.items() if isinstance(one, Unscored) and one.cause == "ours"]:
+        sentences.append(texts["absent"].format(", ".join(absent)))
+    # Chinese has no space between sentences.
+    return ("" if words.language == "zh" else " ").join(sentences) or str(texts["nothing"])
+
+
+_LEVEL = "loudness.integrated"
+
+
+def _describe_level(row: ScoreRow, words: ReportWords) -> str:
+    """Say that a recording is too quiet or too loud, with the middle of what is best."""
+    low, high = row.key.ideal or (0.0, 0.0)
+    side = "quiet" if row.value is not None and row.value < low else "loud"
+    target = format_span(row.key, ((low + high) / 2,) * 2)
+    return str(words["verdict"][side].format(_quote(row, words), target))
+
+
+def _quote(row: ScoreRow, words: ReportWords) -> str:
+    """A value with its unit."""
+    return f"{words.value(row)} {words.unit_alone(row)}".strip()
+
+
+def _sum_up_defects(defects: Sequence[Defect], results: Mapping[str, Result], words: ReportWords) -> Iterable[str]:
+    """Say which defects were found and where, or in what none was found."""
+    texts = words["verdict"]
+    if defects:
+        kinds: dict[str, list[Defect]] = {}
+        for defect in defects:
+            kinds.setdefault(defect.kind, []).append(defect)
+        summary = texts["and"].join(_describe_kind(kind, members, texts) for kind, members in kinds.items())
+        yield texts["defects"]["one" if len(defects) == 1 else "many"].format(len(defects), summary)
+        return
+    looked = [at for name, at in _OF_DEFECTS.items() if isinstance(results.get(name), Score)]
+    if looked:
+        yield texts["none_in"]["_".join(looked)]
+
+
+def _describe_kind(kind: str, defects: Sequence[Defect], texts: Mapping[str, Any]) -> str:
+    """Say what the defects of a kind are, and when they are heard."""
+    what = texts["found"].get(kind.replace(" ", "_"), kind)
+    if len(defects) == 1:
+        (one,) = defects
+        if kind == "hole":
+            what = texts["lasting"].format(f"{one.end - one.start:.2f}", what)
+        return str(texts["at"].format(what, format_clock(one.start, 1)))
+    times = ", ".join(format_clock(one.start, 1) for one in defects[:_FEW]) + " …" * (len(defects) > _FEW)
+    return str(texts["times"].format(what, len(defects), times))

@@ -1,0 +1,133 @@
+"""Logs of battles, as podeval, judges and other arenas write them: each record with two sides and an outcome."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from podeval.errors import BadInput, is_missing
+from podeval.stats.battles import OUTCOMES, SKIPPED, Battles
+from podeval.text.characters import clean_text
+
+_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("a", "first", "left", "modela", "systema", "assistanta"), "a"),
+    **dict.fromkeys(("b", "second", "right", "modelb", "systemb", "assistantb"), "b"),
+    **dict.fromkeys(("tie", "tied", "draw", "equal", "bothgood", "tiebothgood"), "tie"),
+    **dict.fromkeys(("bothbad", "tiebothbad"), "both_bad"),
+    **dict.fromkeys(("skip", "skipped"), SKIPPED),
+}
+"""Outcomes by their names in logs, in lower case and without spaces, underscores, hyphens and brackets."""
+
+_VOTERS = (
+    "voter",
+    "judge",
+    "judge_hash",
+    "user_id",
+    "user",
+    "username",
+    "rater",
+    "annotator",
+    "annotator_id",
+    "worker_id",
+)
+"""Names in logs of the field for the voter; beside an `outcome` only the first, because a judge that is a model judges
+all."""
+_SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
+
+
+def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> Battles:
+    """Read battles from the records of a log, in any form of `read_log_record`.
+
+    Votes that an export calls excluded, and its gold battles, are skipped.
+
+    Args:
+        records: the records.
+        places: place of each record in the log, such as `line 3`; by default they are numbered.
+
+    Raises:
+        BadInput: a record has another form or another word for its outcome, or only some battles have a covariate;
+            the message names its place.
+    """
+    rows = []
+    for number, record in enumerate(records):
+        row = read_log_record(places[number] if places else f"vote {number + 1}", record)
+        left_out = record.get("standing") == "excluded" or record.get("purpose") == "gold"
+        rows.append(row | {"outcome": SKIPPED} if left_out else row)
+    names = sorted({name for row in rows for name in row["covariates"]})
+    for name in names:
+        if missing := sum(name not in row["covariates"] for row in rows):
+            raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it to all or to none")
+    voters = [row["voter"] for row in rows]
+    if not all(voters):
+        voters = [voter or f"vote {number}" for number, voter in enumerate(voters)]
+    return Battles.of(
+        [row["first"] for row in rows],
+        [row["second"] for row in rows],
+        [row["outcome"] for row in rows],
+        voters,
+        {name: [row["covariates"][name] for row in rows] for name in names},
+    )
+
+
+def read_log_record(place: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a record of a log of battles: ours, a judge's (`podeval judge battles`), an export's or another arena's.
+
+    It has two sides (`first` and `second`, `system_a` and `system_b`, or `model_a` and `model_b`) and an `outcome` or a
+    `winner`: a word such as `a`, `model_a`, `left`, `tie`, `tie (bothbad)` or `draw`, or the name of a side. None, NaN
+    and an empty text are a skipped battle. It may have `covariates` by name and a `voter`, which with `winner` may be
+    called `judge`, `user_id` and the like; without one, battles on one `dialogue` belong together. Names are cleaned
+    by `clean_name`.
+
+    Args:
+        place: its place in the log, for the message.
+        record: the record as plain data.
+
+    Returns:
+        `first`, `second`, `outcome` (of `OUTCOMES`, or `SKIPPED`), `voter` and `covariates`.
+
+    Raises:
+        BadInput: it has another form, or another word for its outcome.
+    """
+    sides = next((pair for pair in _SIDES if not set(pair).isdisjoint(record)), _SIDES[0])
+    key = next((name for name in ("outcome", "winner") if not is_missing(record.get(name))), "")
+    key = key or next((name for name in ("outcome", "winner") if name in record), "")
+    lacking = [name for name in sides if not isinstance(record.get(name), str) or is_missing(record[name])]
+    if lacking or not key:
+        lacking += ["outcome"] * (not key)
+        raise BadInput(f"{place} lacks {' and '.join(lacking)}; a vote has first, second, outcome and voter")
+    first, second = (clean_name(record[name]) for name in sides)
+    outcome = _read_outcome(place, key, record[key], first, second)
+    if first == second and outcome != SKIPPED:
+        raise BadInput(f"{place}: {first} is on both sides of a battle; leave such battles out")
+    covariates = record.get("covariates")
+    covariates = {} if is_missing(covariates) else covariates
+    if not isinstance(covariates, Mapping) or not all(isinstance(one, int | float) for one in covariates.values()):
+        raise BadInput(f"{place}: its covariates are an object of numbers by name, not {covariates!r}")
+    voters = (record.get(name) for name in (_VOTERS if key == "winner" else ("voter", "dialogue")))
+    voter = next((voter for voter in voters if not is_missing(voter)), None)
+    return {
+        "first": first,
+        "second": second,
+        "outcome": outcome,
+        "voter": None if voter is None else clean_name(voter),
+        "covariates": covariates,
+    }
+
+
+def clean_name(name: object) -> str:
+    """Return a name of a system or a person as it is compared: NFC, without spaces around it or invisible letters."""
+    return clean_text(str(name)).strip()
+
+
+def _read_outcome(place: str, key: str, word: Any, first: str, second: str) -> str:
+    """Return the outcome of a record; a `winner` is a name before it is a word, and an `outcome` a word before that."""
+    if is_missing(word):
+        return SKIPPED
+    word_only = re.sub(r"[\s_()-]+", "", word.lower()) if isinstance(word, str) else ""
+    meanings = ({first: "a", second: "b"}.get(clean_name(word)), _WORDS.get(word_only))
+    outcome = next(filter(None, meanings if key == "winner" else reversed(meanings)), None)
+    if outcome is None:
+        raise BadInput(
+            f"{place}: the {key} {word!r} is neither {first} nor {second}, nor a word for an outcome; write "
+            f"{', '.join(OUTCOMES)}, {SKIPPED}, model_a, model_b or the name of a side"
+        )
+    return outcome

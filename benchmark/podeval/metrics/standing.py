@@ -1,0 +1,82 @@
+"""How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from podeval.metrics.declaration import Key, Metric
+
+TARGET = "target"
+"""The material of a band that nobody measured: the range in which a key is best."""
+
+Word = Literal["good", "usual", "poor", ""]
+
+
+def choose_word(metric: Metric, key: Key, value: float | None, profile: str = "embedded") -> Word:
+    """Say whether a value is better than, within or worse than what people and good systems reach.
+
+    A key with a target is good on it and poor beside it. There is no word where no such recordings were measured by
+    this version of the metric, or where no direction is better.
+    """
+    if value is None or key.better == "informative":
+        return ""
+    # Two values that print alike get the same word.
+    value = float(f"{value:.3g}")
+    if key.ideal:
+        return "good" if key.ideal[0] <= value <= key.ideal[1] else "poor"
+    span = find_usual(metric, key, profile)
+    if span is None or span[0] <= value <= span[1]:
+        return "usual" if span else ""
+    return "good" if (value > span[1]) == (key.better == "higher") else "poor"
+
+
+def find_usual(metric: Metric, key: Key, profile: str = "embedded") -> tuple[float, float] | None:
+    """Return what people and good systems reach, where this version measured it with the models of this profile."""
+    reach = key.reach
+    if reach is None or reach.version != metric.version or reach.profile not in (None, profile.partition(",")[0]):
+        return None
+    return reach.usual
+
+
+def describe_band(metric: Metric, key: Key, profile: str = "embedded") -> dict[str, Any]:
+    """Return what the word of a key rests on: its bounds, the material, and the number of recordings; empty without."""
+    if key.better == "informative":
+        return {}
+    if key.ideal:
+        low, high = key.ideal
+        return {"low": None if low == float("-inf") else low, "high": high, "material": TARGET, "n": 0}
+    span, reach = find_usual(metric, key, profile), key.reach
+    return {"low": span[0], "high": span[1], "material": reach.source, "n": reach.n} if span and reach else {}
+
+
+def format_reach(key: Key) -> tuple[str, str]:
+    """What people and what good systems reach, each as a text: `2.94 – 3.39`; empty where nobody knows."""
+    return (format_span(key, key.reach.people), format_span(key, key.reach.systems)) if key.reach else ("", "")
+
+
+def format_span(key: Key, span: tuple[float | None, float | None] | None) -> str:
+    """A range of a key's values as a text; one number where both ends are one, `≤ −1` where one is open."""
+    if span is None:
+        return ""
+    low, high = (None if end in (None, float("-inf")) else format_value(key, end).removesuffix(".0") for end in span)
+    if low is None:
+        return f"≤ {high}"
+    return low if low == high else f"{low} – {high}"
+
+
+def format_value(key: Key, value: float | None) -> str:
+    """A value of a key as people read it: `6.4 %` where it is a share, otherwise the number."""
+    if not key.percent or value is None:
+        return format_number(value)
+    return f"{100 * value:.0f} %" if value in (0, 1) else f"{100 * value:.1f} %"
+
+
+def format_number(value: float | None) -> str:
+    """A value with as many digits as mean something: three, and none behind a hundred."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
+    return text.replace("-", "−")

@@ -1,0 +1,60 @@
+"""The profiles: whose models a number is from, one entry each.
+
+What names them elsewhere is made of this table: choices and refusals, help, the board's filters, and how many processes
+a GPU has room for. To add one: an entry here, its name in the `profiles` of the cards of its models, and on the board
+the label `profiles/NAME` of its texts.
+"""
+
+from dataclasses import dataclass
+
+from podeval.errors import require_fields
+
+PAPER = "paper"
+"""The profile of figures as printed."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A set of models, one for each job that it can do, or the figures of papers, which no model of ours measured.
+
+    Attributes:
+        name: name of the profile on the command line and in results.
+        about: description of the models or figures.
+        gigabytes: memory of a GPU that one process with all its models needs (docs/performance.md).
+        measures: whether it has models to measure with.
+    """
+
+    name: str = ""
+    about: str = ""
+    gigabytes: float = 0.0
+    measures: bool = True
+
+    def __post_init__(self) -> None:
+        required = {"name": self.name, "about": self.about, "gigabytes": self.gigabytes or not self.measures}
+        require_fields(f"profile {self.name}".strip(), required)
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("embedded", "models whose weights come with packages", gigabytes=3),
+        Profile("reference", "the papers' models", gigabytes=34),
+        Profile(PAPER, "figures that papers print", measures=False),
+    )
+}
+
+MEASURING = tuple(profile.name for profile in PROFILES.values() if profile.measures)
+"""The profiles that have models, the default first."""
+
+CHOICES = " or ".join(MEASURING)
+"""Names of the profiles for help and refusals."""
+
+
+def require_profiles(what: str, names: tuple[str, ...]) -> None:
+    """Refuse names in a declaration that are no profile with models.
+
+    Raises:
+        ValueError: one of them is none; the message begins with `what`.
+    """
+    if unknown := [name for name in names if name not in MEASURING]:
+        raise ValueError(f"{what}: the profile is one of {', '.join(MEASURING)}, not {unknown[0]!r}")

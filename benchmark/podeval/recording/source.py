@@ -1,0 +1,259 @@
+"""Recordings that a caller has, one or many, in whatever form: what they are by their content, before decoding."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.decode import DEFAULT_LIMITS, hash_file
+from podeval.audio.samples import convert_to_array
+from podeval.errors import BadInput, MissingInput, is_missing
+from podeval.recording.recording import Recording
+
+AUDIO_SUFFIXES = frozenset(
+    {".aac", ".aif", ".aiff", ".flac", ".m4a", ".mka", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm"}
+)
+"""Suffixes of the files of a folder that are taken for recordings."""
+
+FORMS = (
+    "a path, the bytes of a file, an open file, (samples, rate), {'array', 'sampling_rate'}, or a row of a datasets "
+    "audio column"
+)
+_RATES = ("sampling_rate", "sample_rate")
+_VALUES = ("bytes", "array", "waveform", "audio", "path")
+OBJECT_KEYS = frozenset({*_VALUES, *_RATES})
+"""Keys of which an audio object has some, as a mapping of recordings by speaker has not."""
+
+
+@dataclass
+class AudioSource:
+    """One recording that may be opened; it is not decoded before somebody asks for it.
+
+    Attributes:
+        name: name of the recording in results.
+        content: identity of the content under which its facts are kept; for a file the SHA-256 of its bytes.
+        audio: the path or the bytes of a file, or the recording itself.
+        options: the options of `Recording.open`.
+    """
+
+    name: str
+    content: str
+    audio: Path | bytes | Recording
+    options: Mapping[str, Any]
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording, decoded when it is first asked for.
+
+        Raises:
+            BadAudio: it cannot be read as audio.
+        """
+        if isinstance(self.audio, Recording):
+            return self.audio
+        if isinstance(self.audio, bytes):
+            return Recording.from_bytes(self.audio, **self.options)
+        return Recording.open(self.audio, **self.options)
+
+
+def read_source(source: Any, *, name: str = "", **options: Any) -> AudioSource:
+    """Say what a recording is by its content, without decoding a file.
+
+    Args:
+        source: audio in any form that `read_audio` takes, a `Recording`, or what this function returned.
+        name: name of the recording; for a path the path itself.
+        options: the options of `Recording.open`.
+
+    Raises:
+        BadInput: none of these forms; a file that does not exist, is empty or a directory.
+        MissingInput: there is no recording.
+    """
+    if isinstance(source, AudioSource):
+        return source
+    if isinstance(source, Recording):
+        return AudioSource(name or source.name, source.content, source, options)
+    audio = read_audio(source)
+    if audio is None:
+        raise MissingInput("recording")
+    if isinstance(audio, Path):
+        # By its content, which says nothing of a file that cannot be read: opening it finds the sentence.
+        return AudioSource(name or str(source if isinstance(source, str) else audio), hash_file(audio), audio, options)
+    name = name or _read_name(source) or "recording"
+    if isinstance(audio, bytes):
+        return AudioSource(name, hashlib.sha256(audio).hexdigest(), audio, options)
+    recording = Recording.from_samples(*audio, name=name, **options)
+    return AudioSource(name, recording.content, recording, options)
+
+
+def list_recordings(source: Any) -> list[Any] | None:
+    """The recordings of a folder or a collection; None for what is one recording itself.
+
+    Raises:
+        BadInput: a folder or a collection that holds none; samples without their rate.
+    """
+    if is_missing(source):
+        return None
+    if isinstance(source, str | Path):
+        # Unlike a path's own method, it takes what is too long for a name.
+        if not os.path.isdir(source):
+            return None
+        folder = Path(source)
+        files = sorted(path for path in folder.rglob("*") if is_audio_name(path))
+        if not files:
+            suffixes = ", ".join(sorted(suffix.removeprefix(".") for suffix in AUDIO_SUFFIXES))
+            raise BadInput(f"{folder} holds no recordings; files with these endings are looked for: {suffixes}")
+        return list(files)
+    source = list_rows(source)
+    if (
+        isinstance(source, bytes | bytearray | memoryview | Mapping)
+        or is_samples(source)
+        or not isinstance(source, Iterable)
+        or not any(hasattr(source, name) for name in ("__len__", "cast_column", "column_name"))
+        or any(hasattr(source, name) for name in ("get_all_samples", "open_recording", "raw_data"))
+    ):
+        return None
+    if _is_bare_samples(source):
+        raise BadInput("samples without their rate cannot be measured: give (samples, rate), the rate in Hz")
+    many = list(source)
+    if isinstance(source, Sequence) and not many:
+        raise BadInput("there is nothing to score in an empty list; give one recording or more")
+    return many
+
+
+def _is_bare_samples(source: Any) -> bool:
+    """Whether it is an array or a list of numbers; a column of a table may have recordings, or no value at all."""
+    if hasattr(source, "dtype") and hasattr(source, "ndim"):
+        kind = str(source.dtype).removeprefix("torch.").rstrip("0123456789")
+        return kind in ("float", "bfloat", "int", "uint") and not all(map(is_missing, source))
+    numbers = isinstance(source, Sequence) and bool(source) and isinstance(source[0], int | float)
+    return numbers and not is_missing(source[0])
+
+
+def is_audio_name(path: Path) -> bool:
+    """Whether a file's name ends as recordings do, and is none that is hidden."""
+    return path.suffix.lower() in AUDIO_SUFFIXES and not path.name.startswith(".") and path.is_file()
+
+
+def _read_name(source: Any) -> str:
+    """Return the name of the file that an object of `datasets`, or a row with one, was read from."""
+    audio = source.get("audio", source) if isinstance(source, Mapping) else None
+    path = audio.get("path") if isinstance(audio, Mapping) else None
+    return "" if is_missing(path) else Path(str(path)).name
+
+
+def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
+    """Read audio in any form in which a program has it: one of `FORMS`, a dict of a `transformers` pipeline, a decoder.
+
+    Returns:
+        The path of a file, the bytes of one, or samples of shape (frames,) or (frames, channels) with their rate; None
+        where the recording is missing.
+
+    Raises:
+        BadInput: it is none of these forms, or samples lack their rate.
+    """
+    if is_missing(source):
+        return None
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    if hasattr(source, "read"):
+        # A file that is open, or was just written in memory; one of soundfile's gives samples.
+        if hasattr(source, "seek"):
+            source.seek(0)
+        content = source.read()
+        source = content if isinstance(content, bytes) else (content, getattr(source, "samplerate", None))
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source)
+    if is_samples(source):
+        samples, rate = source if _is_array(source[0]) else reversed(source)
+        return _orient(samples), _read_rate(rate)
+    # A decoder of torchcodec, or what it decodes to, whose channels come first.
+    decoded = source.get_all_samples() if hasattr(source, "get_all_samples") else source
+    if hasattr(decoded, "sample_rate") and hasattr(decoded, "data"):
+        return convert_to_array(decoded.data).T, _read_rate(decoded.sample_rate)
+    # An object with keys: of `datasets`, of a pipeline, or a row with such an object.
+    try:
+        audio = source if isinstance(source, Mapping) else {key: source[key] for key in ("array", "sampling_rate")}
+    except (TypeError, LookupError):
+        raise BadInput(
+            f"audio is {FORMS}, not {type(source).__name__}; samples without their rate cannot be measured"
+        ) from None
+    for name in _VALUES:
+        value = audio.get(name)
+        if name == "audio" and isinstance(value, list | tuple) and len(value) > 1 and _is_array(value[0]):
+            raise BadInput(f"`audio` has {len(value)} arrays; give each as a recording of its own, with its rate")
+        if _is_array(value):
+            return _orient(value), _read_rate(next((audio[rate] for rate in _RATES if rate in audio), None))
+        if not is_missing(value) and name != "array":
+            return read_audio(value)
+    if set(_VALUES).isdisjoint(audio) or not is_missing(audio.get("array")):
+        given = ", ".join(map(str, audio))
+        raise BadInput(f"an audio object needs `bytes`, `path`, or `array` with `sampling_rate`; it has {given}")
+    return None
+
+
+def is_samples(source: Any) -> bool:
+    """Return whether it is samples with their rate in either order, as Gradio and SciPy have it, not two recordings."""
+    if not isinstance(source, list | tuple) or len(source) != 2:
+        return False
+    return any(_is_array(samples) and _is_number(rate) for samples, rate in (source, source[::-1]))
+
+
+def list_rows(source: Any, column: str = "") -> Any:
+    """Return the rows of a dataset or a column of `datasets` with its audio undecoded; anything else as it is.
+
+    podeval decodes by itself, because `datasets` needs torchcodec for that. Of a dataset with one column of audio that
+    column is returned.
+
+    Raises:
+        BadInput: it has several splits.
+    """
+    if hasattr(source, "column_name") and hasattr(source.source, "cast_column"):
+        return list_rows(source.source, source.column_name)
+    if hasattr(source, "iterrows"):
+        return source.to_dict("records")
+    if not hasattr(source, "cast_column"):
+        return source
+    if isinstance(source, Mapping):
+        raise BadInput(f"a dataset has several splits; give one of {', '.join(map(str, source))}: dataset[split]")
+    from datasets import Audio
+
+    names = [name for name, feature in (source.features or {}).items() if isinstance(feature, Audio)]
+    for name in names:
+        source = source.cast_column(name, Audio(decode=False))
+    column = column or (names[0] if len(names) == 1 else "")
+    return source[column] if column else source
+
+
+def _orient(samples: Any) -> NDArray[Any]:
+    """Return samples of one recording, frames first where there are more columns than rows."""
+    array = convert_to_array(samples)
+    array = array[0] if array.ndim == 3 and len(array) == 1 else array
+    return array.T if array.ndim == 2 and array.shape[0] < array.shape[1] else array
+
+
+def _is_number(value: Any) -> bool:
+    # A data loader gives rates as arrays of one.
+    number = isinstance(value, Real) or getattr(value, "shape", None) in ((), (1,))
+    return number and not isinstance(value, str | bytes | bool | np.bool_)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+
+
+def _read_rate(rate: Any) -> float:
+    limits, value = DEFAULT_LIMITS, getattr(rate, "item", lambda: rate)() if _is_number(rate) else 0
+    if not limits.min_rate <= value <= limits.max_rate:
+        raise BadInput(
+            f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}; "
+            f"{limits.min_rate} to {limits.max_rate} Hz are read"
+        )
+    return float(value)

@@ -1,0 +1,107 @@
+"""How fast a server answered the requests of a run, by the number of requests that were kept in flight.
+
+Every answer was timed by this machine's clock as it arrived (`podeval.systems.servers.streaming`). Runs that differ in
+nothing but that number are one system under different loads, and are shown together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.files import read_lines
+from podeval.runs.run_folder import RunFolder, RunPlan
+
+AT_ONCE = "at_once"
+"""Key in the generation of a run's plan: the number of requests in flight, where it is not 1."""
+
+LEFT = "left.jsonl"
+"""File in the folder of a run: a line for each time that an item was left for a later run by a busy server."""
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How fast the requests of one run were answered.
+
+    Attributes:
+        system: name of the run.
+        at_once: number of requests that were kept in flight.
+        answers: number of answers that were timed.
+        errors: number of requests without a usable answer: those that were repeated, and the last one of each item that
+            failed or was left for a later run.
+        first_audio: median seconds from a request to its first audio.
+        late_first_audio: 95th percentile of the same.
+        rtf: seconds of all answers, from request to end, over the seconds of their audio.
+        undisturbed: share of the answers whose playback would not have stalled, 0..1.
+        underrun: the longest stall in seconds.
+        continuous: share of the time of playback in which something played, 0..1.
+        cost: price of the requests, as the server says; None if it does not.
+    """
+
+    system: str
+    at_once: int
+    answers: int
+    errors: int
+    first_audio: float
+    late_first_audio: float
+    rtf: float | None
+    undisturbed: float
+    underrun: float
+    continuous: float
+    cost: float | None
+
+
+def read_latency(run: RunFolder) -> Latency | None:
+    """Compute how fast the requests of a run were answered; None where nothing was timed."""
+    outputs = [output for item in run.items() or () if (output := run.output(item.id))]
+    logs = [output.details for output in outputs if (output.details.get("playback") or {}).get("pieces")]
+    if not logs:
+        return None
+    pieces: list[Mapping[str, Any]] = [piece for log in logs for piece in log["playback"]["pieces"]]
+    first = [piece["time_to_first_audio"] for piece in pieces]
+    audio, wall = (sum(piece[name] for piece in pieces) for name in ("audio_seconds", "wall_seconds"))
+    costs = [log["cost"] for log in logs if "cost" in log]
+    failed = sum(output.failed is not None for output in outputs) + len(read_lines(run.path / LEFT))
+    return Latency(
+        system=run.path.name,
+        at_once=run.plan().generation.get(AT_ONCE, 1),
+        answers=len(pieces),
+        errors=failed + sum(max(0, log.get("requests", 0) - len(log["playback"]["pieces"])) for log in logs),
+        first_audio=float(np.percentile(first, 50)),
+        late_first_audio=float(np.percentile(first, 95)),
+        rtf=wall / audio if audio else None,
+        undisturbed=sum(piece["underrun"] == 0 for piece in pieces) / len(pieces),
+        underrun=max(piece["underrun"] for piece in pieces),
+        continuous=sum(log["playback"]["continuous_playback"] for log in logs) / len(logs),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def list_latencies(run: RunFolder) -> list[Latency]:
+    """List how fast the system of a run answered under each load, the smallest first; none where nothing was timed."""
+    if read_latency(run) is None:
+        return []
+    system = _without_load(run.plan())
+    others = [RunFolder(run.runs, *path.parent.relative_to(run.runs).parts) for path in _list_plans(run)]
+    latencies = [read_latency(other) for other in others if _is_of(other, system)]
+    return sorted((one for one in latencies if one), key=lambda one: (one.at_once, one.system))
+
+
+def _list_plans(run: RunFolder) -> list[Path]:
+    return sorted(run.path.parent.glob("*/run.json"))
+
+
+def _is_of(run: RunFolder, system: Mapping[str, Any]) -> bool:
+    try:
+        return _without_load(run.plan()) == system
+    except BadInput:
+        return False
+
+
+def _without_load(plan: RunPlan) -> dict[str, Any]:
+    """Return the fields of a plan that two runs of one system under different loads share."""
+    generation = {name: value for name, value in plan.generation.items() if name != AT_ONCE}
+    return {**plan.model_dump(exclude={"system", "system_title"}), "generation": generation}

@@ -1,0 +1,58 @@
+"""What a spot check of supplied outputs found, as it lies in a run's folder."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from podeval.benchmarks.records import FactSheet
+
+SPOT_CHECK_FILE = "spot_check.json"
+"""File in the folder of a run with the findings of a spot check of supplied outputs."""
+
+DIFFERS_BELOW = 0.01
+"""Adjusted p below which what a model makes is something else than what was supplied."""
+
+
+class KeyComparison(FactSheet):
+    """One key of a metric: what was supplied, what the model makes, and whether that is the same.
+
+    `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
+    """
+
+    metric: str
+    key: str
+    items: int
+    supplied: float
+    generated: float
+    difference: float
+    spread: float
+    p: float
+    """Adjusted over all keys."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether that is more than chance."""
+        return self.p < DIFFERS_BELOW
+
+
+class SpotCheckReport(FactSheet):
+    """What a spot check of one run found; kept in the run's folder."""
+
+    schema_version: Literal[1] = 1
+    submission: str
+    repo: str
+    revision: str
+    items: tuple[str, ...]
+    seeds: tuple[int, ...]
+    drawn_with: int
+    at: str
+    failed: dict[str, str] = Field(default_factory=dict)
+    """Why an item could not be made again, by item and seed."""
+    comparisons: tuple[KeyComparison, ...] = ()
+
+    @property
+    def verdict(self) -> Literal["agrees", "differs", "not told"]:
+        """`not told` where nothing could be compared."""
+        if not self.comparisons:
+            return "not told"
+        return "differs" if any(each.differs for each in self.comparisons) else "agrees"

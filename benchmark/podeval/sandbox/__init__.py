@@ -1,0 +1,347 @@
+"""The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all resources.
+
+Isolation is by bubblewrap (new namespaces, a bare file system, no privileges, a user of its own) and by a filter of
+system calls; limits of a process are prlimit's, memory is limited by a cgroup where one can be made. What none of them
+limits (memory without a cgroup, output of all processes together, time, the host's disk) is watched from outside. The
+sandbox dies with the thread that opened it, however that ends.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from podeval.sandbox import cgroup, command, seccomp, second_wall, usage
+from podeval.sandbox.cgroup import count_memory_kills
+from podeval.sandbox.command import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec
+
+__all__ = [
+    "ADVICE",
+    "ONE_THREAD",
+    "TICK",
+    "ExitInfo",
+    "NoIsolation",
+    "Running",
+    "SandboxLimits",
+    "SandboxSpec",
+    "build_python_command",
+    "count_memory_kills",
+    "describe_decoding",
+    "describe_memory_bound",
+    "describe_system_calls",
+    "explain_missing_gpu",
+    "explain_missing_isolation",
+    "explain_missing_second_wall",
+    "format_size",
+    "open_sandbox",
+    "require",
+    "run",
+]
+
+ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Variables of a program that decodes: it gains nothing by more threads."""
+
+TICK = 0.1
+"""Seconds between two checks of the resources in use."""
+
+_LOG_BYTES = 16_384
+_FREE_DISK = 512 * 2**20
+"""Bytes of the host's disk that must stay free."""
+_FREE_MEMORY = 512 * 2**20
+"""Bytes of the host's memory that must stay free; a sixteenth, where the host has less than 8 GiB."""
+_KILL_SECONDS = 10.0
+"""Seconds to wait for killed processes to be gone."""
+_SPARED = 4
+"""Pause between two costly looks, as a multiple of the time that one takes."""
+
+
+@cache
+def explain_missing_isolation() -> str | None:
+    """Return why nothing can be isolated here, found by one trial; None if it can."""
+    absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
+    if absent:
+        return f"{', '.join(absent)} not found; {ADVICE}"
+    if unknown := seccomp.explain_missing_filter():
+        return unknown
+    with seccomp.open_filter() as system_calls:
+        failure = command.open_trial(system_calls)
+    return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
+
+
+def explain_missing_gpu(*, trusted: bool) -> str | None:
+    """Return why no program in a box can use a GPU here, found by one trial, which takes seconds; None if it can.
+
+    Args:
+        trusted: whether programs run without isolation.
+
+    Raises:
+        NoIsolation: they do not, and nothing can be isolated here.
+    """
+    if not command.list_gpu_devices():
+        return "there is none, or its driver is not loaded (no /dev/nvidia*, /dev/kfd or /dev/dri)"
+    # Where torch finds no GPU it uses the processor without a word, which would take a hundred times as long.
+    with tempfile.TemporaryDirectory(prefix="podeval-gpu-") as folder:
+        use = "import torch; print(torch.ones(8, device='cuda').sum().item())"
+        ended = run(SandboxSpec([sys.executable, "-c", use], Path(folder), gpu=True, trusted=trusted))
+    if ended.failure is None:
+        return None
+    reason = (ended.log.strip().splitlines() or [ended.failure])[-1]
+    return f"torch cannot use it in the sandbox ({reason[:200]})"
+
+
+def require() -> None:
+    """Refuse if nothing can be isolated here.
+
+    Raises:
+        NoIsolation: the message says what is missing.
+    """
+    if (why := explain_missing_isolation()) is not None:
+        raise NoIsolation(
+            f"untrusted models are not run without isolation: {why}; or, for models you trust, say --trust-models"
+        )
+
+
+def describe_memory_bound() -> str:
+    """Describe what bounds the memory of a box here, as a clause."""
+    if (tree := cgroup.find_tree()) is not None:
+        return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
+    return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
+
+
+def describe_system_calls() -> str:
+    """Describe the filter of system calls that stands around what strangers send, as a clause."""
+    isolated = explain_missing_isolation() is None
+    if not isolated and (why := explain_missing_second_wall()) is not None:
+        return f"none is refused ({why})"
+    return f"{seccomp.count(namespaces=isolated)} are refused or restricted"
+
+
+@cache
+def explain_missing_second_wall() -> str | None:
+    """Return why no program can enclose itself here, found by one trial; None if it can."""
+    if not sys.platform.startswith("linux"):
+        return f"{sys.platform} has neither Landlock nor a filter of system calls"
+    if unknown := seccomp.explain_missing_filter():
+        return unknown
+    with seccomp.open_filter(namespaces=False) as system_calls:
+        return command.try_second_wall(system_calls)
+
+
+def describe_decoding() -> str:
+    """Describe the wall around what decodes and measures recordings of strangers here, as a clause."""
+    if explain_missing_isolation() is None:
+        return "in the sandbox"
+    if (why := explain_missing_second_wall()) is not None:
+        return f"without a wall, in a process with limits of its own ({why})"
+    if version := second_wall.find_version():
+        return f"behind Landlock (version {version}) and a filter of system calls, without namespaces"
+    return "behind a filter of system calls alone, as this kernel has no Landlock: such a program may read files"
+
+
+def build_python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module with this Python, isolated from the folder's and the user's packages."""
+    return [sys.executable, "-P", "-s", "-m", module, *arguments]
+
+
+class Running:
+    """A running sandbox that a thread watches."""
+
+    def __init__(self, box: SandboxSpec) -> None:
+        self._limits, self._folder = box.limits, box.writable
+        self._before = 0 if box.trusted else command.OWN_PROCESSES
+        self._began = time.monotonic()
+        self._stopped: str | None = None
+        self._tail = bytearray()
+        self._shared, self._disk = usage.read_machine(cgroup.read_memory_room()).shared, 0
+        with contextlib.suppress(OSError):
+            self._disk = usage.free_disk(box.writable)
+        # Until it has become the program, it cannot be looked into.
+        self._held, self._next_held = usage.Held(), self._began + TICK
+        self._group = (
+            None if box.trusted and not box.own else cgroup.open_group(box.limits.memory_bytes, box.limits.processes)
+        )
+        try:
+            self._process = self._start(box)
+        except BaseException:
+            if self._group is not None:
+                self._group.close()
+            raise
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process in it may still write."""
+        return self._watcher.is_alive()
+
+    def stop(self, why: str) -> None:
+        """Stop the sandbox; the first reason counts."""
+        if self._stopped is None:
+            self._stopped = why
+
+    def wait(self) -> ExitInfo:
+        """Wait until every process in the sandbox is dead; return how it ended."""
+        self._watcher.join()
+        return self._ended
+
+    def _start(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
+        with contextlib.ExitStack() as open_files:
+            inherited: list[int] = []
+            if not box.trusted or (box.own and explain_missing_second_wall() is None):
+                inherited = [open_files.enter_context(seccomp.open_filter(namespaces=not box.trusted))]
+            if box.trusted:
+                if inherited:
+                    second_wall.hide_memory()
+                line, settings = command.build_trusted_command(box, *inherited), command.build_environment(box)
+            else:
+                line = command.build_isolated_command(box, *inherited)
+                settings = {"PATH": os.environ.get("PATH", "/usr/bin")}
+            line = [*([] if self._group is None else self._group.enter), *line]
+            return subprocess.Popen(
+                line,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=settings,
+                cwd=box.writable,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+
+    def _watch(self) -> None:
+        """Watch the sandbox until its end; if watching fails, it is stopped at once."""
+        reader = threading.Thread(target=self._read, daemon=True)
+        reader.start()
+        try:
+            reason = self._watch_until_end()
+        except Exception as error:
+            reason = f"watching it failed ({type(error).__name__}: {error})"
+        seconds = time.monotonic() - self._began
+        self._kill()
+        # Every process that could print is dead.
+        reader.join(_KILL_SECONDS)
+        reason = reason or self._killed_by_the_kernel() or self._left_too_much()
+        if self._group is not None:
+            self._group.close()
+        log = bytes(self._tail).decode("utf-8", "replace")
+        self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
+
+    def _watch_until_end(self) -> str | None:
+        """Return why the sandbox has to be stopped; None once it has ended by itself."""
+        while self._process.poll() is None:
+            if reason := self._stopped or self._overuse():
+                return reason
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(TICK)
+        return None
+
+    def _read(self) -> None:
+        """Keep the end of what it prints, and read no faster than a program has reason to print."""
+        assert self._process.stdout is not None
+        with self._process.stdout as pipe:
+            while printed := os.read(pipe.fileno(), 65_536):
+                self._tail += printed
+                del self._tail[:-_LOG_BYTES]
+                time.sleep(TICK / 10)
+
+    def _overuse(self) -> str | None:
+        """Return which limit is exceeded, as a clause."""
+        limits = self._limits
+        if time.monotonic() - self._began > limits.wall_seconds:
+            return f"it took longer than {limits.wall_seconds:g} s"
+        return self._too_much_memory() or self._left_too_much()
+
+    def _too_much_memory(self) -> str | None:
+        """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
+        machine, began = usage.read_machine(cgroup.read_memory_room()), time.monotonic()
+        if began >= self._next_held:
+            self._held = usage.find_held(usage.list_views(self._process.pid)[self._before :], self._folder)
+            self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
+        if self._group is not None:
+            used = self._group.used
+        else:
+            used = usage.measure_memory(usage.list_views(self._process.pid), self._held, machine.shared - self._shared)
+        if used > self._limits.memory_bytes:
+            return self._memory_clause()
+        if machine.available < min(_FREE_MEMORY, machine.total // 16):
+            return "it left too little of the machine's memory free"
+        return self._killed_by_the_kernel()
+
+    def _killed_by_the_kernel(self) -> str | None:
+        return self._memory_clause() if self._group is not None and self._group.overrun else None
+
+    def _memory_clause(self) -> str:
+        return f"it used more than {format_size(self._limits.memory_bytes)} of memory"
+
+    def _left_too_much(self) -> str | None:
+        limits = self._limits
+        try:
+            size, count = usage.weigh_folder(self._folder, limits.output_files)
+            free = usage.free_disk(self._folder)
+        except OSError as error:
+            return f"its output cannot be looked at ({error.strerror})"
+        size += sum(self._held.files.values())
+        if self._held.unseen_files:
+            size = max(size, self._disk - free)
+        if count + len(self._held.files) > limits.output_files:
+            return f"it made more than {limits.output_files} files"
+        if size > limits.output_bytes:
+            return f"it wrote more than {format_size(limits.output_bytes)}"
+        if free < _FREE_DISK:
+            return "it left too little of the disk free"
+        return None
+
+    def _kill(self) -> None:
+        """Kill whatever is left of it, and wait until it is gone."""
+        left = list(usage.list_descendants(self._process.pid))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        end = time.monotonic() + _KILL_SECONDS
+        while any(cgroup.is_alive(pid) for pid in left) and time.monotonic() < end:
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        self._held = usage.Held()
+
+
+def run(box: SandboxSpec) -> ExitInfo:
+    """Run a program in a sandbox to its end."""
+    with open_sandbox(box) as running:
+        return running.wait()
+
+
+@contextlib.contextmanager
+def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
+    """Start a sandbox; when the block ends, every process in it is dead.
+
+    Raises:
+        NoIsolation: it is neither trusted nor podeval's own, and nothing can be isolated here.
+    """
+    if box.own and explain_missing_isolation() is not None:
+        box = replace(box, trusted=True)
+    if not box.trusted:
+        require()
+    running = Running(box)
+    try:
+        yield running
+    finally:
+        running.stop("it was not needed any more")
+        running.wait()
+
+
+def format_size(count: int) -> str:
+    """Format a number of bytes, in GiB or MiB."""
+    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"

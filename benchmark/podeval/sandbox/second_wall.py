@@ -1,0 +1,108 @@
+"""The wall where bubblewrap does not work: a process encloses itself, and then becomes the program.
+
+`python second_wall.py JOB -- COMMAND` gives up all privileges, leaves itself the files of the job by Landlock, and the
+system calls that a filter lets through; none of it needs a namespace or a privilege. It imports nothing of podeval, as
+it starts before each program. Landlock hides what may not be read, the environment of other processes too; a kernel
+without it has the filter alone.
+Source: https://docs.kernel.org/userspace-api/landlock.html
+"""
+
+import ctypes
+import json
+import os
+import stat
+import struct
+import sys
+from collections.abc import Sequence
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION, _BENEATH = 1, 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(6))
+_MAKE_DIR, _MAKE_FILE, _MAKE_LINK, _MOVE, _TRUNCATE = (1 << bit for bit in (7, 8, 12, 13, 14))
+_READING = _EXECUTE | _READ_FILE | _READ_DIR
+_WRITING = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _MAKE_DIR | _MAKE_FILE | _MAKE_LINK
+_WRITING |= _MOVE | _REMOVE_DIR | _REMOVE_FILE
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+"""All rights to files that there are since a version."""
+_SET_DUMPABLE, _SET_SECCOMP, _FILTER, _SET_NO_NEW_PRIVILEGES = 4, 22, 2, 38
+_CAPSET, _CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x2008_0522
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/sys/devices/system/cpu", "/dev/urandom", "/dev/random")
+"""Files of the machine and of their own process that libraries read."""
+
+
+def find_version() -> int:
+    """Find which version of Landlock this kernel has; 0 where it has none."""
+    try:
+        return max(0, int(_load_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
+    except (OSError, AttributeError):
+        return 0
+
+
+def hide_memory() -> None:
+    """Make the memory and the environment of this process unreadable for others of the same user."""
+    _load_libc().prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def enclose(readable: Sequence[str], writable: str, system_calls: bytes) -> None:
+    """Enclose this process for ever.
+
+    Args:
+        readable: files and folders that it may read and run.
+        writable: the folder to which it may write.
+        system_calls: the filter, an array of `struct sock_filter`.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    libc = _load_libc()
+    _check(libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check(libc.syscall(_CAPSET[os.uname().machine], struct.pack("=Ii", _CAPABILITIES, 0), bytes(24)))
+    if version := find_version():
+        _restrict_files(libc, version, readable, writable)
+    program = ctypes.create_string_buffer(system_calls, len(system_calls))
+    described = struct.pack("@HP", len(system_calls) // 8, ctypes.addressof(program))
+    _check(libc.prctl(_SET_SECCOMP, _FILTER, described, 0, 0))
+
+
+def _restrict_files(libc: ctypes.CDLL, version: int, readable: Sequence[str], writable: str) -> None:
+    rights = _RIGHTS[max(since for since in _RIGHTS if since <= version)]
+    # TCP since version 4; since 6 abstract sockets and signals, so that other processes are not reached.
+    attributes = struct.pack("=QQQ", rights, 3, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = _check(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
+    places = [(path, _READING) for path in (*readable, *_FACTS)]
+    for path, allowed in (*places, *((path, _OF_FILES) for path in _DEVICES), (writable, _WRITING)):
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue  # not on this machine, or not for this user
+        is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+        rule = struct.pack("=Qi", allowed & rights & (-1 if is_folder else _OF_FILES), place)
+        _check(libc.syscall(_ADD_RULE, rules, _BENEATH, rule, 0))
+        os.close(place)
+    _check(libc.syscall(_RESTRICT_SELF, rules, 0))
+    os.close(rules)
+
+
+def _load_libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def main() -> None:
+    """Enclose this process, and become the program."""
+    job, command = json.loads(sys.argv[1]), sys.argv[3:]
+    with open(job["filter"], "rb") as file:
+        system_calls = file.read()
+    enclose(job["readable"], job["writable"], system_calls)
+    os.execvp(command[0], command)  # noqa: S606 - the program itself
+
+
+if __name__ == "__main__":
+    main()

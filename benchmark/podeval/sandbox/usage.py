@@ -1,0 +1,203 @@
+"""The resources that a sandbox uses: its folder, deleted files that it holds, memory, and what the machine has left.
+
+Resident sizes do not show all memory: shared memory stays when no process has it in its tables any more. While a
+process maps some, the growth of the machine's shared memory since the sandbox began is counted. Deleted files are found
+by their inodes, each counted once; if a process hides them, the machine's loss of disk is counted.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Held:
+    """Files without a name and shared memory that the processes of a sandbox hold.
+
+    Attributes:
+        files: bytes of deleted files on the disk of its folder that are open or mapped, by inode.
+        unseen_files: whether some hold files whose size cannot be seen.
+        shared: whether some map shared memory, or hide their mappings.
+    """
+
+    files: dict[int, int] = field(default_factory=dict)
+    unseen_files: bool = False
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The memory of a machine in bytes: available for new programs, shared or in files, and total."""
+
+    available: int
+    shared: int
+    total: int
+
+
+def read_machine(allowed: tuple[int, int] | None) -> Machine:
+    """Return the memory that is available now.
+
+    Args:
+        allowed: bytes that a container or a service may use, and how many are left; they count as its machine's.
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux: only trusted programs run here
+        return Machine(sys.maxsize, 0, 0)
+    sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+    total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
+    if allowed is not None:
+        total, available = min(total, allowed[0]), min(available, allowed[1])
+    return Machine(available, sizes.get("Shmem", 0), total)
+
+
+def free_disk(folder: Path) -> int:
+    """Return the bytes that are free on the disk of a folder."""
+    return shutil.disk_usage(folder).free
+
+
+def weigh_folder(folder: Path, most_files: int) -> tuple[int, int]:
+    """Return the bytes and number of everything below a folder, without following links; stop after `most_files`."""
+    size = count = 0
+    folders = [os.fspath(folder)]
+    while folders and count <= most_files:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            count += 1
+            with contextlib.suppress(FileNotFoundError):
+                about = entry.stat(follow_symlinks=False)
+                size += about.st_blocks * 512
+                if stat.S_ISDIR(about.st_mode):
+                    folders.append(entry.path)
+            if count > most_files:
+                break
+    return size, count
+
+
+def find_held(processes: Sequence[Path], folder: Path) -> Held:
+    """Find what processes, by their folders of /proc, hold of a folder's disk and of shared memory.
+
+    They may have made themselves unreadable, and then hide both.
+    """
+    holding, disk = Held(), folder.stat().st_dev
+    for process in processes:
+        try:
+            _look_at_open_files(process, disk, holding)
+        except PermissionError:
+            if not read_resident(process):
+                continue  # it is about to end
+            holding.unseen_files = True
+        except OSError:
+            continue  # it has ended
+        try:
+            _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
+        except PermissionError:
+            holding.unseen_files = holding.shared = True
+        except OSError:
+            continue
+    return holding
+
+
+def measure_memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
+    """Return the bytes of memory that processes use, by their folders of /proc and what they hold.
+
+    The machine's shared memory has grown by some bytes since the sandbox began.
+    """
+    in_tables = sum(map(read_resident, processes))
+    private = in_tables - sum(map(read_shared, processes))
+    return max(in_tables, private + grown) if holding.shared else in_tables
+
+
+def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
+    """Count deleted files that are open, and notice whether some are on their way through a socket."""
+    for number in os.listdir(process / "fd"):
+        with contextlib.suppress(FileNotFoundError):
+            about = os.stat(process / "fd" / number)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
+                _count(about, disk, holding)
+            elif stat.S_ISSOCK(about.st_mode) and _carries_files(process / "fdinfo" / number):
+                holding.unseen_files = True
+
+
+def _carries_files(socket: Path) -> bool:
+    lines = socket.read_text(encoding="ascii").splitlines()
+    return any(line.startswith("scm_fds:") and line.split()[1] != "0" for line in lines)
+
+
+def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
+    """Count deleted files that are mapped, and notice shared memory, which is a deleted file of no folder."""
+    for line in set((process / "maps").read_bytes().splitlines()):
+        if not line.endswith(b"(deleted)"):
+            continue
+        addresses, _, _, _, inode, name = line.split(maxsplit=5)
+        if not name.startswith(folder):
+            holding.shared = True
+            continue
+        start, end = (int(part, 16) for part in addresses.split(b"-"))
+        try:
+            _count(os.stat(f"{process}/map_files/{start:x}-{end:x}"), disk, holding)
+        except OSError:
+            holding.unseen_files |= int(inode) not in holding.files
+
+
+def _count(about: os.stat_result, disk: int, holding: Held) -> None:
+    if about.st_nlink == 0 and about.st_dev == disk:
+        holding.files[about.st_ino] = about.st_blocks * 512
+
+
+def list_descendants(pid: int) -> Iterator[int]:
+    """List all processes below one."""
+    try:
+        children = [
+            int(child)
+            for tasks in Path(f"/proc/{pid}/task").iterdir()
+            for child in (tasks / "children").read_text(encoding="ascii").split()
+        ]
+    except OSError:
+        return
+    for child in children:
+        yield child
+        yield from list_descendants(child)
+
+
+def list_views(pid: int) -> list[Path]:
+    """List the /proc folders of a process and all its descendants, one for each.
+
+    A process whose first thread has ended shows nothing under its own number; another thread's folder is used then.
+    """
+    folders = (find_view(each) for each in (pid, *list_descendants(pid)))
+    return [folder for folder in folders if folder is not None]
+
+
+def find_view(pid: int) -> Path | None:
+    """Return the /proc folder of a process, through its first living thread; None if there is none."""
+    folder = Path(f"/proc/{pid}")
+    if read_resident(folder):
+        return folder
+    with contextlib.suppress(OSError):
+        return next((task for task in (folder / "task").iterdir() if read_resident(task)), None)
+    return None
+
+
+def read_resident(folder: Path) -> int:
+    """Return the bytes of memory in the tables of the process behind a folder of /proc; 0 if it is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
+    return 0
+
+
+def read_shared(folder: Path) -> int:
+    """Return how much of that memory is shared between processes, or files that lie in memory."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("RssShmem:"):
+                return 1024 * int(line.split()[1])
+    return 0

@@ -1,0 +1,181 @@
+"""What a kind of speech server is: how it is asked, what it takes, how its answer is read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import httpx
+
+from podeval.errors import BadInput
+from podeval.systems.servers.connection import RequestRefused, Send, ServerConnection, ServerResponse
+from podeval.systems.servers.reference_clip import ReferenceClip
+from podeval.systems.servers.sound_reading import ServedSound, read_sound
+
+Voice = str | ReferenceClip
+"""The name of a voice of the server, or a reference voice that is sent to it; empty for the model's own choice."""
+
+
+@dataclass(frozen=True)
+class DialoguePart:
+    """What a speaker says in a request for a whole dialogue."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SpeechRequest:
+    """A request for speech: its path below the base URL, and its body."""
+
+    path: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ServerKind(ABC):
+    """A kind of speech server.
+
+    Attributes:
+        connection: the connection to the server.
+        model: the name of the model there.
+        checkpoint: the name of the model's repository, if the server tells it; else as `model`.
+        name: the name of the kind, as `--server-kind` takes it.
+        hosts: hosts of clouds that are of this kind, with all hosts below them.
+        owners: words by which servers of this kind name themselves.
+        base_path: the path of the API, for an address without one.
+        key_header: the header that carries the key.
+        key_prefix: the text before the key there.
+        query: fields of a request that are sent in its address.
+        clones: whether it takes reference voices.
+        streams: whether its sound can come in a stream.
+        clip_seconds: least and greatest length of a reference voice, in seconds.
+        chats: whether it also writes scripts and answers, through `/chat/completions`.
+    """
+
+    connection: ServerConnection
+    model: str
+    checkpoint: str = ""
+
+    name: ClassVar[str]
+    hosts: ClassVar[tuple[str, ...]] = ()
+    owners: ClassVar[tuple[str, ...]] = ()
+    base_path: ClassVar[str] = ""
+    key_header: ClassVar[str] = "Authorization"
+    key_prefix: ClassVar[str] = "Bearer "
+    query: ClassVar[tuple[str, ...]] = ()
+    clones: ClassVar[bool] = False
+    streams: ClassVar[bool] = True
+    clip_seconds: ClassVar[tuple[float, float]] = (1.0, 30.0)
+    chats: ClassVar[bool] = True
+
+    @property
+    def performs(self) -> bool:
+        """Whether the model is known to speak whole dialogues in one request."""
+        return False
+
+    def count_speakers(self, clone: bool) -> int:
+        """Return the most speakers of a request for a whole dialogue; 1 if it takes one voice.
+
+        Args:
+            clone: whether each speaks in a reference voice.
+        """
+        return 1
+
+    def longest(self, whole: bool) -> int | None:
+        """Return the greatest length of the text of a request, as `measure_text` has it; None if none is stated.
+
+        Args:
+            whole: whether it is a request for a whole dialogue.
+        """
+        return None
+
+    def measure_text(self, text: str) -> int:
+        """Return the length of a text in the server's unit: characters, unless it says otherwise."""
+        return len(text)
+
+    def measure_parts(self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice]) -> int:
+        """Return the length of a dialogue as a request for it has it, with what marks its speakers.
+
+        Args:
+            parts: the turns in order.
+            voices: the voices by speaker, in the order of the script's speakers.
+        """
+        return sum(self.measure_text(part.text) for part in parts)
+
+    def describe_dialogue(self) -> dict[str, Any]:
+        """Return, for `generation`, the form in which a whole dialogue is written."""
+        return {}
+
+    @abstractmethod
+    def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
+        """Write the request for one turn in a voice."""
+
+    def write_dialogue(
+        self, parts: Sequence[DialoguePart], voices: Mapping[str, Voice], seed: int, *, stream: bool = False
+    ) -> SpeechRequest:
+        """Write the request for several turns at once.
+
+        Args:
+            parts: the turns in order.
+            voices: the voices by speaker, in the order of the script's speakers.
+            seed: the seed.
+            stream: whether the sound is asked for in a stream.
+
+        Raises:
+            BadInput: this kind takes one turn in a request.
+        """
+        raise BadInput(f"--server-kind {self.name} takes one turn in a request; leave out --dialogue whole")
+
+    @property
+    def names_voices(self) -> bool:
+        """Whether a request for a whole dialogue must name the voice of each speaker."""
+        return True
+
+    def list_voices(self) -> tuple[str, ...]:
+        """Return the voices that the server names; empty if it names none."""
+        answer = self.connection.get("audio/voices")
+        entries = answer.get("voices") if isinstance(answer, dict) else answer
+        listing = entries if isinstance(entries, list) else []
+        names = [voice.get("id") or voice.get("name") if isinstance(voice, dict) else voice for voice in listing]
+        return tuple(voice for voice in names if isinstance(voice, str) and voice)
+
+    def list_unknown(self, voices: Sequence[str]) -> list[str]:
+        """Return those of the voices that the server would silently replace by another."""
+        return []
+
+    def adopt(self, clip: ReferenceClip) -> Voice:
+        """Return a reference voice as requests name it; a kind that keeps voices on the server uploads it.
+
+        Raises:
+            RequestRefused: it is too short or too long for the server.
+        """
+        least, most = self.clip_seconds
+        if not least <= clip.seconds <= most:
+            raise RequestRefused(
+                f"{self.name} takes reference voices of {least:g} to {most:g} s; one of the item has {clip.seconds:.1f}"
+            )
+        return clip
+
+    def post(self, request: SpeechRequest, what: str) -> tuple[ServedSound, ServerResponse]:
+        """Send a request and read the sound that comes; raises what `ServerConnection.post` raises.
+
+        Args:
+            request: the request.
+            what: the text that is to be spoken.
+        """
+        parameters = {name: request.body[name] for name in self.query if name in request.body}
+        body = {name: value for name, value in request.body.items() if name not in parameters}
+        path = str(httpx.URL(request.path, params=parameters)) if parameters else request.path
+        return self.connection.post(
+            path, body, lambda response: self.read(response, request, what), len(what) / 2, self.sender
+        )
+
+    @property
+    def sender(self) -> Send | None:
+        """The function that sends a request in place of the connection; None if the connection does."""
+        return None
+
+    def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
+        """Read the sound of a response; raises what `read_sound` raises."""
+        return read_sound(response, what)

@@ -1,0 +1,48 @@
+"""Piper's own HTTP server, read from its package 1.8.0: `POST /synthesize`, WAV as answer.
+
+A voice is one of `/voices`; a speaker of a voice of several is written VOICE#SPEAKER. The server speaks in its default
+voice if it does not know the one that is asked for, so that voices are looked up before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from podeval.systems.servers.connection import ServerResponse
+from podeval.systems.servers.kinds.kind import ServerKind, SpeechRequest, Voice
+from podeval.systems.servers.sound_reading import ServedSound
+
+
+@dataclass(frozen=True)
+class PiperServer(ServerKind):
+    """A server of Piper; see `ServerKind`."""
+
+    name: ClassVar[str] = "piper"
+    streams: ClassVar[bool] = False
+    chats: ClassVar[bool] = False
+
+    def write_turn(self, text: str, voice: Voice, seed: int, *, stream: bool = False) -> SpeechRequest:
+        """See `ServerKind`; there is no seed and no stream."""
+        name, _, speaker = str(voice).partition("#")
+        return SpeechRequest("synthesize", {"text": text, "voice": name, **({"speaker": speaker} if speaker else {})})
+
+    def read(self, response: ServerResponse, request: SpeechRequest, what: str) -> ServedSound:
+        """See `ServerKind`; Flask calls what Piper returns a page."""
+        if response.body.startswith(b"RIFF"):
+            response = replace(response, headers={**response.headers, "content-type": "audio/wav"})
+        return super().read(response, request, what)
+
+    def list_voices(self) -> tuple[str, ...]:
+        """See `ServerKind`."""
+        answer = self.connection.get("voices")
+        configs = {name: about for name, about in (answer or {}).items() if isinstance(about, dict)}
+        return tuple(
+            voice
+            for name, about in configs.items()
+            for voice in ([f"{name}#{speaker}" for speaker in about.get("speaker_id_map") or ()] or [name])
+        )
+
+    def list_unknown(self, voices: Sequence[str]) -> list[str]:
+        """See `ServerKind`."""
+        listed = self.list_voices()
+        return [voice for voice in voices if voice not in listed]

@@ -1,0 +1,118 @@
+"""What an error of a server means for a run: whose fault it is, and what helps, with the server's own words."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from podeval.errors import BadInput, PodevalError
+from podeval.models.http_errors import PASSING, HttpError
+from podeval.systems.speech import SpeechFailed
+
+KEY = "PODEVAL_SERVER_KEY"
+"""Environment variable with the server's key, which is sent in the header of the server's kind."""
+
+CONTENT = (
+    *("model", "model_id", "input", "text", "inputs", "contents", "messages"),
+    *("voice", "voice_id", "speaker", "input_references", "references", "ref_audio", "ref_audio_2", "ref_text"),
+)
+"""Fields of a request that say what is asked of whom: no option of the command may replace them."""
+
+_CLIPS = ("input_references", "references", "ref_audio", "ref_audio_2", "ref_text")
+"""Fields with reference voices, which are podeval's own choice."""
+_UNKNOWN_NAME = re.compile(
+    r"(unknown|invalid|no such|unsupported) (voice|speaker|model)\b"
+    r"|\b(voice|speaker|model)s?\b.{0,60}(not found|unknown|invalid|not supported|not available|does not exist)",
+    re.IGNORECASE,
+)
+"""Messages of servers about a voice or a model that they do not have."""
+_KEY = re.compile(r"api.?key", re.IGNORECASE)
+_MONEY = re.compile(
+    r"(current|your|insufficient)[ _]quota|insufficient.{0,20}(credit|balance|fund)|credits? (balance|limit)",
+    re.IGNORECASE,
+)
+_PACE = re.compile(r"rate.?limit|per (minute|second|hour|day)", re.IGNORECASE)
+_TAGS = re.compile(r"(only speaker \d|multi.?speaker|speaker tags?)\b", re.IGNORECASE)
+_NO_CLIP = re.compile(r"ref_audio|reference (audio|voice)|reference (is|transcript is) required", re.IGNORECASE)
+_NO_FORMAT = (406, 415)
+"""Statuses that refuse the form of a request or of the answer it asks for, whatever is said about it."""
+
+
+class ServerBusy(PodevalError):
+    """The server is not there, too slow or too busy: no fault of what was asked, and worth a later try.
+
+    Args:
+        reason: the reason as a sentence.
+        retry_after: seconds for which the server asks to be left alone.
+    """
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class ServerRefused(BadInput):
+    """The server will take no request of ours: the address, the model, the voice or the key is wrong."""
+
+
+class RequestRefused(PodevalError):
+    """The server refuses a parameter or a format of our request: our fault, and never the system's."""
+
+
+class ServerError(Exception):
+    """The server answered with an error, by its status or in the body of a response.
+
+    Args:
+        error: the error that it reports.
+    """
+
+    def __init__(self, error: HttpError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class ServerBroke(SpeechFailed):
+    """The server answered with less than a whole answer; if another try does not mend it, it is the system's fault."""
+
+
+def explain_error(error: HttpError, reason: str, sent: Mapping[str, Any]) -> Exception:
+    """Return what an error means for the run.
+
+    Args:
+        error: the error.
+        reason: the error in words, without the key.
+        sent: the request that it answers.
+    """
+    status = error.status
+    if advice := _advise(error, sent):
+        return ServerRefused(f"{reason}; {advice}")
+    if status in PASSING:
+        return ServerBusy(reason, error.retry_after)
+    if error.is_theirs:
+        return ServerBroke(reason)
+    if status in (402, 404, 405, 410) or status < 400:
+        return ServerRefused(f"{reason}; check the server's address (it ends in /v1 for most) and --model")
+    # Its words may say "audio" of the person's recording and "stream" of its own.
+    theirs = ({*CONTENT} - {*_CLIPS}) | (set() if error.fields else {"audio", "stream"})
+    fields = {"input_audio": None, **sent, **(sent["audio"] if isinstance(sent.get("audio"), Mapping) else {})}
+    ours = {name: value for name, value in fields.items() if name not in theirs}
+    return RequestRefused(reason) if status in _NO_FORMAT or error.names(ours) else SpeechFailed(reason)
+
+
+def _advise(error: HttpError, sent: Mapping[str, Any]) -> str:
+    """Return what helps against an error that every request of the run will meet; empty if it is none of these."""
+    status, words = error.status, error.message
+    if not 400 <= status < 500:
+        return ""
+    if _MONEY.search(words) and error.retry_after is None and not _PACE.search(words):
+        return "the account's quota or credit is used up, or its plan is too small; see to that at the provider"
+    if status in PASSING:
+        return ""
+    if status in (401, 403) or _KEY.search(words):
+        return f"set {KEY} in the environment to a key that may use the model"
+    if _TAGS.search(words):
+        return "the model speaks with one voice; add --dialogue turns"
+    if _NO_CLIP.search(words) and sent.keys().isdisjoint(_CLIPS):
+        return "the model speaks in reference voices; add --clone"
+    if error.fields & {"model", "voice", "speaker"} or _UNKNOWN_NAME.search(words):
+        return "check --model and --voice"
+    return ""

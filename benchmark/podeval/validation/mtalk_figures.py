@@ -1,0 +1,298 @@
+"""MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
+
+An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
+evaluator of rubrics is a judge that measured runs. Whoever fights and measures is one rater if model and revision are.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from podeval.audio.formats.container import read_container_and_seconds
+from podeval.errors import PodevalError
+from podeval.metrics.battle_log import read_battles, read_log_record
+from podeval.metrics.score import Score
+from podeval.runs.run_folder import RunFolder, run_folders
+from podeval.stats.agreement import format_estimate, srcc
+from podeval.stats.battles import SKIPPED, Battles, elo, tally
+from podeval.stats.bias import wilson
+from podeval.validation.raters import (
+    AnalysisLine,
+    compare_arena_with_rubric,
+    compute_pseudo_agreements,
+    correlate_elo_with_win_rate,
+    rank_without_items,
+)
+
+AGREEING = 0.75
+"""Pseudo-agreement that the paper calls high (appendix F.3)."""
+
+Mark = tuple[str, str]
+"""A dialogue and one of its criteria."""
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RubricMarks:
+    """What one judge marked in a system's dialogues: 1 or 0 by dialogue and criterion.
+
+    `capability` is that of each dialogue; `seconds` the mean length of the system's answers to one, None if unknown.
+    """
+
+    system: str
+    judge: str
+    marks: Mapping[Mark, int]
+    capability: Mapping[str, str]
+    seconds: float | None
+
+    def share(self, dialogues: Sequence[str] | None = None) -> float:
+        """Return the share of criteria met, pooled over these dialogues or all, in per cent."""
+        marks = [met for (dialogue, _), met in self.marks.items() if dialogues is None or dialogue in dialogues]
+        return 100 * fmean(marks)
+
+
+def read_rubric_marks(runs: Path) -> list[RubricMarks]:
+    """Read the marks of all runs of MTalk-Bench in a folder of runs, apart for each judge."""
+    folders = [folder for folder in run_folders(runs) if folder.plan().benchmark == "mtalk_bench"]
+    return [marks for folder in folders for marks in _read_run(folder)]
+
+
+def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:
+    marks: dict[str, dict[Mark, int]] = defaultdict(dict)
+    for path in sorted(folder.path.glob("*/protocols.json")):
+        protocols = folder.protocols(path.parent.name)
+        for (item, protocol), result in folder.results(path.parent.name).items():
+            content = protocols.get(protocol, {})
+            if content.get("metric") == "rubric" and isinstance(result, Score):
+                judge = str((content["models"].get("judge") or {}).get("id", ""))
+                criteria = result.notes.get("criteria", {})
+                marks[judge] |= {(item, name): int(one["met"]) for name, one in criteria.items()}
+    capability = {item.id: item.properties.get("capability", "") for item in folder.items() or ()}
+    seconds = _measure_answers(folder) if marks else None
+    for judge, of_judge in marks.items():
+        yield RubricMarks(folder.plan().system, judge, of_judge, capability, seconds)
+
+
+def _measure_answers(folder: RunFolder) -> float | None:
+    """Return the mean over dialogues of the seconds that the system spoke; None where its audio is not there."""
+    lengths = []
+    for output in folder.readable_outputs():
+        try:
+            lengths.append(sum(read_container_and_seconds(path)[1] for path in folder.audio_paths(output)))
+        except PodevalError:
+            return None
+    return fmean(lengths) if any(lengths) else None
+
+
+@dataclass(frozen=True)
+class _Evaluator:
+    """A log of battles: all of them, and each rater's winner (None for a tie) by task and pair of systems."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    battles: Battles
+    winners: Mapping[str, Mapping[tuple[str, frozenset[str]], str | None]]
+
+    @classmethod
+    def of(cls, name: str, records: Sequence[Mapping[str, Any]]) -> "_Evaluator":
+        """Read a log; a judge is one rater, and people are as many as they are."""
+        rows: list[dict[str, Any]] = []
+        winners: dict[str, dict[tuple[str, frozenset[str]], str | None]] = defaultdict(dict)
+        for number, record in enumerate(records, 1):
+            row = read_log_record(f"vote {number}", record)
+            task = str(record.get("dialogue") or record.get("item") or record.get("task") or f"vote {number}")
+            rater = str(record.get("judge") or (row["voter"] if "dialogue" not in record else None) or name)
+            sides = {"a": row["first"], "b": row["second"]}
+            rows.append({**row, "task": task, "rater": rater.partition("#")[0]})
+            if row["outcome"] != SKIPPED:
+                winners[rater][task, frozenset(sides.values())] = sides.get(row["outcome"])
+        return cls(name, rows, read_battles(records), winners)
+
+
+def draw_figures(
+    votes: Mapping[str, Sequence[Mapping[str, Any]]], rubrics: Sequence[RubricMarks]
+) -> list[AnalysisLine]:
+    """Return what figures 4 to 12 show, a line for each system, pair of evaluators or share of criteria.
+
+    Args:
+        votes: the records of each log of battles, by its name.
+        rubrics: the marks of judges, from `read_rubric_marks`.
+
+    Raises:
+        BadInput: a record is no battle.
+    """
+    evaluators = [_Evaluator.of(name, records) for name, records in votes.items()]
+    by_judge: dict[str, list[RubricMarks]] = defaultdict(list)
+    for one in rubrics:
+        by_judge[one.judge].append(one)
+    lines = [line for evaluator in evaluators for line in _of_evaluator(evaluator, by_judge)]
+    lines += [line for pair in itertools.combinations(evaluators, 2) for line in _pseudo_agreement(*pair)]
+    lines += [line for pair in itertools.combinations_with_replacement(evaluators, 2) for line in _common_tasks(*pair)]
+    lines += [line for pair in itertools.combinations(by_judge, 2) for line in _common_criteria(by_judge, *pair)]
+    for judge, systems in by_judge.items():
+        lines += [
+            *_rubric_gaps(judge, systems),
+            *_exclusion(judge, systems, evaluators),
+            *_capabilities(judge, systems),
+        ]
+    return sorted(lines, key=lambda line: int(line.analysis.rsplit(" ", 1)[1]))
+
+
+def _line(figure: int, of: str, says: str, data: Mapping[str, Any]) -> AnalysisLine:
+    return AnalysisLine(f"MTalk-Bench figure {figure}", of, f"figure {figure}, {of}: {says}", data)
+
+
+def _of_evaluator(evaluator: _Evaluator, by_judge: Mapping[str, Sequence[RubricMarks]]) -> Iterator[AnalysisLine]:
+    name, counted = evaluator.name, tally(evaluator.battles)
+    ratings = {system: row.rating for system, row in elo(evaluator.battles).items()}
+    # Win rates, with a tie as one half.
+    for code, system in enumerate(counted.systems):
+        met = {other: int(n) for other, n in zip(counted.systems, counted.battles[code], strict=True) if n}
+        rates = {other: float(counted.shares[code, counted.systems.index(other)]) for other in met}
+        overall = sum(rates[other] * count for other, count in met.items()) / sum(met.values())
+        against = ", ".join(f"{rates[other]:.2f} of {count} against {other}" for other, count in met.items())
+        says = f"{system} wins {overall:.2f} of {sum(met.values())} battles: {against}"
+        yield _line(4, name, says, {"system": system, "win_rate": overall, "against": rates, "battles": met})
+    # How long answers are, and what they are worth.
+    seconds = {one.system: one.seconds for systems in by_judge.values() for one in systems if one.seconds is not None}
+    yield from _duration(f"Elo of {name}", seconds, ratings)
+    # Whether a rater chooses the system that it gives more marks.
+    totals: dict[tuple[str, str, str], float] = defaultdict(float)
+    for judge, systems in by_judge.items():
+        for one in systems:
+            for (dialogue, _), mark in one.marks.items():
+                totals[judge.partition("#")[0], dialogue, one.system] += mark
+    names = ("rater", "task", "first", "second", "outcome")
+    kappa, share = compare_arena_with_rubric([tuple(row[key] for key in names) for row in evaluator.rows], totals)
+    if share.count:
+        says = f"kappa {format_estimate(kappa)}, the same winner in {format_estimate(share)} of {share.count} battles"
+        yield _line(8, name, says, {"kappa": asdict(kappa), "agreeing": asdict(share)})
+    # Whether pairs of systems with close ratings are told apart.
+    gaps = []
+    for i, j in itertools.combinations(range(len(counted.systems)), 2):
+        gap = ratings[counted.systems[i]] - ratings[counted.systems[j]]
+        if counted.battles[i, j]:
+            gaps.append((abs(gap), float(counted.shares[i, j] if gap >= 0 else counted.shares[j, i])))
+    yield from _split_gaps(name, "points of Elo", "wins", "battles", gaps)
+    rho = correlate_elo_with_win_rate(evaluator.battles)
+    says = f"SRCC of differences in Elo and in win rate {format_estimate(rho)} over {rho.count} pairs"
+    yield _line(12, name, says, {"srcc": asdict(rho)})
+
+
+def _duration(of: str, seconds: Mapping[str, float], values: Mapping[str, float]) -> Iterator[AnalysisLine]:
+    systems = sorted(set(seconds) & set(values))
+    if len(systems) > 1:
+        rho = srcc([seconds[name] for name in systems], [values[name] for name in systems])
+        points = ", ".join(f"{name} {seconds[name]:.1f} s {values[name]:.1f}" for name in systems)
+        says = f"SRCC with the seconds of answers {format_estimate(rho)} over {rho.count} systems: {points}"
+        points_data = {name: [seconds[name], values[name]] for name in systems}
+        yield _line(5, of, says, {"srcc": asdict(rho), "systems": points_data})
+
+
+def _split_gaps(
+    of: str, unit: str, verb: str, things: str, gaps: Sequence[tuple[float, float]]
+) -> Iterator[AnalysisLine]:
+    """Yield how often the better system of a pair is preferred, in the half of close pairs and in the other."""
+    if len(gaps) < 2:
+        return
+    middle = median(gap for gap, _ in gaps)
+    close, far = ([rate for gap, rate in gaps if (gap <= middle) == near] for near in (True, False))
+    near_words, far_words = (
+        f"{fmean(rates):.2f} of {things} ({len(rates)})" if rates else "–" for rates in (close, far)
+    )
+    says = f"in pairs up to {middle:.1f} {unit} apart the better {verb} {near_words}, farther apart {far_words}"
+    yield _line(10, of, says, {"unit": unit, "median": middle, "close": close, "far": far})
+
+
+def _pseudo_agreement(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
+    agreements, counted = compute_pseudo_agreements(one.battles, other.battles), tally(one.battles)
+    if not agreements:
+        return
+    index = counted.systems.index
+    gaps = [abs(2 * float(counted.shares[index(a), index(b)]) - 1) for a, b in agreements]
+    rho, values = srcc(gaps, list(agreements.values())), list(agreements.values())
+    high = sum(value > AGREEING for value in values)
+    says = (
+        f"pseudo-agreement {fmean(values):.2f} over {len(values)} pairs, above {AGREEING} in {high}; SRCC with the "
+        f"difference in win rates {format_estimate(rho)}"
+    )
+    pairs = {f"{a} and {b}": value for (a, b), value in agreements.items()}
+    yield _line(6, f"{one.name} and {other.name}", says, {"pairs": pairs, "above": high, "srcc": asdict(rho)})
+
+
+def _common_tasks(one: _Evaluator, other: _Evaluator) -> Iterator[AnalysisLine]:
+    """Yield how often raters choose the same on tasks that both judged: of two logs, or the raters of one."""
+    pairs = itertools.combinations(one.winners, 2) if one is other else itertools.product(one.winners, other.winners)
+    alike = [
+        one.winners[first][task] == other.winners[second][task]
+        for first, second in pairs
+        for task in one.winners[first].keys() & other.winners[second].keys()
+    ]
+    if alike:
+        share = wilson(sum(alike), len(alike))
+        of = f"raters of {one.name}" if one is other else f"{one.name} and {other.name}"
+        says = f"the same choice in {format_estimate(share)} of {share.count} common battles"
+        yield _line(7, of, says, {"arena": asdict(share)})
+
+
+def _common_criteria(by_judge: Mapping[str, Sequence[RubricMarks]], judge: str, second: str) -> Iterator[AnalysisLine]:
+    theirs = {one.system: one.marks for one in by_judge[second]}
+    alike = [
+        met == theirs[one.system][mark]
+        for one in by_judge[judge]
+        for mark, met in one.marks.items()
+        if mark in theirs.get(one.system, {})
+    ]
+    if alike:
+        share = wilson(sum(alike), len(alike))
+        says = f"the same mark in {format_estimate(share)} of {share.count} common criteria"
+        yield _line(7, f"{judge} and {second}", says, {"rubric": asdict(share)})
+
+
+def _rubric_gaps(judge: str, systems: Sequence[RubricMarks]) -> Iterator[AnalysisLine]:
+    yield from _duration(
+        f"rubric of {judge}",
+        {one.system: one.seconds for one in systems if one.seconds is not None},
+        {one.system: one.share() for one in systems},
+    )
+    gaps = []
+    for pair in itertools.combinations(systems, 2):
+        worse, better = sorted(pair, key=RubricMarks.share)
+        dialogues = sorted({name for name, _ in worse.marks} & {name for name, _ in better.marks})
+        scores = [(better.share([name]), worse.share([name])) for name in dialogues]
+        if scores:
+            wins = fmean((a > b) + (a == b) / 2 for a, b in scores)
+            gaps.append((better.share() - worse.share(), wins))
+    yield from _split_gaps(judge, "points of the rubric", "scores higher in", "dialogues", gaps)
+
+
+def _exclusion(judge: str, systems: Sequence[RubricMarks], evaluators: Sequence[_Evaluator]) -> Iterator[AnalysisLine]:
+    common = sorted(set.intersection(*(set(one.marks) for one in systems)))
+    scores = {one.system: [one.marks[mark] for mark in common] for one in systems}
+    if len(systems) < 3 or not common:
+        return
+    references: dict[str, dict[str, float] | None] = {"the ranking by all criteria": None}
+    for evaluator in evaluators:
+        rated = {name: row.rating for name, row in elo(evaluator.battles).items()}
+        if set(scores) <= set(rated):
+            references[f"the Elo of {evaluator.name}"] = rated
+    for reference, values in references.items():
+        draws = rank_without_items(scores, values)
+        words = ", ".join(f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] by {one.kept}" for one in draws)
+        says = f"SRCC with {reference}, by so many of {len(common)} criteria: {words}"
+        yield _line(9, judge, says, {"reference": reference, "draws": [asdict(one) for one in draws]})
+
+
+def _capabilities(judge: str, systems: Sequence[RubricMarks]) -> Iterator[AnalysisLine]:
+    for one in systems:
+        groups: dict[str, list[str]] = defaultdict(list)
+        for dialogue in sorted({name for name, _ in one.marks}):
+            groups[one.capability.get(dialogue, "")].append(dialogue)
+        shares = {name: one.share(members) for name, members in sorted(groups.items()) if name}
+        if shares:
+            words = ", ".join(f"{name} {share:.1f}" for name, share in shares.items())
+            yield _line(11, judge, f"{one.system}: {words} %", {"system": one.system, "capabilities": shares})

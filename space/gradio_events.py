@@ -1,0 +1,322 @@
+"""Limits on the events and streams of visitors before Gradio sees them: their form, their rate, their number.
+
+Gradio makes a session before it looks at an event, keeps it for thousands of names as long as anybody likes, and holds
+streams open without end. So all of that is looked at before Gradio, and what Gradio keeps is bounded here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Annotated, Any
+
+import gradio as gr
+from gradio import route_utils
+from gradio.context import LocalContext
+from gradio.route_utils import GradioMultiPartParser
+from gradio.utils import LRUCache
+from limits import parse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from rate_limit import Full, RateLimit, WaitingRoom
+from request_guard import find_origin
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from website import LONGEST_SENTENCE
+
+_LOG = logging.getLogger("podeval.site")
+
+NAME = r"[A-Za-z0-9_-]{1,64}"
+"""A session, event, upload or function."""
+_Name = Annotated[str, Field(pattern=f"^{NAME}$")]
+WAITING, MOST_WAITING = 8, 40
+"""Events that wait for one function, and for all."""
+EACH_WAITS = 3
+EVENT_RATE = "120/minute"
+MOST_CALLS, EACH_CALLS = 32, 8
+"""Requests at work at once, of the 40 threads that there are; and as many of each whose bodies are on their way."""
+MOST_STREAMS, EACH_STREAMS = 200, 8
+STREAM_SECONDS = 600.0
+UNHEARD_SECONDS = 60.0
+"""Seconds after which an event ends to whose answer nobody has ever listened."""
+MOST_SESSIONS, MOST_MESSAGES = 100, 200
+"""Sessions of an app of which Gradio keeps the components (0.4 MB each), and those of which it keeps messages."""
+
+
+class EventSent(BaseModel):
+    """Fields of an event that a page or program sends; others are dropped."""
+
+    model_config = ConfigDict(strict=True)
+
+    data: list[Any] = Field([])
+    session_hash: _Name | None = None
+    event_id: _Name | None = None
+    fn_index: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    trigger_id: Annotated[int, Field(ge=-1, le=1_000_000)] | None = None
+
+
+class Refused(Exception):
+    """An event or stream goes no further.
+
+    Args:
+        status: the status of the answer.
+        sentence: why.
+    """
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+class SessionMessages(LRUCache[str, Any]):  # type: ignore[misc]  # Gradio has no types
+    """Messages of Gradio by session; the oldest session that waits for nothing goes first, and its events with it.
+
+    Args:
+        queue: Gradio's queue.
+        most: the number of sessions.
+    """
+
+    def __init__(self, queue: Any, most: int) -> None:
+        super().__init__(most)
+        self._queue = queue
+        # The sessions of the streams that are open.
+        self.listeners: list[str] = []
+
+    def __setitem__(self, name: str, messages: Any) -> None:
+        if name not in self and len(self) >= self.max_size:
+            del self[next((each for each in self if not is_waiting(self._queue, each)), next(iter(self)))]
+        super().__setitem__(name, messages)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._queue.pending_event_ids_session.pop(name, None)
+
+
+def is_waiting(queue: Any, session: str) -> bool:
+    """Whether an event of a session waits or is at work.
+
+    Args:
+        queue: Gradio's queue.
+        session: the name of the session.
+    """
+    return any(event in queue.event_ids_to_events for event in queue.pending_event_ids_session.get(session, ()))
+
+
+def has_left() -> bool:
+    """Whether nobody waits any more for the event that this thread answers; False outside of Gradio's queue."""
+    blocks, name = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
+    if blocks is None or name is None:
+        return False
+    event = blocks._queue.event_ids_to_events.get(name)
+    if event is None or not event.alive:
+        return True
+    listeners = blocks._queue.pending_messages_per_session.listeners
+    return event.session_hash not in listeners and time.monotonic() - event.enqueue_time > UNHEARD_SECONDS
+
+
+def bound(blocks: gr.Blocks) -> None:
+    """Bound what an app of Gradio keeps, and have what does not fit its components refused in one short sentence.
+
+    Args:
+        blocks: the app, before it is mounted.
+    """
+    blocks.state_session_capacity = MOST_SESSIONS
+    # Nothing that waits its turn there can be called past it.
+    blocks.queue(api_open=False, max_size=MOST_WAITING)
+    blocks._queue.pending_messages_per_session = SessionMessages(blocks._queue, MOST_MESSAGES)
+    preprocess = blocks.preprocess_data
+
+    async def preprocess_data(*args: Any, **options: Any) -> Any:
+        try:
+            return await preprocess(*args, **options)
+        except Exception as error:
+            sentence = f"this does not fit: {getattr(error, 'message', error)}"[:LONGEST_SENTENCE]
+            _LOG.info("an event was refused: %r", sentence)
+            raise gr.Error(sentence, print_exception=False) from None
+
+    blocks.preprocess_data = preprocess_data  # looked up at each event
+
+
+class OneFileParser(GradioMultiPartParser):  # type: ignore[misc]  # Gradio has no types
+    """Parses the body of an upload, which holds one file; Gradio takes a thousand, each of which counts as an upload.
+
+    Args:
+        args: arguments of Gradio's parser.
+        options: its options.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options | {"max_files": 1, "max_fields": 10})
+
+
+route_utils.GradioMultiPartParser = OneFileParser  # looked up at each upload
+
+
+class VisitorPlaces:
+    """The pace of visitors, and their places at work, in queues and at streams.
+
+    Args:
+        apps: gives the Gradio apps that there are so far.
+        local: whether the one visitor is the person of this machine, who shares with nobody.
+    """
+
+    def __init__(self, apps: Callable[[], Iterable[Any]], local: bool) -> None:
+        self._apps, self._local, self._pace = apps, local, RateLimit()
+        self._calls = WaitingRoom(MOST_CALLS, MOST_CALLS if local else EACH_CALLS)
+        self._bodies = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_CALLS)
+        self._streams = WaitingRoom(MOST_STREAMS, MOST_STREAMS if local else EACH_STREAMS)
+
+    @contextmanager
+    def enter(self, address: str) -> Iterator[None]:
+        """A place for a request that sends something, from its head on.
+
+        Raises:
+            Refused: the address has had its share, or there is no place.
+        """
+        if not self._local and self._pace.wait(parse(EVENT_RATE), address):
+            raise Refused(429, "that was too fast; try again in a minute")
+        with self._take(self._bodies, address):
+            yield
+
+    def work(self, address: str) -> AbstractContextManager[None]:
+        """A place for a request whose body is there.
+
+        Raises:
+            Refused: there is none.
+        """
+        return self._take(self._calls, address)
+
+    @contextmanager
+    def _take(self, room: WaitingRoom, address: str) -> Iterator[None]:
+        with ExitStack() as held:
+            try:
+                held.enter_context(room.enter(address))
+            except Full:
+                raise Refused(429, "other requests are at work; try again in a minute") from None
+            yield
+
+    def check_event(self, blocks: gr.Blocks, part: str, event: EventSent, address: str) -> None:
+        """Look an event over before Gradio makes a session for it.
+
+        Args:
+            blocks: the app it is for.
+            part: address that it is sent to: `run/NAME`, `call/NAME` or `queue/join`.
+            event: the event that was sent.
+            address: the address of its sender.
+
+        Raises:
+            Refused: there is no such function, it takes something else, or too many wait.
+        """
+        way, _, name = part.strip("/").partition("/")
+        if way == "call" or event.fn_index is None:
+            function = next((each for each in blocks.fns.values() if each.api_name == name), None)
+        else:
+            function = blocks.fns.get(event.fn_index)
+        if function is None or function.fn is None:
+            raise Refused(404, "there is no such function here")
+        if way == "run" and function.queue:
+            raise Refused(404, "this is done in turn: send it to call/ or queue/join")
+        lengths = {len(function.inputs), sum(not each.skip_api for each in function.inputs) if way == "call" else -1}
+        if len(event.data) not in lengths:
+            raise Refused(400, f"this function takes {len(function.inputs)} values, not {len(event.data)}")
+        if way == "run":
+            return
+        if way == "queue" and event.session_hash is None:
+            raise Refused(400, "name a session")
+        waiting = [each for app in self._apps() for each in app.get_blocks()._queue.event_ids_to_events.values()]
+        if not self._local:
+            mine = sum(find_origin(each.request) == address for each in waiting)
+            if mine + self._calls.count(address) > EACH_WAITS:
+                raise Refused(429, f"{EACH_WAITS} of your requests wait already; wait for one of them")
+        if sum(each.concurrency_id == function.concurrency_id for each in waiting) > WAITING:
+            raise Refused(503, "too many wait for this; try again in a minute")
+
+    async def stream(self, app: Any, scope: Scope, receive: Receive, send: Send, session: str) -> None:
+        """Answer with a stream, which ends after ten minutes, or once nothing of its session waits after that.
+
+        Args:
+            app: Gradio's.
+            scope: the request.
+            receive: its body.
+            send: the answer.
+            session: the session whose events are told in it.
+
+        Raises:
+            Refused: the address has its streams, or there are too many.
+        """
+        end = asyncio.get_running_loop().time() + STREAM_SECONDS
+        queue, state = app.get_blocks()._queue, {"begun": False, "ended": False}
+
+        async def receive_until_end() -> Message:
+            while (left := end - asyncio.get_running_loop().time()) > 0 or is_waiting(queue, session):
+                try:
+                    return await asyncio.wait_for(receive(), max(left, STREAM_SECONDS / 60))
+                except TimeoutError:
+                    continue
+            return {"type": "http.disconnect"}
+
+        async def send_on(message: Message) -> None:
+            state["begun"] = True
+            state["ended"] = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        with self._take(self._streams, find_origin(HTTPConnection(scope))), ExitStack() as listening:
+            listeners = queue.pending_messages_per_session.listeners
+            listeners.append(session)
+            listening.callback(listeners.remove, session)
+            await app(scope, receive_until_end, send_on)
+            if state["begun"] and not state["ended"]:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def find_session(app: Any, event: str) -> str:
+    """The session of an event that waits; empty where there is none.
+
+    Args:
+        app: Gradio's.
+        event: the id of the event.
+    """
+    waiting = app.get_blocks()._queue.event_ids_to_events.get(event)
+    return waiting.session_hash if waiting else ""
+
+
+def describe_invalid(error: ValidationError) -> str:
+    """What is wrong with something that was sent, in one short sentence without what was sent.
+
+    Args:
+        error: the error of pydantic.
+    """
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg']}"[:LONGEST_SENTENCE]
+
+
+STREAMS = re.compile(rf"heartbeat/(?P<name>{NAME})|queue/data|upload_progress|call/{NAME}/(?P<event>{NAME})")
+"""Addresses that are answered without end."""
+
+
+async def answer_call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Hand a direct call on; what was wrong in what it sent is the sender's fault, and no fault of the site.
+
+    Args:
+        app: Gradio's.
+        scope: the request.
+        receive: its body.
+        send: the answer.
+    """
+    start: Message = {}
+
+    async def send_on(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and message["status"] == 500:
+            start = message
+            return
+        if start:
+            # A fault of ours has no sentence for visitors.
+            await send({**start, "status": 500 if b'"error":null' in message.get("body", b"") else 400})
+            start = {}
+        await send(message)
+
+    await app(scope, receive, send_on)

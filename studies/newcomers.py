@@ -1,0 +1,157 @@
+"""How often do the arena's intervals hold the truth when a system is new, and can a friend choose its opponents?
+
+    .venv/bin/python studies/newcomers.py coverage [ROUNDS]
+    .venv/bin/python studies/newcomers.py friends [ROUNDS]
+
+`coverage`: seven systems, 30 voters with 20 votes each, and an eighth that is added late and has few battles, judged by
+new voters with a vote each, by five voters, by five of whom one gives nearly all votes, or by old voters. `friends`: a
+system that is new to ten others; five friends skip every battle but its meetings with the three weakest, and other
+voters vote on what they are given.
+"""
+
+import sys
+from collections import Counter, defaultdict
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.arena import pairing
+from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair
+from podeval.stats.battles import Battles
+from podeval.stats.bradley_terry import CENTRE, rate
+
+OLD, VOTERS, EACH, TIE_ODDS, TASTE = 7, 30, 20, 0.5, 0.5
+NAMES = tuple(f"s{number:02}" for number in range(OLD + 1))
+JUDGED_BY = ("a new voter each", "five voters", "mostly one of five", "old voters")
+
+Numbers = NDArray[np.float64]
+
+
+def simulate(
+    strength: Numbers, late: int, judged_by: str, random: np.random.Generator, voters: int = VOTERS
+) -> Battles:
+    """Votes on all systems, and `late` more on the last, which has no others."""
+    old = len(strength) - 1
+    # The votes of the regulars, and those about the newcomer.
+    voter = np.repeat(np.arange(voters), EACH)
+    first = random.integers(0, old, voter.size)
+    second = (first + random.integers(1, old, voter.size)) % old
+    number = np.arange(late)
+    one_of_five = np.maximum(0, number - (late - 5)) if "mostly" in judged_by else number % 5
+    own = {JUDGED_BY[0]: number, JUDGED_BY[3]: random.permutation(voters)[number % voters] - voters}
+    voter = np.concatenate([voter, voters + own.get(judged_by, one_of_five)])
+    first = np.concatenate([first, np.full(late, old)])
+    second = np.concatenate([second, random.permutation(np.arange(late) % old)])
+    # Tastes differ, and ties occur.
+    tastes = strength + random.normal(0, TASTE, (int(voter.max()) + 1, old + 1))
+    half = (tastes[voter, first] - tastes[voter, second]) / 2
+    odds = np.stack([np.exp(half), np.exp(-half), np.full(voter.size, TIE_ODDS)], axis=1)
+    draw = random.random(voter.size)[:, None] * odds.sum(axis=1, keepdims=True)
+    outcome = (draw > odds.cumsum(axis=1)).sum(axis=1)
+    people = tuple(f"v{number}" for number in range(len(tastes)))
+    return Battles(NAMES[: old + 1], people, first, second, outcome, voter, {})
+
+
+def find_truth(strength: Numbers) -> Numbers:
+    """What the votes of very many people with tastes imply, in points; the strengths themselves if all are equal."""
+    if np.ptp(strength) == 0:
+        return np.zeros(len(strength))
+    many = simulate(strength, 100_000, JUDGED_BY[0], np.random.default_rng(1), voters=20_000)
+    rated = rate(many)
+    return np.array([rated.get(name).rating for name in NAMES])
+
+
+def coverage(unequal: bool, late: int, judged_by: str, rounds: int) -> tuple[float, float, float]:
+    """Shares: the newcomer's intervals that hold the truth, those of the others, and arenas with any false order."""
+    random = np.random.default_rng([7, unequal, late, JUDGED_BY.index(judged_by)])
+    strength = np.append(np.linspace(-1, 1, OLD), 0.5) * unequal
+    truth = find_truth(strength)
+    held: dict[bool, list[bool]] = {False: [], True: []}
+    false = 0
+    for _ in range(rounds):
+        ratings = rate(simulate(strength, late, judged_by, random))
+        shown = {row.system: row for row in ratings.systems if row.low is not None}
+        centre = np.mean([truth[NAMES.index(name)] for name in shown])
+        for name, row in shown.items():
+            true = CENTRE + truth[NAMES.index(name)] - centre
+            held[name == NAMES[-1]].append(bool(row.low <= true <= row.high))
+        true_order = np.array([truth[NAMES.index(row.system)] for row in ratings.systems])
+        wrong = ratings.apart & ((true_order[:, None] - true_order) * ratings.differences <= 0)
+        false += bool(wrong.any())
+    return *(float(np.mean(held[late])) if held[late] else float("nan") for late in (True, False)), false / rounds
+
+
+def befriend(seed: int, honest: float) -> tuple[int, list[int], int]:
+    """Deal battles to five friends of a new system, to each until 120 are dealt, as many as the site gives in an hour.
+
+    Args:
+        seed: the seed.
+        honest: number of battles that other voters vote on while a friend is dealt one.
+
+    Returns:
+        The friends' wins over the three weakest, how many of the new system's first votes are against each opponent,
+        weakest first, and how many of its votes other voters gave.
+    """
+    random = np.random.default_rng(seed)
+    systems = [f"s{number}" for number in range(10)]
+    pool = PairingPool({f"i{item}": [*systems, "new"] for item in range(50)})
+    votes: Counter[Pair] = Counter({pair(*met): 40 for met in combinations(systems, 2)})
+    battles: Counter[tuple[Pair, str]] = Counter({(met, "old"): count for met, count in votes.items()})
+    ratings = {name: 40.0 * number for number, name in enumerate(systems)}
+    own: dict[str, list[Pair]] = defaultdict(list)
+    judged: dict[str, set[tuple[Pair, str]]] = defaultdict(set)
+    wins, first_votes, others = 0, [], 0
+    for _ in range(120):
+        voters = [
+            *(f"friend{number}" for number in range(5)),
+            *(f"v{n}" for n in random.integers(0, 40, random.poisson(5 * honest))),
+        ]
+        for voter in voters:
+            rated = ratings | ({"new": 200.0} if first_votes else {})
+            met = choose_next_meeting(
+                pool, rated, battles, judged[voter], seed=int(random.integers(2**40)), **_deal(voter, own[voter], votes)
+            )
+            if met is None:
+                continue
+            judged[voter].add((met.pair, met.item))
+            battles[met.pair, met.item] += 1
+            opponent = next(iter({met.a, met.b} - {"new"}))
+            wanted = "new" in met.pair and opponent in systems[:3]
+            if voter.startswith("friend") and not wanted:
+                continue
+            votes[met.pair] += 1
+            own[voter].append(met.pair)
+            if "new" in met.pair:
+                wins += voter.startswith("friend")
+                others += not voter.startswith("friend")
+                first_votes.append(systems.index(opponent))
+    return wins, [first_votes[:10].count(number) for number in range(10)], others
+
+
+def _deal(voter: str, own: list[Pair], votes: Counter[Pair]) -> dict[str, Any]:
+    return {"deal": pairing.Deal(voter, own, votes)} if hasattr(pairing, "Deal") else {}
+
+
+def main() -> None:
+    """Print the tables."""
+    if sys.argv[1:2] == ["friends"]:
+        for honest in (0.0, 0.2, 1.0):
+            rounds = [befriend(seed, honest) for seed in range(int(sys.argv[2]) if len(sys.argv) > 2 else 20)]
+            wins, others = (np.array([one[place] for one in rounds]) for place in (0, 2))
+            shares = np.mean([one[1] for one in rounds], axis=0)
+            print(
+                f"{honest:g} votes of others to a friend's battle: {wins.mean():.1f} wins by friends, "
+                f"{others.mean():.1f} votes by others; the first ten votes by opponent: {np.round(shares, 1).tolist()}"
+            )
+        return
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 300
+    print("systems  judged by            battles  newcomer  others  any false order")
+    for unequal, judged_by, late in product((False, True), JUDGED_BY, (4, 10, 15, 20, 40)):
+        new, others, false = coverage(unequal, late, judged_by, rounds)
+        print(f"{'unequal' if unequal else 'equal':8} {judged_by:20} {late:7}  {new:8.3f}  {others:6.3f}  {false:.3f}")
+
+
+if __name__ == "__main__":
+    main()

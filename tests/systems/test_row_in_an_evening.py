@@ -1,0 +1,111 @@
+"""The script of docs/row-in-an-evening.md as it is, against a server that others wrote and a Hub on loopback."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podeval.runs.latency import list_latencies
+from podeval.runs.run_folder import open_run
+from podeval.store.database import Database
+from podeval.submissions.queue import Queue
+from tests.fakes.independent_servers import SERVER_KEY, VOICE, require, serve
+
+REPOSITORY = Path(__file__).parents[2]
+SCRIPT = REPOSITORY / "docs" / "row_in_an_evening.sh"
+SHORT = REPOSITORY / "tests" / "fakes" / "short_real_pod.py"
+
+
+class Evening:
+    """A person in a folder of their own, in whose shell `podeval` is the command of this checkout on short items."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir(parents=True)
+        command = folder / "bin" / "podeval"
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(SHORT))} "$@"\n')
+        command.chmod(0o755)
+        path = f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self.environment = {"DATABASE_URL": "", **os.environ, "PATH": path, "HOME": str(folder), **settings}
+
+    def do(self, *steps: str) -> "subprocess.CompletedProcess[str]":
+        command = ["bash", str(SCRIPT), *steps]
+        return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+
+
+@pytest.fixture(params=["local_tts", pytest.param("piper", marks=pytest.mark.long)])
+def server(request: pytest.FixtureRequest, reference_packages: Path, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The settings of the script that name a server."""
+    require(request.param, reference_packages)
+    with serve(request.param, reference_packages, tmp_path / "server") as url:
+        kind = "" if request.param == "local_tts" else request.param
+        yield {"SERVER": url, "KIND": kind, "MODEL": "tts-1", "SPEAK": f"--voice {VOICE} --voice {VOICE}"}
+
+
+@pytest.mark.models
+def test_a_model_on_a_server_becomes_a_submitted_row(server: dict[str, str], loopback_hub: Any, tmp_path: Path) -> None:
+    evening = Evening(
+        tmp_path / "me",
+        **server,
+        **{"NAME": "evening", "LOADS": "1 2", "CHECK_METRICS": "loudness", "METRICS": "loudness"},
+        **{"LICENCE": "CC0-1.0", "DESCRIPTION": "Joe reads what a studio gives him.", "REPO": "me/evening"},
+        **{"PODEVAL_SERVER_KEY": SERVER_KEY, "HF_ENDPOINT": loopback_hub.url, "HF_TOKEN": "hf_mine"},
+    )
+    done = evening.do("check", "run", "load", "look", "submit")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert SERVER_KEY not in done.stdout + done.stderr
+    # Measured, under two loads, and to be looked at.
+    run = open_run(evening.folder / "runs" / "real_pod" / "topics" / "evening")
+    assert [one.at_once for one in list_latencies(run)] == [1, 2]
+    assert "Speed of the server" in (evening.folder / "evening.html").read_text(encoding="utf-8")
+    # The recordings are on the Hub with a card, and the submission names their commit.
+    repo = loopback_hub.repos.repos["datasets", "me/evening"]
+    files = repo.commits[repo.refs["main"]]
+    items = [item.id for item in run.items() or ()]
+    assert set(files) >= {"README.md", *(f"real_pod/topics/{item}.flac" for item in items)}
+    assert b"license: cc0-1.0" in files["README.md"]
+    assert server["SERVER"].encode() not in files["README.md"], "the server's address was published"
+    document = yaml.safe_load((evening.folder / "evening" / "submission.yaml").read_text(encoding="utf-8"))
+    assert document["source"] == {"kind": "outputs", "repo": "me/evening", "revision": repo.refs["main"]}
+    with Database(str(evening.folder / "runs" / "podeval.db")) as database:
+        (row,) = Queue(database).all()
+        assert (row.system, row.state) == ("evening", "queued")
+    # Everything again asks for nothing, and is refused as a duplicate at its end.
+    again = evening.do("run", "submit")
+    assert "duplicate" in again.stdout + again.stderr
+    assert len(repo.history) == len(set(repo.history)) == len(repo.messages)
+
+
+def test_a_server_that_is_not_there_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    evening = Evening(tmp_path / "me", MODEL="tts-1", SERVER="http://127.0.0.1:9/v1", KIND="", SPEAK="--voice joe")
+    done = evening.do("check")
+    assert done.returncode == 2
+    assert "no server answers at http://127.0.0.1:9/v1" in done.stderr
+    assert not (tmp_path / "me" / "runs").exists()
+
+
+def test_the_script_names_its_steps_and_the_page_explains_each(tmp_path: Path) -> None:
+    steps = re.findall(r"^\| `(\w+)` \|", (REPOSITORY / "docs/row-in-an-evening.md").read_text("utf-8"), re.MULTILINE)
+    refusal = Evening(tmp_path / "a", MODEL="m").do("dance").stderr
+    assert refusal.strip().replace(" or ", ", ").endswith(f"choose {', '.join(steps)}")
+    assert "name the model" in Evening(tmp_path / "b").do("check").stderr
+
+
+def test_a_rented_server_is_started_as_the_hub_s_client_takes_it(tmp_path: Path) -> None:
+    evening = Evening(tmp_path / "me", MODEL="me/model", HF_TOKEN="hf_mine", HF_ENDPOINT="http://127.0.0.1:9")
+    hf = evening.folder / "bin" / "hf"
+    hf.write_text(f'#!/bin/sh\nshift 2\nexec {Path(sys.executable).parent / "hf"} jobs run --dry-run "$@"\n')
+    hf.chmod(0o755)
+    done = evening.do("rent")
+    assert done.returncode == 0, done.stderr
+    facts = dict(line.split(None, 1) for line in done.stdout.splitlines() if line.startswith("  "))
+    assert facts["command"].startswith("vllm serve me/model --omni")
+    assert (facts["expose"], facts["flavor"]) == ("8000", "a100-large")
+    assert "hf_mine" not in done.stdout + done.stderr
