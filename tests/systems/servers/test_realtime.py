@@ -1,5 +1,6 @@
 """Live conversations with a server on loopback: delays that it plants are found, and what goes wrong is said."""
 
+import asyncio
 import base64
 import itertools
 import json
@@ -115,6 +116,17 @@ def test_a_system_that_talks_on_did_not_stop(tmp_path: Path) -> None:
     assert interruption["stopping_time"] == pytest.approx(1.2, abs=3 * NEAR)
     assert answers.details["turn_taking"]["stopping_time"] is None
     assert not list_events(server, "conversation.item.truncate")
+
+
+def test_a_conversation_is_held_where_an_event_loop_runs_already(tmp_path: Path) -> None:
+    """A notebook's own, for example, or the one of a browser under test."""
+
+    async def cell(server: RealtimeServer) -> SpokenAnswers:
+        return converse(server, record_turns(tmp_path, 0.3))
+
+    with RealtimeServer(lambda number: PlannedAnswer()) as server:
+        answers = asyncio.run(cell(server))
+    assert len(answers.answers) == 1
 
 
 def test_a_backchannel_is_no_answer(tmp_path: Path) -> None:

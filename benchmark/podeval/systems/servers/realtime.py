@@ -7,7 +7,8 @@ kept of it: `podeval.systems.servers.live_conversation`.
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -80,7 +81,7 @@ class RealtimeEndpoint(ServerSystem):
         for turn in ask.user:
             sound = decode(Path(turn.require_audio(ask.id)), limits=DecodeLimits(seconds=LONGEST_TURN))
             recordings[turn.id] = mix_to_mono(sound.samples), sound.rate
-        return self.connection.repeat(lambda tries: asyncio.run(self._converse(recordings, tries)))
+        return self.connection.repeat(lambda tries: _run(self._converse(recordings, tries)))
 
     async def _converse(self, recordings: Recordings, tries: int) -> SpokenAnswers:
         self.connection.pace.wait()
@@ -124,6 +125,16 @@ class RealtimeEndpoint(ServerSystem):
         except (aiohttp.ClientError, ConnectionError) as error:
             reason = self.connection.hide_key(str(error)) or type(error).__name__
             raise ServerBroke(f"the connection to {address} broke ({reason})") from None
+
+
+def _run(conversation: Coroutine[Any, Any, SpokenAnswers]) -> SpokenAnswers:
+    """Hold a conversation; in a thread where this one runs an event loop already, as a notebook's does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(conversation)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, conversation).result()
 
 
 async def _refuse_answer(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
