@@ -1,14 +1,17 @@
-"""UTMOS22's strong learner against a direct evaluation of its architecture, on weights named as SpeechMOS names them.
+"""UTMOS22's strong learner against utmos-pytorch, and against a direct evaluation of its architecture.
 
 SpeechMOS is on no package index, so that its own code cannot run here; what it computes was compared once by hand
-(the same to the last digit, at the published sizes). Weights are random and small, and reach the model as a user's do.
+(the same to the last digit, at the published sizes). Weights are random, named as SpeechMOS names them, and reach the
+model as a user's do.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as nn
 
@@ -123,3 +126,55 @@ def test_every_window_has_the_value_of_the_architecture(
     expected = [evaluate_directly(state, window) for window in windows]
     np.testing.assert_allclose(scores, expected, atol=1e-5)
     assert np.ptp(expected) > 0.01
+
+
+JUDGE = 288
+"""The listener whose marks the published learner predicts."""
+
+
+def name_as_speechmos(state: State) -> State:
+    """The weights of the original's own names under those of SpeechMOS, which keeps one listener and one domain."""
+    parts = {
+        "feature_extractors.0.ssl_model": "wav2vec2",
+        "output_layers.0.decoder_rnn": "blstm",
+        "output_layers.1.net.0": "projection.0",
+        "output_layers.1.net.3": "projection.2",
+    }
+    named = {
+        name.replace(old, new, 1): values
+        for name, values in state.items()
+        for old, new in parts.items()
+        if name.startswith(old)
+    }
+    domain, judge = (
+        state[f"{name}.weight"] for name in ("feature_extractors.1.embedding", "output_layers.0.judge_embedding")
+    )
+    return named | {"domain_emb": domain[:1].clone(), "judge_emb": judge[JUDGE : JUDGE + 1].clone()}
+
+
+def test_values_are_those_of_utmos_pytorch(
+    load_reference: Callable[..., Any],
+    reference_packages: Path,
+    tiny_models: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At the published widths, with 2 of its 12 layers."""
+    if not (reference_packages / "utmos_pytorch").is_dir():
+        pytest.skip("utmos-pytorch is not among the reference packages; `make reference-packages` gets it")
+    # At the end of the path: nothing that podeval uses comes from there.
+    monkeypatch.setattr(sys, "path", [*sys.path, str(reference_packages)])
+    from utmos_pytorch import utmos_torch
+    from utmos_pytorch.wav2vec2 import Wav2Vec2Config
+
+    monkeypatch.setattr(utmos_torch, "Wav2Vec2Config", lambda: Wav2Vec2Config(encoder_layers=2))
+    torch.manual_seed(1)
+    model = utmos_torch.UTMOSModel()
+    torch.save(model.state_dict(), tmp_path / "state.pt")
+    windows = [tiny_models.voice(seconds, seed) for seed, seconds in enumerate((1.0, 0.7, 1.0))]
+    scorer = utmos_torch.UTMOSScoreTorch(str(tmp_path / "state.pt"))
+    expected = [float(scorer.score(torch.from_numpy(window))) for window in windows]
+    state = name_as_speechmos(model.state_dict())
+    scores = load_reference("utmos22", {REPO: publish(state, tmp_path / "repo")}).score(windows)
+    assert list(scores) == pytest.approx(expected, abs=1e-4)
+    assert np.ptp(expected) > 1e-3
