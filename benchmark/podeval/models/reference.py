@@ -53,6 +53,23 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
     _make_hub_card(
+        # No project that is public here pins a commit of it; the files are those that transformers writes.
+        HubRepo(
+            "Qwen/Qwen3-ASR-1.7B-hf",
+            "main",
+            ("chat_template.jinja", "processor_config.json", "config.json", *_WHISPER[1:3], *_WHISPER[4:]),
+        ),
+        job="transcriber",
+        title="Qwen3-ASR 1.7B",
+        licence="Apache-2.0",
+        megabytes=4_100,
+        rate=16_000,
+        profiles=(),
+        variant_in=("reference",),
+        packages=("torch", "transformers"),
+        build="podeval.models.qwen_asr:QwenAsr",
+    ),
+    _make_hub_card(
         _WHISPER_BASE,
         job="second_transcriber",
         title="Whisper base",

@@ -195,7 +195,7 @@ STEP = 0.02
 """Length of one step of Whisper's encoder, seconds."""
 
 _SMOOTHED = 7
-_UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
+UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
 _SENTENCE_ENDS = ".。!！?？"
 _OPENING = "\"'“¿([{-"
 _CLOSING = "\"'.。,，!！?？:：”)]}、"
@@ -218,7 +218,7 @@ def time_words(
     starts = find_token_starts(attention)
     parts = [
         Word(text, float(starts[first]), float(starts[past]))
-        for text, first, past in _split_parts(tokens, tokenizer, spaced=language not in _UNSPACED)
+        for text, first, past in _split_parts(tokens, tokenizer, spaced=language not in UNSPACED)
     ]
     return tuple(_attach_punctuation(_cut_pauses(parts)))
 
