@@ -177,6 +177,14 @@ def test_a_preset_sets_what_its_paper_fixes_and_its_models() -> None:
     assert apply_choices(REAL_POD, "voice", "", (), "podeval", "embedded")[1] == "embedded"
 
 
+def test_the_open_tts_leaderboard_s_recogniser_and_encoder_are_a_preset_in_either_spelling() -> None:
+    for name in ("open-tts", "open_tts"):
+        benchmark, profile = apply_choices(benchmarks.get("real_pod"), "voice", "", (), name)
+        assert "transcriber=Qwen/Qwen3-ASR-1.7B-hf" in profile
+        chosen = {use.name: use.parameters for use in benchmark.metrics("voice")}
+        assert (chosen["wer"]["source"], chosen["sim"]["embeddings"]) == ("mix", "segments")
+
+
 def test_a_preset_adds_what_no_benchmark_measures_and_says_where_it_has_nothing_to_do() -> None:
     benchmark, _ = apply_choices(REAL_POD, "voice", "pam", (), "pam")
     assert [(use.name, use.parameters) for use in benchmark.metrics("voice")] == [("pam", {"variant": "repro"})]
