@@ -11,11 +11,13 @@ from podeval.hub.eval_results import (
     FILE,
     HubFigure,
     build_model_index,
+    list_rows,
     merge_index,
     propose,
     propose_model_index,
     write_eval_results_yaml,
 )
+from tests.fakes.command import run_command
 
 BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
 FIGURES = (
@@ -43,6 +45,44 @@ def test_the_file_is_what_the_hubs_client_reads_back() -> None:
     ]
     assert entries[0].dataset_revision == "a" * 40
     assert entries[0].source_url == BOARD
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, hub_client: Any, rows: list[dict[str, Any]] | None) -> None:
+    """Have the Hub answer `GET /api/datasets/…/leaderboard` as its client's own class reads it."""
+    from tests.fakes.loopback_server import Answer
+
+    answer = hub_client.repos.answer
+
+    def with_leaderboard(method: str, target: str, headers: Any, body: bytes) -> Any:
+        if target.startswith("/api/datasets/podeval/real_pod/leaderboard?"):
+            assert "base_model=False" in target or "base_model=false" in target
+            return Answer.error("EntryNotFound") if rows is None else Answer.json(rows)
+        return answer(method, target, headers, body)
+
+    monkeypatch.setattr(hub_client.repos, "answer", with_leaderboard)
+
+
+def make_row(rank: int, filename: str = FILE) -> dict[str, Any]:
+    author = {"_id": "1", "name": "alice", "type": "user", "fullname": "Alice", "avatarUrl": "/a.svg"}
+    row = {
+        "rank": rank,
+        "modelId": f"alice/tts{rank}",
+        "value": 0.5 / rank,
+        "filename": filename,
+        "verified": rank == 1,
+    }
+    return {**row, "author": author}
+
+
+def test_the_hubs_own_leaderboard_is_read_back(api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer_with(monkeypatch, hub_client, [make_row(1), make_row(2), make_row(3, ".eval_results/other.yaml")])
+    assert [row.model_id for row in list_rows("podeval/real_pod", api=api)] == ["alice/tts1", "alice/tts2"]
+    assert "#1 alice/tts1: 0.5 (verified)\n#2 alice/tts2: 0.25\n" in run_command(
+        "data", "verify", "real_pod", "--on-hub"
+    )
+    answer_with(monkeypatch, hub_client, None)
+    with pytest.raises(BadInput, match="the Hub shows no leaderboard of podeval/real_pod"):
+        list_rows("podeval/real_pod", api=api)
 
 
 def test_a_pull_request_is_opened_once(api: Any, hub_client: Any) -> None:

@@ -142,15 +142,28 @@ def build(
 @data.command()
 def verify(
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="name of a dataset, or a folder with one")],
+    on_hub: Annotated[
+        bool, typer.Option("--on-hub", help="instead, list podeval's rows in the Hub's leaderboard of OWNER/NAME")
+    ] = False,
 ) -> None:
     """Check a built folder: hashes, columns, number of rows and the rules for every row. The exit code is 1 if a
     check fails.
 
-    Given a dataset's name, it checks the folder of that name in the current directory.
+    Given a dataset's name, it checks the folder of that name in the current directory. With --on-hub, it reads the
+    Hub's own leaderboard of the dataset, and the exit code is 1 if that shows no row of podeval.
 
     Example: podeval data verify ./lfs_bench
     """
     from podeval.datasets.build import verify as wrong_with
+
+    if on_hub:
+        from podeval.hub.eval_results import list_rows
+
+        rows = list_rows(name if "/" in name else f"podeval/{name}")
+        for row in rows:
+            print(f"#{row.rank} {row.model_id}: {row.value:g}{' (verified)' if row.verified else ''}")
+        say(f"the Hub shows {len(rows)} rows of podeval")
+        raise typer.Exit(0 if rows else 1)
 
     count = 0
     for count, line in enumerate(wrong_with(Path(name)), 1):  # noqa: B007 - counted

@@ -18,6 +18,7 @@ from huggingface_hub import (
     eval_result_entries_to_yaml,
 )
 from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.hf_api import DatasetLeaderboardEntry
 from huggingface_hub.repocard_data import eval_results_to_model_index
 
 from podeval.errors import BadInput
@@ -75,6 +76,23 @@ def write_eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
         for figure in figures
     ]
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
+
+
+def list_rows(dataset: str, *, api: HfApi | None = None) -> list[DatasetLeaderboardEntry]:
+    """Return the rows of the Hub's own leaderboard of a dataset that come from podeval's files, by rank.
+
+    Raises:
+        BadInput: the Hub has no such dataset, or no leaderboard of it.
+        HubUnavailable: the Hub does not answer.
+    """
+    client = api or HfApi()
+    try:
+        rows = call_with_retries(lambda: client.get_dataset_leaderboard(dataset, base_model_only=False))
+    except HfHubHTTPError as error:
+        raise BadInput(
+            f"the Hub shows no leaderboard of {dataset} ({error}); it has one for datasets with an accepted eval.yaml"
+        ) from None
+    return [row for row in rows if row.filename == FILE]
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: HfApi | None = None) -> str | None:
