@@ -55,7 +55,7 @@ class Track:
 LFS = Track("lfs_bench", 1_059, 228.6 / WORDS_PER_MINUTE * 60)
 """1,059 texts are published; 228.6 words on average: Table 1."""
 
-VOICE = Track("real_pod voice", 51, 457.9 / WORDS_PER_MINUTE * 60)
+VOICE = Track("real_pod voice", 51, 503.2 / WORDS_PER_MINUTE * 60)
 """The mean of the 51 scripts that ship with podeval."""
 
 PODBENCH = Track("podbench", 800, 0.0)

@@ -4,6 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from podeval import benchmarks
 from studies import cost_model
 from studies import queue_simulation as study
 
@@ -34,3 +37,6 @@ def test_whatever_dies_every_submission_ends_once_and_as_it_must(empty_store: Pa
 def test_the_page_shows_what_the_cost_model_says() -> None:
     page = (STUDIES.parent / "docs" / "scale.md").read_text(encoding="utf-8")
     assert cost_model.table(1_000) in page
+    scripts = benchmarks.get("real_pod").items("topics")
+    words = sum(len(turn.text.split()) for item in scripts for turn in item.script.turns) / len(scripts)
+    assert cost_model.VOICE.audio_seconds == pytest.approx(words / cost_model.WORDS_PER_MINUTE * 60, rel=1e-3)

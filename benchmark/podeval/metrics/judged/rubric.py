@@ -16,8 +16,7 @@ present").
 
 Differs from the paper's printed figures, which are pooled over criteria, although its formulas 3 and 4 take the mean
 over dialogues of the mean over criteria (`variant="mtalk"` pools, and samples at temperature 0.1). Each verdict comes
-with a reason, and a criterion for which the dialogue gives no occasion counts as met, a case that the paper does not
-mention.
+with a reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -276,9 +275,9 @@ def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:
     ),
     intended_use="Comparing spoken dialogue systems by yes-or-no criteria written for each dialogue.",
     limitations=(
-        "Criteria are both written and judged by language models; a criterion for which a dialogue gives no occasion "
-        "counts as met, which flatters passive systems. Words alone do not convey tone of voice, so dialogues about it "
-        "are unscored if the judge reads nothing else."
+        "Criteria are both written and judged by language models. With `no_occasion=met`, a criterion for which a "
+        "dialogue gives no occasion counts as met, which flatters passive systems. Words alone do not convey tone of "
+        "voice, so dialogues about it are unscored if the judge reads nothing else."
     ),
 )
 def rubric(
