@@ -19,6 +19,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import gradio_addresses
 import orjson
 from auth import read_public_address
 from gradio_addresses import (
@@ -26,7 +27,6 @@ from gradio_addresses import (
     COOKIE,
     KEEP_SECONDS,
     LARGEST_ARCHIVE,
-    LARGEST_UPLOAD,
     PREFIXES,
     TABS,
     TABS_ID,
@@ -145,7 +145,7 @@ class GradioGate:
                 raise Refused(403, "this file is not for readers")
             await app(scope, receive, SecurityHeaders(send, GRADIO_FILE))
         elif part == f"{API}/upload":
-            archive = int(Headers(scope=scope).get("content-length", 0)) > LARGEST_UPLOAD
+            archive = int(Headers(scope=scope).get("content-length", 0)) > gradio_addresses.LARGEST_UPLOAD
             sender = find_recordings_sender(self._site, HTTPConnection(scope)) or address
             seconds = KEEP_SECONDS if archive else UNUSED_SECONDS
 
@@ -349,7 +349,7 @@ def dress(site: Site, request: Request, page: str, tab: str) -> Response:
     site.limit(request, PAGE_RATE, "tabs")
     head, header, footer = site.frame(request)
     language = site.language(request)
-    largest = LARGEST_ARCHIVE if find_recordings_sender(site, request) else LARGEST_UPLOAD
+    largest = LARGEST_ARCHIVE if find_recordings_sender(site, request) else gradio_addresses.LARGEST_UPLOAD
     texts = site.texts[language]
     too_large = {name: texts[name]["too_large_here"].format(largest // 2**20) for name in ("score", "submit")}
     settings = {"title": site.title(request), "max_file_size": largest, "too_large": too_large}

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import gradio_addresses
 from error_messages import translate
-from gradio_addresses import LARGEST_UPLOAD, UNUSED_SECONDS
+from gradio_addresses import UNUSED_SECONDS
 from gradio_events import WAITING
 from markupsafe import Markup
 from measure_apart import SECONDS, MeasuringTurn, ScoreSession, open_decoded, score_apart, score_script_apart
@@ -152,7 +153,7 @@ class RecordingPart:
     def build(self) -> None:
         """Put the components where they are called for."""
         texts = self._texts
-        gr.Markdown(texts["about"].format(SECONDS // 60, LARGEST_UPLOAD // 2**20))
+        gr.Markdown(texts["about"].format(SECONDS // 60, gradio_addresses.LARGEST_UPLOAD // 2**20))
         choices = [(texts["own"], OWN), *((texts["examples"][name], name) for name in EXAMPLES)]
         which = gr.Radio(choices, value=OWN, label=texts["which"], elem_id="score-which")
         with gr.Column() as fields:
@@ -270,8 +271,8 @@ class RecordingPart:
 
     def _too_large(self, audio: str) -> str:
         size = Path(audio).stat().st_size
-        most = LARGEST_UPLOAD / 2**20
-        return self._texts["too_large"].format(f"{size / 2**20:.1f}", f"{most:g}") if size > LARGEST_UPLOAD else ""
+        most = gradio_addresses.LARGEST_UPLOAD
+        return self._texts["too_large"].format(f"{size / 2**20:.1f}", f"{most / 2**20:g}") if size > most else ""
 
     def _show(self, request: gr.Request, session: ScoreSession, title: str, report: str = "") -> str:
         """What was measured so far, as the page shows it."""

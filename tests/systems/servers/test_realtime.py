@@ -4,6 +4,7 @@ import asyncio
 import base64
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,8 @@ def test_a_conversation_is_held_where_an_event_loop_runs_already(tmp_path: Path)
     async def cell(server: RealtimeServer) -> SpokenAnswers:
         return converse(server, record_turns(tmp_path, 0.3))
 
-    with RealtimeServer(lambda number: PlannedAnswer()) as server:
-        answers = asyncio.run(cell(server))
+    with RealtimeServer(lambda number: PlannedAnswer()) as server, ThreadPoolExecutor(1) as notebook:
+        answers = notebook.submit(asyncio.run, cell(server)).result()
     assert len(answers.answers) == 1
 
 
@@ -293,7 +294,7 @@ def test_an_error_about_what_was_played_is_noted_and_costs_nothing(tmp_path: Pat
                 await socket.send_json({**answer_event(SOUND), "response_id": "r2"})
                 await socket.send_json({"type": "response.done", "response": {"id": "r2", "status": "completed"}})
             elif len(server.events) == 30:
-                await socket.send_json(answer_event(base64.b64encode(tone(3.0)).decode()))
+                await socket.send_json(answer_event(base64.b64encode(tone(10.0)).decode()))
             elif len(server.events) == 50:
                 await socket.send_json({"type": "input_audio_buffer.speech_started"})
         return socket
@@ -301,7 +302,7 @@ def test_an_error_about_what_was_played_is_noted_and_costs_nothing(tmp_path: Pat
     with RealtimeServer(handler=handler) as server:
         answers = converse(server, record_turns(tmp_path, 0.1))
     assert "Audio is shorter" in answers.details["notes"]
-    assert answers.answers[0].speech.duration < 1.5
+    assert answers.answers[0].speech.duration < 8.0
 
 
 @pytest.mark.parametrize(
