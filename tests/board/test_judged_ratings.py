@@ -134,11 +134,11 @@ def test_few_battles_and_trial_judges_have_no_rank_and_the_reason(runs: Path) ->
     assert rows.rank_best.isna().all()
     reasons = rows[rows.slice == ""].set_index("system").reasons
     assert reasons["aria"] == '{"not ranked: there is no other system to be compared with": 20}'
-    assert reasons["corno"] == '{"not ranked: 2 of 10 battles, 1 of 2 opponents missing": 8}'
+    assert reasons["corno"] == '{"not ranked: 2 more battles, 1 more opponents and 0 more dialogues are needed": 8}'
     write_log(runs, "one", fight(trial=True))
     rows = read_column(runs)
     assert rows.rank_best.isna().all()
-    assert "its judge is a trial model" in rows.iloc[0].reasons
+    assert "its judge is declared a trial model" in rows.iloc[0].reasons
     assert list(rate_judges(runs)) == ["judge one (trial model)"]
 
 

@@ -38,7 +38,7 @@ from podeval.runs.board_tables import (
 from podeval.runs.reliability import DIMENSION, read_reliability
 from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
-from podeval.stats.bradley_terry import describe_missing, rate
+from podeval.stats.bradley_terry import NEEDED, rate
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
@@ -178,9 +178,12 @@ def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
             if one.system != run.summary.plan.system:
                 continue
             reason = ALONE if sum(not other.provisional for other in ratings.systems) < 2 else ""
-            if one.provisional or log.is_trial:
-                lacks = describe_missing(one.provisional) if one.provisional else "its judge is a trial model"
-                reason = f"{NOT_RANKED}: {lacks}"
+            if one.provisional:
+                battles, opponents, voters = (one.provisional.get(what, {}).get("missing", 0) for what in NEEDED)
+                more = f"{battles} more battles, {opponents} more opponents and {voters} more dialogues are needed"
+                reason = f"{NOT_RANKED}: {more}"
+            elif log.is_trial:
+                reason = f"{NOT_RANKED}: its judge is declared a trial model"
             yield BoardRow(
                 **_describe_run(run),
                 dimension=dimension,
