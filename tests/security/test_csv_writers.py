@@ -19,6 +19,8 @@ PRODUCT = [path for room in ("benchmark", "space", "hf_metrics", "dataset_builde
 BY_ITSELF = {"benchmark/podeval/construction/review.py": write_table}
 """Files that write CSV without pandas, each with the function that keeps texts from being formulas; tried below."""
 FORMULAS = ("=HYPERLINK(1)", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1")
+HIDDEN = "harmless\r=HYPERLINK(1)"
+"""A formula behind a carriage return, which CSV does not quote and a spreadsheet takes for the end of a line."""
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
@@ -52,9 +54,14 @@ def test_the_one_that_writes_without_pandas_marks_formulas_too(tmp_path: Path) -
 
 
 def test_the_board_that_is_exported_as_csv_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pd.DataFrame([dict.fromkeys(BoardRow.model_fields, text) | {"value": -1.5} for text in FORMULAS])
+    texts = [*FORMULAS, HIDDEN]
+    table = pd.DataFrame([dict.fromkeys(BoardRow.model_fields, text) | {"value": -1.5} for text in texts])
     monkeypatch.setattr(result_forms, "_read_tables", lambda runs: {"results": table})
     result_forms.write_results(tmp_path, tmp_path / "board.csv")
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "board.csv").read_text(encoding="utf-8"), newline="")))
-    assert [row["system_title"] for row in rows] == [f"'{text}" for text in FORMULAS]
+    content = (tmp_path / "board.csv").read_bytes().decode("utf-8")
+    assert "\r" not in content
+    rows = list(csv.DictReader(io.StringIO(content, newline="")))
+    assert [row["system_title"] for row in rows] == [
+        *(f"'{text}" for text in FORMULAS[:-1]), "'\n=1", HIDDEN.replace("\r", "\n")
+    ]  # fmt: skip
     assert {row["value"] for row in rows} == {"-1.5"}, "a number with its sign stays one"
