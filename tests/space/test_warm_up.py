@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.fakes.waiting import wait_until
+from tests.space.test_gradio_files import every_route
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
@@ -91,8 +92,8 @@ def test_what_takes_seconds_once_is_computed_before_somebody_asks(
         # Every page that stands on its own, read for the first time: no other work of seconds is left.
         pages = sorted(
             route.path
-            for route in site.routes
-            if getattr(route, "methods", None) and "GET" in route.methods and "{" not in route.path
+            for route in every_route(site)
+            if "GET" in (getattr(route, "methods", None) or ()) and "{" not in route.path
         )
         assert {"/method", "/arena/ratings", "/judges", "/about", "/docs", "/health"} <= set(pages)
         slow = {}
