@@ -18,6 +18,7 @@ import gradio as gr
 from gradio import route_utils
 from gradio.context import LocalContext
 from gradio.route_utils import GradioMultiPartParser
+from gradio.routes import file_upload_statuses
 from gradio.utils import LRUCache
 from limits import parse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -44,6 +45,8 @@ UNHEARD_SECONDS = 60.0
 """Seconds after which an event ends to whose answer nobody has ever listened."""
 MOST_SESSIONS, MOST_MESSAGES = 100, 200
 """Sessions of an app of which Gradio keeps the components (0.4 MB each), and those of which it keeps messages."""
+MOST_UPLOADS = 1_000
+"""Uploads of which Gradio keeps the progress, of all apps together."""
 
 
 class EventSent(BaseModel):
@@ -281,6 +284,22 @@ def find_session(app: Any, event: str) -> str:
     """
     waiting = app.get_blocks()._queue.event_ids_to_events.get(event)
     return waiting.session_hash if waiting else ""
+
+
+def check_names(session: str, upload: str) -> None:
+    """Check the names of a session and an upload, empty for none, and have Gradio forget the oldest of many uploads.
+
+    Gradio remembers every upload's name whose progress was ever asked for, whether there is such an upload or not.
+
+    Raises:
+        Refused: one is too long, or has other than plain letters.
+    """
+    if any(name and not re.fullmatch(NAME, name) for name in (session, upload)):
+        raise Refused(400, "a session and an upload have names of at most 64 plain letters")
+    if upload:
+        for uploads in (file_upload_statuses._statuses, file_upload_statuses._signals):
+            while len(uploads) >= MOST_UPLOADS:
+                del uploads[next(iter(uploads))]
 
 
 def describe_invalid(error: ValidationError) -> str:

@@ -44,6 +44,7 @@ from gradio_events import (
     Refused,
     VisitorPlaces,
     answer_call,
+    check_names,
     describe_invalid,
     find_session,
 )
@@ -137,8 +138,7 @@ class GradioGate:
         holders = (cookie, f"address {address}") if cookie else (f"address {address}",)
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
         names = [query.get(key, [""])[-1] for key in ("session_hash", "upload_id")]
-        if any(name and not re.fullmatch(NAME, name) for name in names):
-            raise Refused(400, "a session and an upload have names of at most 64 plain letters")
+        check_names(*names)
         if part.startswith(_FILE):
             # Who has no cookie may have it measured, but nobody else of the address reads it.
             if not self._issued.may_name((cookie,), part.removeprefix(_FILE)):

@@ -22,10 +22,14 @@ Answer = TypeVar("Answer")
 
 _SWEEP = 60.0
 """Seconds between two looks for those who are gone."""
+MOST_NAMES = 20_000
+"""Names whose requests are remembered; a name of each network of an attacker would be more than memory holds."""
 
 
 class RateLimit:
     """A moving window for each name; used by any number of threads.
+
+    Of more names than are remembered, those that asked least recently are forgotten.
 
     Args:
         clock: seconds that only go on.
@@ -49,7 +53,10 @@ class RateLimit:
             if now - self._swept > _SWEEP:
                 self._swept = now
                 self._seen = {name: kept for name, kept in self._seen.items() if kept[0][-1] > now - kept[1]}
-            moments, _ = self._seen.setdefault(who, (deque(), length))
+            moments, _ = self._seen.pop(who, (deque[float](), length))
+            self._seen[who] = (moments, length)
+            if len(self._seen) > MOST_NAMES:
+                del self._seen[next(iter(self._seen))]
             while moments and moments[0] <= now - length:
                 moments.popleft()
             if len(moments) >= rate.amount:

@@ -243,7 +243,7 @@ SENTENCES: Mapping[str, str] = {
     "repo-or-folder": "needs either repo (with revision) or folder, and not both",
     "repo-with-revision": "needs repo and revision together, so that what is measured cannot change later",
     "benchmark-twice": "benchmarks lists one benchmark twice; join its tracks in one entry",
-    "rule-slug": "lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
+    "rule-slug": "2 to 64 lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
     "rule-repo": "a Hub repo as owner/name",
     "rule-revision": "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",
     "rule-https": "a link that starts with https://",
@@ -335,6 +335,8 @@ REASONS: Mapping[str, str] = {
     "not-ranked-senseless": "hardly any of its words are function words, as in no text that a person would say",
     "not-ranked-played": "the recording plays its reference voice back",
     "not-ranked-alone": "not ranked: there is no other system to be compared with",
+    "not-ranked-battles": "not ranked: {0} more battles, {1} more opponents and {2} more dialogues are needed",
+    "not-ranked-trial": "not ranked: its judge is declared a trial model",
     "not-ranked-lonely": "not ranked: it shares {0} of {1} independent items with another system, and {2} are "
     "needed; the others are missing from {3} results",
     "key-without-value": "{0} has no value",

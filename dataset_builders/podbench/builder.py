@@ -115,8 +115,10 @@ class PodBench(Builder):
             synthetic=True,
         ),
         known_errors=(
-            "We could not look up a commit of the authors' repo, so the first build pins the newest: "
-            "podeval-build.json names it, and later builds in that folder are made from it.",
+            "No commit of the authors' repo is pinned here: the Hub could not be reached, and on 29 November 2026 the "
+            "authors' code on GitHub (xucncn/PodBench, and the later release that henryle97/PodBench has at e9d17dc) "
+            "names no revision and holds no rows. The first build pins the newest commit: podeval-build.json names it, "
+            "and later builds in that folder are made from it.",
             "Of meta, the published code contains only the keys content and dims, and of its dimensions only 脚本结构; "
             "the other names that are read (facts.json) are plain names for the same things, not yet seen in the data.",
             "The paper and the authors' README name eight dimensions each; six are the same. Core Intent and Specific "

@@ -64,7 +64,7 @@ class ArenaRoutes:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.arena = site.services.arena
-        self.rankings, self.personals = Rankings(self.arena), Personals(self.arena.database)
+        self.rankings, self.personals = Rankings(self.arena, runs=site.services.runs), Personals(self.arena.database)
 
     def _voter(self, request: Request) -> str:
         person = self.site.require_person(request)
@@ -185,8 +185,9 @@ class ArenaRoutes:
         )  # fmt: skip
 
     def ratings_json(self, request: Request) -> JSONResponse:
-        """The rankings by public votes, on excerpts and on whole recordings: ratings with 95 % intervals and ranks, or
-        what a provisional system lacks (`provisional`), and whose votes count for less (`lowered`).
+        """The rankings by public votes, on excerpts and on whole recordings, and by the battles before each judge:
+        ratings with 95 % intervals and ranks, or what a provisional system lacks (`provisional`), and whose votes count
+        for less (`lowered`).
         """
         self.site.limit(request, "60/minute")
         return JSONResponse(self.rankings.current().document())

@@ -19,13 +19,14 @@ from website import Site
 
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE
+from podeval.metrics.battle_log import BATTLES, JUDGES
 from podeval.reports.page import Report, Section, Text
 from podeval.validation.human_scores import Agreement, compute_agreement, read_marks, read_scores
-from podeval.validation.judge_answers import BATTLES, read_answers
+from podeval.validation.judge_answers import read_answers
 from podeval.validation.judge_audit import PAIRS, AuditFindings, audit, to_plain
 from podeval.validation.judge_report import describe_judge, tabulate_papers, tabulate_people
 
-FOLDER, SCORES, HUMAN = "judges", "scores.jsonl", "human.csv"
+SCORES, HUMAN = "scores.jsonl", "human.csv"
 MOST_OPEN = 2
 """Folders of records whose judges are shown open; those of more are folded."""
 
@@ -44,7 +45,7 @@ def build_router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
     configured = [Path(name) for name in os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep) if name]
-    folders = [site.services.runs / FOLDER, *configured]
+    folders = [site.services.runs / JUDGES, *configured]
 
     @routes.get("/judges", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:

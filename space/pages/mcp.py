@@ -179,7 +179,7 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
         site: the site of the arena.
         dimension: one alone; empty for all.
     """
-    document: dict[str, Any] = Rankings(site.services.arena).current().document()
+    document: dict[str, Any] = Rankings(site.services.arena, runs=site.services.runs).current().document()
     if dimension:
         for parts in document["protocols"].values():
             parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}

@@ -56,6 +56,10 @@ def test_every_metric_is_declared_in_full(declared: Metric) -> None:
     for parameter in declared.parameters:
         assert parameter.about, f"{parameter.name} has no line under Args"
         assert parameter.read(parameter.default) == parameter.default
+        if parameter.kind in (int, float):
+            assert parameter.constraint.least is not None, f"{parameter.name} has no least value"
+            with pytest.raises(BadInput, match=rf"{parameter.name} must be [\d.]+ or more, not '-1'"):
+                parameter.read("-1")
     for name in (*declared.inputs, *declared.optional_inputs):
         assert name in INPUTS
 

@@ -10,7 +10,7 @@ import pytest
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import keep_metrics
 from podeval.cli.evaluation import evaluate_own
-from podeval.cli.own_systems import OwnOptions, open_own_system
+from podeval.cli.own_systems import OwnOptions, open_own_system, require_name
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
 from podeval.runs.own_system import OwnSystem, describe_streaming, run_own_system
@@ -107,6 +107,48 @@ def test_a_system_that_writes_takes_fields_and_no_voices(options: dict[str, Any]
         (sent,) = server.requests
     assert (sent["max_tokens"], sent["temperature"], sent["top_p"], "seed" in sent) == (16384, 0.5, 0.95, False)
     assert system.maker.generation["extra"] == {"max_tokens": 16384, "temperature": 0.5, "top_p": 0.95, "seed": None}
+
+
+@pytest.mark.parametrize(
+    ("preset", "fields", "extra"),
+    [
+        ("mtalk", (), {"temperature": 0.5, "top_p": 0.95}),
+        ("mtalk", ("temperature=0.9", "top_p=null"), {"temperature": 0.9, "top_p": None}),
+        ("podbench", ("temperature=0.6",), {"temperature": 0.6, "max_tokens": 16_384}),
+        ("", ("temperature=0.6",), {"temperature": 0.6}),
+    ],
+)
+def test_a_preset_sets_the_sampling_of_a_system_that_its_paper_fixes(
+    preset: str, fields: tuple[str, ...], extra: dict[str, Any]
+) -> None:
+    def plan(body: dict[str, Any]) -> loopback.Reply:
+        return loopback.Reply(((0.0, loopback.written_completion("A: Yes.")),), kind="application/json")
+
+    with loopback.SpeechServer(plan) as server:
+        own = OwnOptions(server=server.url, model="m", field=fields, preset=preset)
+        system = open_own_system(own, "scribe", "write")
+        system.maker.make([Ask(id="x", prompt="Write.")], 3)
+        (sent,) = server.requests
+    assert system.maker.generation["extra"] == extra
+    names = ("temperature", "top_p", "max_tokens")
+    assert {name: sent[name] for name in names if name in sent} == {n: v for n, v in extra.items() if v is not None}
+
+
+def test_a_preset_says_where_its_sampling_cannot_be_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    sound = loopback.Reply(((0.0, loopback.wav(1.0)),))
+    with loopback.SpeechServer(lambda body: sound, voices=("a",)) as server:
+        own = OwnOptions(server=server.url, model="m", preset="mtalk", server_kind="openai")
+        system = open_own_system(own, "served", "voice")
+    assert system.maker.generation["extra"] == {}
+    assert "the preset mtalk sets temperature, top_p of systems with a chat API; speech is sent none" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("name", ["x", "X2", "2x", "a" * 65])
+def test_a_name_that_cannot_be_used_is_refused_with_what_can(name: str) -> None:
+    with pytest.raises(BadInput, match=r"give --name 2 to 64 lower-case letters, digits and underscores"):
+        require_name(name)
 
 
 @pytest.mark.parametrize(

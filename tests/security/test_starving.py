@@ -117,6 +117,22 @@ def test_every_way_in_asked_fifty_times_with_long_names_keeps_nothing(site: Any)
         assert blocks._queue.event_ids_to_events == {}
 
 
+def test_gradio_keeps_the_progress_of_few_uploads(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gradio.routes import file_upload_statuses as progress
+
+    monkeypatch.setattr("gradio_events.MOST_UPLOADS", 10)
+    for number in range(300):
+        progress.track(f"old{number}")
+        progress._signals[f"unknown{number}"].clear()
+    sender = visitor(site)
+    for name in ("mine", "mine-too"):
+        answer = sender.post(f"/gradio_api/upload?upload_id={name}", files={"files": ("a.wav", b"x" * 100)})
+        assert answer.status_code == 200
+    assert "mine-too" in progress._statuses
+    assert len(progress._statuses) <= 10
+    assert len(progress._signals) <= 10
+
+
 def resident() -> int:
     """Bytes of memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -21,6 +21,7 @@ from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.battle_audio import BattleAudio
+from podeval.arena.ratings import rate_by_heard
 from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.recording.playback import Playback, find_sound
@@ -496,6 +497,48 @@ def test_ratings_follow_the_votes_and_no_spreadsheet_runs_their_names(as_person:
     excluded = ann.get("/arena/ratings?dimension=%3Cscript%3Ealert(1)%3C/script%3E")
     assert excluded.status_code == 200
     assert "<script>alert" not in excluded.text
+
+
+def test_a_judges_battles_stand_beside_peoples_votes_on_the_page_and_newcomers_are_provisional(
+    as_person: Client, tmp_path: Path
+) -> None:
+    from auth import SignIn
+    from services import Services
+    from website import Site
+
+    ann = as_person("hf:ann")
+    assert ann.post("/arena/votes", json=ballot(battle_of(ann))).status_code == 200
+    lines = [
+        {
+            "system_a": "lark",
+            "system_b": "wren",
+            "outcome": "a",
+            "judge": "j@1",
+            "dialogue": f"d{n}",
+            "dimension": "sem",
+        }
+        for n in range(12)
+    ]
+    log = tmp_path / "judges" / "gemini & co" / "battles.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    document = settled(ann, lambda found: "judge gemini & co" in found["protocols"])
+    judged = document["protocols"]["judge gemini & co"]["dimensions"]["sem"]
+    assert [(row["system"], row["best"], row["worst"]) for row in judged["systems"]] == [("lark", 1, 1), ("wren", 2, 2)]
+    (people,) = document["protocols"]["excerpts"]["dimensions"].values()
+    assert people["votes"] == 1
+    page = ann.get("/arena/ratings").text
+    assert 'href="?protocol=judge%20gemini%20%26%20co"' in page
+    beside = ann.get("/arena/ratings?protocol=judge%20gemini%20%26%20co").text
+    assert "Battles before a judge" in beside
+    assert '<th scope="row">lark' in beside
+    assert "excluded" not in beside.partition('id="footing"')[2].partition("</p>")[0]
+    assert "judge gemini & co,sem,lark" in ann.get("/arena/ratings.csv").text
+    # By how much was heard before a vote, on the page of methods: a system with one vote is called provisional there.
+    site = Site(Services(tmp_path, as_person.arena.database, as_person.arena, None, None), SignIn("local"))
+    heard = site._templates.get_template("arena_heard.html")
+    text = heard.render(t=site.texts["en"], heard=rate_by_heard(as_person.arena.battles()), titles={})
+    assert text.count("provisional: ") == 2
 
 
 def test_ratings_link_to_systems_and_their_samples(as_person: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """The first reader of a language waits for nothing that is put together once."""
 
+import time
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -7,6 +9,9 @@ from typing import Any
 import jinja2
 import pytest
 from starlette.testclient import TestClient
+
+from tests.fakes.waiting import wait_until
+from tests.space.test_gradio_files import every_route
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 
@@ -68,3 +73,33 @@ def test_what_cannot_be_put_together_at_the_start_does_not_keep_the_site_from_st
         assert caplog.text.count("could not be put together at the start") == 2
         monkeypatch.undo()
         ask(client, "en")
+
+
+def test_what_takes_seconds_once_is_computed_before_somebody_asks(
+    board_app: ModuleType, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import gradio_app
+    from pages import method
+
+    computed: list[str] = []
+    fake = cache(lambda: computed.append("published") or method.recompute_agreement())  # type: ignore[func-returns-value]
+    monkeypatch.setattr(gradio_app, "compute_published", fake)
+    monkeypatch.setattr(method, "compute_published", fake)
+    site = board_app.build(runs)
+    gradio_app.warm_up(site)
+    with TestClient(site) as client:
+        wait_until(lambda: fake.cache_info().currsize == 1)
+        # Every page that stands on its own, read for the first time: no other work of seconds is left.
+        pages = sorted(
+            route.path
+            for route in every_route(site)
+            if "GET" in (getattr(route, "methods", None) or ()) and "{" not in route.path
+        )
+        assert {"/method", "/arena/ratings", "/judges", "/about", "/docs", "/health"} <= set(pages)
+        slow = {}
+        for page in pages:
+            began = time.process_time()
+            client.get(page)
+            slow[page] = time.process_time() - began
+    assert computed == ["published"], "/method computes nothing anew"
+    assert {page: seconds for page, seconds in slow.items() if seconds > 3.0} == {}

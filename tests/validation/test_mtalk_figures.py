@@ -129,6 +129,35 @@ def test_people_who_judged_the_same_are_raters_of_one_log() -> None:
     assert line.data["arena"]["value"] == pytest.approx(1 / 3)
 
 
+def test_people_who_mark_criteria_are_evaluators_of_rubrics(runs: Path, tmp_path: Path) -> None:
+    # One person marks as the first judge does, another one the contrary; both vote as they mark.
+    header, lines = "system,item,measure,rater,score\n", []
+    for system, marks in MET.items():
+        for number, met in enumerate(marks):
+            place = f"{system},d{1 + number // 2},c{number % 2}"
+            lines += [f"{place},p1,{met}\n", f"{place},p2,{1 - met}\n"]
+    (tmp_path / "marks.csv").write_text(header + "".join(lines), encoding="utf-8")
+    (tmp_path / "stars.csv").write_text(header + "aria,d1,charm,p1,4\n", encoding="utf-8")
+    votes = [{"first": one["system_a"], "second": one["system_b"], "outcome": one["outcome"], "item": one["dialogue"],
+              "voter": "p1"} for one in log("", "abcd")]  # fmt: skip
+    (tmp_path / "votes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in votes), encoding="utf-8")
+    files = [arg for name in ("marks.csv", "stars.csv", "votes.jsonl") for arg in ("--ratings", tmp_path / name)]
+    command = ["report", "agreement", *map(str, files), "--figures", "mtalk", "--runs", str(runs), "--json"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    common = {one["of"]: one["data"]["rubric"]["value"] for one in found if "rubric" in one.get("data", {})}
+    assert (common["j@1#a and p1"], common["j@1#a and p2"], common["p1 and p2"]) == (1.0, 0.0, 0.0)
+    assert not any("charm" in line or "p1 and p1" in line for line in common)
+    # Figure 8: the votes and marks of p1 agree, in the battles that its marks decide.
+    (own,) = [one for one in found if one.get("analysis") == "MTalk-Bench figure 8" and one["of"] == "votes"]
+    assert own["data"]["agreeing"]["value"] == 1.0
+    # Figures 11 and 5, by the runs' capabilities and seconds.
+    shares = [one["data"]["capabilities"] for one in found if one.get("of") == "p1" and "capabilities" in one["data"]]
+    assert shares[0] == {"interaction_strategy": 50.0, "reasoning_and_execution": 100.0}
+    assert any(one.get("of") == "rubric of p1" for one in found)
+
+
 def test_the_command_prints_them_and_says_what_is_missing(runs: Path, tmp_path: Path) -> None:
     battles = tmp_path / "battles.jsonl"
     battles.write_text("".join(json.dumps(line) + "\n" for line in log("j@1#a", "bacd")), encoding="utf-8")

@@ -3,8 +3,9 @@
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,11 +13,20 @@ from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from podeval.arena.matchmaking import count_between
-from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension, make_battles
+from podeval.arena.ratings import (
+    POOLED,
+    Standings,
+    compute_standings,
+    compute_standings_by_dimension,
+    make_battles,
+)
 from podeval.arena.service import Arena
 from podeval.arena.settings import PROTOCOLS
 from podeval.arena.vote_review import Status
 from podeval.arena.voting import may_tell
+from podeval.errors import BadInput
+from podeval.metrics.battle_log import BATTLES, JUDGES, read_judged_logs
+from podeval.runs.board_tables import stamp
 from podeval.stats.bradley_terry import SystemRating, describe_missing, votes_needed
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
@@ -53,7 +63,8 @@ class Ranking:
     """The standings by protocol and dimension, and their basis.
 
     A protocol without votes is left out; within one, `pooled` comes first if there are several dimensions. Protocols
-    are never pooled.
+    are never pooled. Battles before a judge are a protocol of their own, named after the judge's folder, in which each
+    dialogue is a voter.
     """
 
     protocols: Mapping[str, Mapping[str, Standings]]
@@ -63,7 +74,8 @@ class Ranking:
     @property
     def excluded_share(self) -> float:
         """Share of the excluded among the votes that could count, 0 to 1."""
-        counted = sum(next(iter(parts.values())).ratings.votes for parts in self.protocols.values())
+        people = [parts for protocol, parts in self.protocols.items() if protocol in PROTOCOLS]
+        counted = sum(next(iter(parts.values())).ratings.votes for parts in people)
         return self.status.excluded / max(1, counted + self.status.excluded)
 
     def document(self) -> dict[str, Any]:
@@ -162,10 +174,11 @@ class Rankings:
     Args:
         arena: the arena whose votes are ranked.
         share: largest share of the time that may go into rating.
+        runs: the folder of runs, whose judges' battles are ranked too; None for votes of people alone.
     """
 
-    def __init__(self, arena: Arena, share: float = 0.01) -> None:
-        self._arena = arena
+    def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None) -> None:
+        self._arena, self._runs = arena, runs
         self._share = share
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
@@ -241,7 +254,8 @@ class Rankings:
             systems = session.execute(
                 select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
             ).all()
-        return (*votes, counted, decided, *systems)
+        logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []
+        return (*votes, counted, decided, *systems, *((log, stamp(log)) for log in logs))
 
     def _make(self) -> Ranking:
         table = self._arena.battles()
@@ -250,9 +264,16 @@ class Rankings:
             for protocol in PROTOCOLS
             if not (part := table[table["protocol"] == protocol]).empty
         }
+        status = self._arena.status()
+        try:
+            protocols |= rate_judges(self._runs) if self._runs else {}
+        except BadInput as refusal:
+            status = replace(status, alarms=[*status.alarms, str(refusal).replace(str(self._runs), "")])
+        rated = (row.system for parts in protocols.values() for part in parts.values() for row in part.ratings.systems)
+        systems = {name: Known(name, "system") for name in rated}
         with self._arena.database.reading() as session:
-            systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        ranking = Ranking(protocols, systems, self._arena.status())
+            systems |= {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
+        ranking = Ranking(protocols, systems, status)
         self._arena.rated_at = datetime.now(UTC)
         return ranking
 
@@ -267,3 +288,23 @@ def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
     if len(standings) == 2:
         del standings[POOLED]
     return standings
+
+
+def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:
+    """Rate the systems by the battles of each judge in a folder of runs, as `rate_dimensions` does by votes.
+
+    A judge is called by its folder's name, with a number where its battles were held in several ways. Votes of no
+    cohort count for less: dialogues are no ring.
+
+    Raises:
+        BadInput: a file has something else than judged battles.
+    """
+    rated: dict[str, dict[str, Standings]] = {}
+    for log in read_judged_logs(runs):
+        parts, trial = log.read_by_dimension(), " (trial model)" if log.is_trial else ""
+        name = f"judge {log.file.parent.name}{trial}"
+        parts = {dimension or POOLED: part for dimension, part in parts.items() if dimension or len(parts) != 2}
+        rated[f"{name} {len(rated) + 1}" if name in rated else name] = {
+            dimension: compute_standings(part, robust=False) for dimension, part in parts.items()
+        }
+    return rated

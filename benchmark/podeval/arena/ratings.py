@@ -74,17 +74,18 @@ class Standings:
         return 1 - unmet / pairs
 
 
-def compute_standings(battles: Battles, *, position: bool = False) -> Standings:
+def compute_standings(battles: Battles, *, position: bool = False, robust: bool = True) -> Standings:
     """Compute the ranking from battles, with everything a board shows beside it.
 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
         position: also estimate the effect of being shown first.
+        robust: whether cohorts of voters who differ from all others count for less.
 
     Raises:
         BadInput: there are no battles.
     """
-    ratings = rate(battles, position=position, robust=True)
+    ratings = rate(battles, position=position, robust=robust)
     counted = tally(battles)
     ranked = [row for row in ratings.systems if row.provisional is None]
     undecided = tuple(
@@ -94,7 +95,7 @@ def compute_standings(battles: Battles, *, position: bool = False) -> Standings:
     )
     by_strength = None
     if battles.slight is not None and battles.slight.any():
-        by_strength = rate(battles, position=position, strength=True, robust=True)
+        by_strength = rate(battles, position=position, strength=True, robust=robust)
     return Standings(ratings, elo(battles), counted, undecided, by_strength)
 
 

@@ -27,6 +27,7 @@ class PaperPreset(FactSheet):
         material: the splits with the paper's own material, by track.
         profile: the models; empty if the paper measures with none.
         parameters: the parameters by metric.
+        sampling: the fields that the paper sends to every system it asks through a chat API, where `--server` does.
         adds: dimensions that are measured in addition, if the benchmark has none of their metrics.
         differs: the differences that remain, in a sentence.
         deviations: reasons why values are not the paper's, by metric; those of other metrics are.
@@ -39,6 +40,7 @@ class PaperPreset(FactSheet):
     material: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
     profile: str = ""
     parameters: dict[Name, dict[str, JsonValue]]
+    sampling: dict[Name, JsonValue] = Field(default_factory=dict)
     adds: tuple[Dimension, ...] = ()
     differs: Sentence
     deviations: dict[Name, str] = Field(default_factory=dict)
@@ -136,9 +138,11 @@ PRESETS = {
                 "instruction_following": {"variant": "podbench", "checklist": "podcast"},
                 "script_quality": {"variant": "podbench", "weights": "podbench"},
             },
+            # Section 4.1; temperature and the like are what the publisher of each model recommends.
+            sampling={"max_tokens": 16_384},
             differs=(
-                "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and a "
-                "system's sampling where it runs."
+                "The judges' prompts are worded by podeval; the judge's high effort is set in its own YAML file, and "
+                "the temperature and top_p that a system's publisher recommends with --field."
             ),
             deviations=dict.fromkeys(("instruction_following", "script_quality", "podbench_final"), _PROMPTS),
         ),
@@ -148,6 +152,8 @@ PRESETS = {
             benchmark="mtalk_bench",
             material={"respond": ("test",)},
             parameters={"rubric": {"variant": "mtalk", "modality": "audio"}},
+            # Section 6.1.
+            sampling={"temperature": 0.5, "top_p": 0.95},
             differs=(
                 "The judge's prompts are worded by podeval; the criteria are those that the dataset has; and battles "
                 "are fought by `podeval judge battles`."

@@ -4,24 +4,31 @@ Ranks, and the reasons why a row has none, are from `standings`.
 """
 
 import csv
+import itertools
 import json
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from podeval import benchmarks
 from podeval.board import system_info
+from podeval.board.columns import JUDGED
 from podeval.board.runs_folder import Sheet
 from podeval.board.standings import Run, find_standings
 from podeval.errors import BadInput
 from podeval.files import lock_folder
 from podeval.hub_sources import locate_hub_source
 from podeval.metrics import catalogue
+from podeval.metrics.battle_log import JudgedLog, read_judged_logs
+from podeval.metrics.protocol import Protocol
 from podeval.runs.board_tables import (
+    ALONE,
     BOARD,
     EVIDENT,
     ITEMS,
+    NOT_RANKED,
     SYSTEMS,
     BoardRow,
     ItemRow,
@@ -31,6 +38,7 @@ from podeval.runs.board_tables import (
 from podeval.runs.reliability import DIMENSION, read_reliability
 from podeval.runs.reliability import NAME as RELIABILITY
 from podeval.runs.run_folder import run_folders
+from podeval.stats.bradley_terry import NEEDED, rate
 from podeval.systems.submission import Reported, ReportedFigure, Submission
 from podeval.systems.submission_reading import load_all
 
@@ -48,7 +56,9 @@ def write_tables(runs: Path, into: Path) -> None:
     """Write the tables of a folder of runs into a folder, which may be another one, with no other writer."""
     runs_read = list(_runs(runs))
     shipped = list(load_all(locate_hub_source("submissions")).values())
-    write_table([*_measured_rows(runs_read), *_reliability_rows(runs_read), *_reported_rows(shipped)], into / BOARD)
+    judged = [row for log in read_judged_logs(runs) for row in _rating_rows(log, runs_read)]
+    ours = [*_measured_rows(runs_read), *judged, *_reliability_rows(runs_read)]
+    write_table([*ours, *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in runs_read for row in _item_rows(run)], into / ITEMS)
     write_table(system_info.build_system_rows(shipped, (run.folder for run in runs_read)), into / SYSTEMS)
 
@@ -81,7 +91,7 @@ def correct_together(
         together: protocol, slice and key of each of the columns.
 
     Returns:
-        The sheet; None if the folder has not all runs that are ranked in it.
+        The sheet, in which ratings by battles have no rank; None if the folder has not all runs that are ranked in it.
     """
     try:
         standings = find_standings(list(_runs(runs, board, profile)), together)
@@ -89,6 +99,8 @@ def correct_together(
         return None
     ranks = {(*place[3:], key, of): standing.rank for (place, key, of), standing in standings.items()}
     numbers = sheet.frame(lambda key: True)
+    # Ranks by battles are corrected among themselves alone, so that none is shown here.
+    numbers.loc[numbers["metric"] == f"{JUDGED}_arena", ["rank_best", "rank_worst"]] = np.nan
     ids = list(numbers[["protocol", "slice", "key", "system"]].itertuples(index=False, name=None))
     has_rank = numbers["rank_best"].notna() & np.array([id[:3] in together for id in ids], dtype=bool)
     corrected = [ranks.get(id) for id, ranked in zip(ids, has_rank, strict=True) if ranked]
@@ -108,13 +120,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
             for name, value in row.keys.items():
                 standing = standings[run.comparison_key(row.protocol, row.slice), name, plan.system]
                 yield BoardRow(
-                    benchmark=plan.benchmark,
-                    split=plan.split,
-                    profile=run.summary.profile,
-                    system=plan.system,
-                    system_title=plan.system_title,
-                    system_kind=plan.shown_kind,
-                    provenance=plan.provenance,
+                    **_describe_run(run),
                     dimension=dimension,
                     metric=name_on_board,
                     key=name,
@@ -131,30 +137,86 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     unscored_ours=standing.unscored_ours,
                     reasons=json.dumps(standing.reasons, ensure_ascii=False),
                     protocol_json=json.dumps(run.summary.protocols[row.protocol], ensure_ascii=False),
-                    source=str(run.folder.path.relative_to(run.folder.runs)),
-                    created=run.summary.created,
                     spot_check=checked.verdict if checked else "",
                     values=standing.values,
                     clusters=standing.clusters,
                 )
 
 
+def _describe_run(run: Run) -> dict[str, Any]:
+    """The fields of a row that say of which run it is."""
+    plan = run.summary.plan
+    return {
+        "benchmark": plan.benchmark,
+        "split": plan.split,
+        "profile": run.summary.profile,
+        "system": plan.system,
+        "system_title": plan.system_title,
+        "system_kind": plan.shown_kind,
+        "provenance": plan.provenance,
+        "source": str(run.folder.path.relative_to(run.folder.runs)),
+        "created": run.summary.created,
+    }
+
+
+def _rating_rows(log: JudgedLog, runs: Iterable[Run]) -> Iterable[BoardRow]:
+    """What the battles before a judge make of the systems that have a run on their dialogues: Bradley-Terry ratings
+    over all dialogues and by dimension, with intervals and ranks by dialogue.
+    """
+    arena, dialogues = catalogue.get("arena"), {str(record.get("dialogue")) for record in log.records}
+    name_on_board, dimension = place_on_board(arena, JUDGED)
+    lists = {
+        name: sorted({str(one[name]) for one in log.records if one.get(name)}) for name in ("prompt", "transcripts")
+    }
+    models = {"judge": {"id": log.judge}, "prompts": lists["prompt"]}
+    way = {"log": log.file.parent.name, **log.way, "transcripts": lists["transcripts"]}
+    protocol = Protocol(arena.name, arena.version, way, (), models)
+    rated = {name: rate(battles) for name, battles in log.read_by_dimension().items()}
+    fighters = [run for run in runs if dialogues <= {item.id for item in run.items}]
+    for run, (name, ratings) in itertools.product(fighters, rated.items()):
+        for one in ratings.systems:
+            if one.system != run.summary.plan.system:
+                continue
+            reason = ALONE if sum(not other.provisional for other in ratings.systems) < 2 else ""
+            if one.provisional:
+                battles, opponents, voters = (one.provisional.get(what, {}).get("missing", 0) for what in NEEDED)
+                more = f"{battles} more battles, {opponents} more opponents and {voters} more dialogues are needed"
+                reason = f"{NOT_RANKED}: {more}"
+            elif log.is_trial:
+                reason = f"{NOT_RANKED}: its judge is declared a trial model"
+            yield BoardRow(
+                **_describe_run(run),
+                dimension=dimension,
+                metric=name_on_board,
+                key="rating",
+                protocol=protocol.id,
+                slice=f"dimension={name}" if name else "",
+                value=one.rating,
+                low=one.low,
+                high=one.high,
+                rank_best=None if reason else one.best,
+                rank_worst=None if reason else one.worst,
+                rankable=not reason,
+                scored=one.battles,
+                unscored_system=0,
+                unscored_ours=0,
+                reasons=json.dumps({reason: one.battles} if reason else {}),
+                protocol_json=json.dumps(protocol.to_json(), ensure_ascii=False),
+                values=one.battles,
+                clusters=one.voters,
+            )
+
+
 def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
     """What the seeds of each run have in common, and the worst of them; shown without ranks."""
     for run in runs:
-        plan, figures = run.summary.plan, read_reliability(run.folder, run.summary.profile)
+        figures = read_reliability(run.folder, run.summary.profile)
         if figures is None:
             continue
         content = {"metric": RELIABILITY, "parameters": {"seeds": len(figures.seeds)}, "parts": figures.protocols}
         for name, value in figures.figures.items():
             yield BoardRow(
-                benchmark=plan.benchmark,
-                split=plan.split,
-                profile=run.summary.profile,
-                system=plan.system,
-                system_title=plan.system_title,
-                system_kind=plan.shown_kind,
-                provenance=plan.provenance,
+                **_describe_run(run),
                 dimension=DIMENSION,
                 metric=RELIABILITY,
                 key=name,
@@ -171,8 +233,6 @@ def _reliability_rows(runs: Iterable[Run]) -> Iterable[BoardRow]:
                 unscored_ours=0,
                 reasons=json.dumps({EVIDENT["seeds"]: figures.outputs}),
                 protocol_json=json.dumps(content, ensure_ascii=False),
-                source=str(run.folder.path.relative_to(run.folder.runs)),
-                created=run.summary.created,
             )
 
 

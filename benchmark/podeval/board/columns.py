@@ -33,6 +33,8 @@ ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " �
 """Mark in a header for the direction that is better."""
 
 MISSING = "–"
+JUDGED = "dialogue"
+"""Column group of the ratings by battles before judges, which the arena's metric gives for people: `dialogue_arena`."""
 PERCENT = -1
 """Mark in place of a number of decimals: in percent, with one."""
 ALIKE = "{0} of {0}"
@@ -179,7 +181,7 @@ def find_declaration(metric: str) -> Metric | None:
             if composite.name == metric:
                 return composite_scores.declare(benchmark, composite)
     groups = [track.group for one in map(benchmarks.get, benchmarks.list_benchmarks()) for track in one.tracks]
-    inner = [metric.removeprefix(f"{group}_") for group in groups if group and metric not in catalogue.NAMES]
+    inner = [metric.removeprefix(f"{group}_") for group in (*groups, JUDGED) if group and metric not in catalogue.NAMES]
     try:
         return catalogue.get(next((name for name in inner if name in catalogue.NAMES), metric))
     except (BadInput, ImportError):

@@ -33,6 +33,7 @@ from podeval.hub.eval_results import HubFigure
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
+from podeval.text.table_files import make_csv_safe
 
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
@@ -168,12 +169,15 @@ def write_dataset(runs: Path, out: Path) -> dict[str, int]:
 def write_results(runs: Path, file: Path) -> int:
     """Write every number of the board as one table, CSV or Parquet by the file's name; returns its rows.
 
+    In CSV no spreadsheet takes a text for a formula.
+
     Raises:
         BadInput: there are no runs.
     """
     table = _read_tables(runs)["results"]
+    is_parquet = file.suffix == ".parquet"
     write_whole(
-        file, table.to_parquet(index=False) if file.suffix == ".parquet" else table.to_csv(index=False).encode()
+        file, table.to_parquet(index=False) if is_parquet else make_csv_safe(table).to_csv(index=False).encode()
     )
     return len(table)
 

@@ -134,7 +134,7 @@ def tell_unscored(title: str, summary: "RunSummary", left: str = "") -> bool:
 
     whole = [row for row in summary.metrics if not row.slice]
     if count := max((row.reasons.get(left, 0) for row in whole), default=0):
-        say(f"{title}: {count} items are left for a later run")
+        say(f"{title}: {count} {'item is' if count == 1 else 'items are'} left for a later run")
     kinds = find_kinds(reason for row in whole for reason in row.reasons)
     metrics: dict[tuple[str, int, int], list[str]] = {}
     for row in whole:

@@ -131,10 +131,12 @@ def render_paper_presets() -> str:
         values = [f"{metric}.{name}={v}" for metric, of in preset.parameters.items() for name, v in of.items()]
         name, *models = preset.profile.split(",")
         profile = f"`{name}`" + (f" with {', '.join(f'`{model}`' for model in models)}" if models else "")
+        sampling = ", ".join(f"`{field}={value}`" for field, value in preset.sampling.items())
         parts.append(
             f"## {preset.title}\n\n{preset.reproduction}\n\n"
             f"- Parameters: {', '.join(f'`{value}`' for value in values)}\n"
             f"- Models: {profile if name else 'none, or those of the profile that you choose'}"
+            + (f"\n- Sampling of a system with a chat API (`--server`): {sampling}" if sampling else "")
         )
     return "\n\n".join(parts)
 

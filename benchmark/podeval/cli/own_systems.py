@@ -1,7 +1,8 @@
 """Which system of the user's own `podeval run` is pointed at, by its options."""
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -98,6 +99,7 @@ class OwnOptions:
     per_minute: float = 0.0
     at_once: int = 1
     timeout: float = 120.0
+    preset: str = ""
 
     def require_one(self, system: str) -> None:
         """Refuse more than one of the four ways to name a system, and options without what they are of.
@@ -183,6 +185,7 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
         raise BadInput(f"the API {api} cannot do what the track {track} asks for; use --api {' or '.join(apis)}")
     if not options.model:
         raise BadInput(f"name the model that {options.server} is to use with --model")
+    options = _add_sampling(options, api)
     connection = ServerConnection(
         options.server, timeout=options.timeout, pace=RequestPace(options.per_minute, at_once=options.at_once)
     )
@@ -195,6 +198,19 @@ def _open_server(options: OwnOptions, track: str) -> "OwnMaker":
     if isinstance(system, SpeechEndpoint):
         say(f"{options.server} is taken for {kind} ({reason}; --server-kind chooses another); {system.way}")
     return system
+
+
+def _add_sampling(options: OwnOptions, api: str) -> OwnOptions:
+    """Return the options with the sampling of the preset's paper as fields; a field of the user's own counts before."""
+    from podeval.benchmarks.presets import get_preset
+
+    sampling = get_preset(options.preset).sampling if options.preset else {}
+    if api != "chat" and sampling:
+        say(f"the preset {options.preset} sets {', '.join(sampling)} of systems with a chat API; {api} is sent none")
+        return options
+    set_by_user = {assignment.partition("=")[0] for assignment in options.field}
+    fields = [f"{name}={json.dumps(value)}" for name, value in sampling.items() if name not in set_by_user]
+    return replace(options, field=(*options.field, *fields))
 
 
 def _to_option(name: str) -> str:

@@ -258,6 +258,7 @@ def run(
         per_minute=requests_per_minute,
         at_once=at_once,
         timeout=timeout,
+        preset=preset,
     )
     own.require_one(system)
     chosen = known.get(benchmark)

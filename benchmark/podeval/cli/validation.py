@@ -79,7 +79,7 @@ def agreement(
         lines += _read_database(require_database(database, runs), tests)
     measures = group_by_measure(tests)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
-    lines += _draw_figures(runs, ratings or []) if figures else []
+    lines += _draw_figures(runs, ratings or [], tests) if figures else []
     agreements = _compare_metrics(runs, measures) if measures else []
     if as_json:
         for finding in (*agreements, *lines):
@@ -102,9 +102,9 @@ def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisL
     return []
 
 
-def _draw_figures(runs: Path, ratings: list[Path]) -> "list[AnalysisLine]":
+def _draw_figures(runs: Path, ratings: list[Path], tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     from podeval.validation.human_scores import has_scores
-    from podeval.validation.mtalk_figures import draw_figures, read_rubric_marks
+    from podeval.validation.mtalk_figures import collect_people_marks, draw_figures, read_rubric_marks
     from podeval.validation.raters import read_votes
 
     votes = {path.stem: read_votes(path) for path in ratings if not has_scores(path)}
@@ -114,7 +114,7 @@ def _draw_figures(runs: Path, ratings: list[Path]) -> "list[AnalysisLine]":
             f"no run in {runs} has rubrics of MTalk-Bench by a judge, which figures 5, 7, 8, 9 and 11 need",
             file=sys.stderr,
         )
-    return draw_figures(votes, rubrics)
+    return draw_figures(votes, [*rubrics, *collect_people_marks(tests, rubrics)])
 
 
 def _read_database(location: str, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":

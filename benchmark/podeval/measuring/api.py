@@ -127,7 +127,8 @@ def measure(
         judge: the judge of a metric that asks one: `MODEL@https://host/v1`, a GGUF file, a judge's YAML file.
         records: the folder of the judge's raw answers.
         refresh: the recorded answers that are asked anew: none, `failed` or `all`.
-        choices: the metric's choices by name, such as `normaliser="basic"`.
+        choices: the metric's choices by name, such as `normaliser="basic"`; with a judge also `prompts`, the folder
+            with other wordings of its prompts, as `podeval judge prompts` writes ours.
 
     Returns:
         `Scores` with the values of this metric; for many recordings a `ScoreTable`.
@@ -164,9 +165,11 @@ def measure(
         "face": "python",
     }
     if declared.asks:
-        from podeval.metrics.judge_use import JudgeConfig
+        from podeval.metrics.judge_use import PROMPTS, JudgeConfig
+        from podeval.metrics.prompts import read_wordings
 
-        options["judge"] = JudgeConfig(judge, records, refresh=refresh)
+        wordings = read_wordings(choices.pop(PROMPTS, None))
+        options["judge"] = JudgeConfig(judge, records, refresh=refresh, wordings=wordings)
     if hears:
         options["references"] = references
         many = list_recordings(source)

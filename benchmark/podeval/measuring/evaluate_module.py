@@ -18,6 +18,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from podeval.measuring.inputs import MetricInputs, convert_to_text
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import list_arguments
-from podeval.metrics.judge_use import JudgeConfig
+from podeval.metrics.judge_use import PROMPTS, JudgeConfig
 from podeval.recording.source import OBJECT_KEYS, list_rows, read_audio
 
 _SPOOL = "podeval-spool-"
@@ -151,6 +152,11 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
+        # Without a judge, `prompts` is a parameter, as PAM has one.
+        if self.metric.asks and (prompts := parameters.pop(PROMPTS, None)):
+            from podeval.metrics.prompts import read_wordings
+
+            bench = replace(bench, wordings=read_wordings(prompts))
         return compute(
             self.metric,
             items,

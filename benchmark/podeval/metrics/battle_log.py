@@ -1,10 +1,14 @@
 """Logs of battles, as podeval, judges and other arenas write them: each record with two sides and an outcome."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from podeval.errors import BadInput, is_missing
+from podeval.files import read_lines
 from podeval.stats.battles import OUTCOMES, SKIPPED, Battles
 from podeval.text.characters import clean_text
 
@@ -32,6 +36,64 @@ _VOTERS = (
 """Names in logs of the field for the voter; beside an `outcome` only the first, because a judge that is a model judges
 all."""
 _SIDES = (("first", "second"), ("system_a", "system_b"), ("model_a", "model_b"))
+
+JUDGES, BATTLES = "judges", "battles.jsonl"
+"""Folder in a folder of runs with a folder for each judge, and the file there with what `judge battles` printed."""
+
+
+@dataclass(frozen=True)
+class JudgedLog:
+    """The battles before one judge that were held in one way.
+
+    Attributes:
+        file: the file that they are in.
+        judge: the id of the judge.
+        way: the variant, the rule of pairing and the seed.
+        records: the records of the battles.
+    """
+
+    file: Path
+    judge: str
+    way: Mapping[str, Any]
+    records: Sequence[Mapping[str, Any]]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether the judge is declared a trial model, whose scores are not for publication."""
+        return any(record.get("trial") for record in self.records)
+
+    def read_by_dimension(self) -> dict[str, Battles]:
+        """Read the battles of each dimension, and all together under an empty name.
+
+        Raises:
+            BadInput: a record is no battle; the message names the file.
+        """
+        parts: dict[str, list[Mapping[str, Any]]] = {"": list(self.records)}
+        for record in self.records:
+            if record.get("dimension"):
+                parts.setdefault(str(record["dimension"]), []).append(record)
+        return {name: read_battles(part, [f"{self.file}: a battle"] * len(part)) for name, part in parts.items()}
+
+
+def read_judged_logs(runs: Path) -> list[JudgedLog]:
+    """Read the battles of all judges in a folder of runs; a half-written last line is ignored.
+
+    Battles of different files, before different judges or held in different ways are never one log.
+
+    Raises:
+        BadInput: a line is not what `podeval judge battles` prints; the message names the file.
+    """
+    logs: dict[tuple[Path, str, str], list[Mapping[str, Any]]] = {}
+    for file in sorted((runs / JUDGES).glob(f"*/{BATTLES}")):
+        for number, record in enumerate(read_lines(file), 1):
+            if not isinstance(record, Mapping) or not record.get("judge"):
+                raise BadInput(
+                    f"{file}, line {number} is no battle before a judge; keep there what `podeval judge battles` "
+                    "prints, and move everything else elsewhere"
+                )
+            way = json.dumps({name: record.get(name) for name in ("variant", "pairing", "seed")})
+            logs.setdefault((file, str(record["judge"]), way), []).append(record)
+    return [JudgedLog(file, judge, json.loads(way), records) for (file, judge, way), records in logs.items()]
 
 
 def read_battles(records: Iterable[Mapping[str, Any]], places: Sequence[str] = ()) -> Battles:

@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from podeval.judges.prompt import Prompt
     from podeval.judges.rounds import Asked, Conversation
 
-JUDGE, RECORDS = "judge", "records"
+JUDGE, RECORDS, PROMPTS = "judge", "records", "prompts"
 """Keywords of `compute` for a judged metric."""
 
 ARGUMENTS = {
@@ -113,6 +113,8 @@ ARGUMENTS = {
     "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
     "protocol",
     RECORDS: "folder of the judge's raw answers, from which an interrupted run is resumed",
+    PROMPTS: "folder with other wordings of the judge's prompts, as `podeval judge prompts` writes ours; part of the "
+    "protocol",
 }
 
 NO_JUDGE = (

@@ -53,7 +53,7 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
 """Title, what is done and how it differs from its paper, and the prompts."""
 
 
-def read_wordings(folder: Path | None) -> dict[str, str]:
+def read_wordings(folder: str | Path | None) -> dict[str, str]:
     """Read the wordings in a folder that differ from ours, by the prompt's name.
 
     `podeval judge prompts` writes such a folder. Hidden files and a README are passed over. Without a folder there are
@@ -63,8 +63,9 @@ def read_wordings(folder: Path | None) -> dict[str, str]:
         BadInput: there is no such folder or no file in it, a file is of no prompt, or its text does not ask about the
             prompt's inputs; the message names the file.
     """
-    if folder is None:
+    if not folder:
         return {}
+    folder = Path(folder)
     prompts = {prompt.family: prompt for prompt in reversed(list_all_prompts())}
     if not folder.is_dir():
         raise BadInput(f"{folder} is not a folder; `podeval judge prompts --out {folder}` writes ours as a start")

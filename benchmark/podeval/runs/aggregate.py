@@ -37,7 +37,7 @@ def summarise(
     for protocol in current.values():
         results = [finished.get((item.id, protocol.id), NOT_MEASURED) for item in items]
         rows += _summarise_metric(benchmark, metrics[protocol.metric], protocol, items, results)
-    usage = sum_usage(folder, profile)
+    usage = sum_usage(folder, profile, [protocol.id for protocol in current.values()])
     unsent = {metric: {"unsent": used["unsent"]} for metric, used in usage.items() if used["unsent"]}
     return RunSummary(
         plan=plan,

@@ -1,17 +1,19 @@
 """What judges used for a run: a line for each call, kept in the run's folder.
 
-`<profile>/judge_usage.jsonl` has the metric, the judge's id, the parameters that the judge refuses and what the call
-used, as `podeval.judges.budget.Account` has it. It is synced as the call ends, so that a run that is killed and resumed
-counts every call once.
+`<profile>/judge_usage.jsonl` has the metric, the id of its protocol, the judge's id, the parameters that the judge
+refuses and what the call used, as `podeval.judges.budget.Account` has it. It is synced as the call ends, so that a run
+that is killed and resumed counts every call once. What another protocol used, such as a pilot before another judge or
+with other prompts, is not added to it. Lines without a protocol are of an earlier version, and count.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from podeval.files import append_lines, read_lines
 from podeval.judges.budget import Account
+from podeval.metrics.protocol import Protocol
 from podeval.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -21,14 +23,14 @@ FILE = "judge_usage.jsonl"
 
 
 @contextmanager
-def log_usage(folder: RunFolder, profile: str, metric: str, client: "JudgeClient") -> Iterator[None]:
-    """Keep what a client uses for a metric inside the block, and how many answers the records saved."""
+def log_usage(folder: RunFolder, profile: str, protocol: Protocol, client: "JudgeClient") -> Iterator[None]:
+    """Keep what a client uses under a metric's protocol inside the block, and how many answers the records saved."""
     path, lock, saved = folder.path / profile / FILE, threading.Lock(), client.account.from_records
 
     def append(used: Account) -> None:
         with lock:
-            line = {"metric": metric, "judge": client.judge.id, "unsent": sorted(client.unsent), "used": vars(used)}
-            append_lines(path, [line])
+            about = {"metric": protocol.metric, "protocol": protocol.id, "judge": client.judge.id}
+            append_lines(path, [{**about, "unsent": sorted(client.unsent), "used": vars(used)}])
 
     client.on_use = append
     try:
@@ -38,11 +40,13 @@ def log_usage(folder: RunFolder, profile: str, metric: str, client: "JudgeClient
             append(Account(from_records=count))
 
 
-def sum_usage(folder: RunFolder, profile: str) -> dict[str, dict[str, Any]]:
-    """Return what was used for each metric since the run began, with the judge that was asked last."""
+def sum_usage(folder: RunFolder, profile: str, protocols: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return what was used for each metric under these protocols since the run began, with the judge asked last."""
     accounts: dict[str, Account] = {}
     last: dict[str, Mapping[str, Any]] = {}
     for line in read_lines(folder.path / profile / FILE):
+        if line.get("protocol") not in (None, *protocols):
+            continue
         accounts.setdefault(line["metric"], Account()).add(Account(**line["used"]))
         last[line["metric"]] = {"judge": line["judge"], "unsent": line["unsent"]}
     return {metric: {**last[metric], **vars(account)} for metric, account in accounts.items()}

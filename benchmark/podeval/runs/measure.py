@@ -258,7 +258,7 @@ def measure(
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, task.output, [name])]
-            for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, name)):
+            for task, result in _judge(uses[name], some, bench, partial(log_usage, folder, profile, protocols()[name])):
                 keep(task.item, protocols(task.output), {name: result})
     # A run whose outputs came about in different ways has one protocol; then the figures that are made of the others.
     after, current = folder.results(profile), protocols(*(task.output for task in seen))

@@ -28,7 +28,7 @@ ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,200}$"
 PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,2000}$"
 
 PATTERNS_IN_WORDS = {
-    SLUG: "lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
+    SLUG: "2 to 64 lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
     REPO: "a Hub repo as owner/name",
     REVISION: "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",
     FOLDER: "a folder beside the document, without .. and not starting with /",

@@ -9,17 +9,29 @@ _FORMULA = tuple("=+-@\t\r\n")
 
 
 def make_csv_safe(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls)."""
+    """Return a copy with an apostrophe before text that a spreadsheet would take for a formula (= + - @, controls).
+
+    Carriage returns are line feeds in it.
+    """
     import pandas as pd
 
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
             # Each different text once: a long table says the same few again and again.
-            unsafe = [text for text in safe[name].unique() if isinstance(text, str) and _is_formula(text)]
-            if unsafe:
-                safe[name] = safe[name].replace({text: f"'{text}" for text in unsafe})
+            texts = [text for text in safe[name].unique() if isinstance(text, str)]
+            if unsafe := {text: marked for text in texts if (marked := _mark(text)) != text}:
+                safe[name] = safe[name].replace(unsafe)
     return safe
+
+
+def _mark(text: str) -> str:
+    """Return a text with an apostrophe if it is a formula, and with line feeds for carriage returns.
+
+    A carriage return alone is not quoted in CSV, and what follows it would be a cell of its own.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if _is_formula(text) else text
 
 
 def _is_formula(text: str) -> bool:

@@ -15,14 +15,12 @@ from podeval.errors import BadInput
 from podeval.judges.exchange_records import FILE, JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.metrics import pairwise_judge, prompts
+from podeval.metrics.battle_log import BATTLES
 from podeval.metrics.human_records import list_records
 from podeval.metrics.judged import rubric
 from podeval.metrics.pairwise_judge import Choice
 
 Leaf = float | str
-
-BATTLES = "battles.jsonl"
-"""File with a judge's battles in a folder without its records."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """MTalk-Bench's analyses of evaluators (figures 4 to 12), from runs judged by rubrics and logs of battles.
 
 An evaluator of battles is a log: of a judge (`podeval judge battles`), or of people, whose voters are its raters. An
-evaluator of rubrics is a judge that measured runs. Whoever fights and measures is one rater if model and revision are.
+evaluator of rubrics is a judge that measured runs, or a person who marked criteria with 0 or 1. Whoever fights and
+measures is one rater if model and revision are, or the name of the person is.
 """
 
 import itertools
@@ -20,6 +21,7 @@ from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.stats.agreement import format_estimate, srcc
 from podeval.stats.battles import SKIPPED, Battles, elo, tally
 from podeval.stats.bias import wilson
+from podeval.stats.mushra_scores import Mark as PersonMark
 from podeval.validation.raters import (
     AnalysisLine,
     compare_arena_with_rubric,
@@ -38,7 +40,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RubricMarks:
-    """What one judge marked in a system's dialogues: 1 or 0 by dialogue and criterion.
+    """What one judge, or one person, marked in a system's dialogues: 1 or 0 by dialogue and criterion.
 
     `capability` is that of each dialogue; `seconds` the mean length of the system's answers to one, None if unknown.
     """
@@ -59,6 +61,28 @@ def read_rubric_marks(runs: Path) -> list[RubricMarks]:
     """Read the marks of all runs of MTalk-Bench in a folder of runs, apart for each judge."""
     folders = [folder for folder in run_folders(runs) if folder.plan().benchmark == "mtalk_bench"]
     return [marks for folder in folders for marks in _read_run(folder)]
+
+
+def collect_people_marks(
+    tests: Mapping[str, Sequence[PersonMark]], rubrics: Sequence[RubricMarks]
+) -> list[RubricMarks]:
+    """Collect the marks that people gave for criteria, apart for each person and system.
+
+    Args:
+        tests: the marks of each file or listening test. Marks are of criteria where all of a test are 0 or 1 and name a
+            rater and a criterion, as their scale; other tests are passed over.
+        rubrics: the marks of judges, by whose runs the capabilities of dialogues and the seconds of answers are known.
+    """
+    people: dict[tuple[str, str], dict[Mark, int]] = defaultdict(dict)
+    for marks in tests.values():
+        if all(mark.value in (0, 1) and mark.scale and mark.rater for mark in marks):
+            for mark in marks:
+                people[mark.rater, mark.stimulus][mark.page, mark.scale] = int(mark.value)
+    capability = {dialogue: name for one in rubrics for dialogue, name in one.capability.items()}
+    seconds = {one.system: one.seconds for one in rubrics}
+    return [
+        RubricMarks(system, rater, marks, capability, seconds.get(system)) for (rater, system), marks in people.items()
+    ]
 
 
 def _read_run(folder: RunFolder) -> Iterator[RubricMarks]:

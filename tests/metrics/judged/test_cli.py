@@ -1,6 +1,7 @@
 """The command line with a judge: measure, criteria that a person approves, battles."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from podeval.measuring.inputs import read_input
 from podeval.metrics import catalogue
 from podeval.metrics.judged.dialogue_judge import KEYS
 from podeval.metrics.rubric_writing import load_review
+from podeval.runs.aggregate import summarise
 from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan
 
 SCRIPT = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt into it."
@@ -199,6 +201,8 @@ def test_battles_of_runs_are_read_as_they_are_by_all_that_follows(judge: Callabl
             name = folder.write_audio(f"{item.id}-1", np.full(1600 * number, 0.1, np.float32), 16_000)
             answers = [OutputAnswer(audio=name, words=f"{system} answers.")] * len(item.user)
             folder.write_output(Output(item=item.id, answers=tuple(answers)))
+        folder.write_items(items.items)
+        folder.write_summary(summarise(folder, "embedded", benchmark, items.items))
     (folder.outputs / f"{items.items[0].id}.json").unlink()  # Wren did not answer the first
     made = judge(
         lambda q: {"reason": "longer", "winner": "B" if "Lark" in q.inputs.get("dialogue_b", "") else "A"}, hears=True
@@ -243,6 +247,14 @@ def test_battles_of_runs_are_read_as_they_are_by_all_that_follows(judge: Callabl
     assert set(votes["comment"]) == {"longer"}
     again = run("judge", "battles", *sources, *options, *with_judge(made))
     assert (again.stdout, len(made.questions)) == (result.stdout, 14), "a second time nobody is asked"
+    # As they are, they are a column of the board; seven battles are too few for a rank, which is said.
+    log = tmp_path / "runs" / "judges" / "scripted" / "battles.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text(result.stdout, "utf-8")
+    board = run("report", "show", "--runs", tmp_path / "runs").stdout
+    assert "Dialogue · preference" in board
+    assert "Arena rating ↑" in board
+    assert re.search(r"Wren: not ranked: \d more battles, \d more opponents and \d more dialogues are needed", board)
     plan = folder.plan().model_copy(update={"dataset": "another"})
     folder.begin(plan, replace=True)
     with pytest.raises(BadInput, match="answered other items than those of the dataset here"):

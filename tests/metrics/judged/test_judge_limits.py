@@ -15,8 +15,9 @@ from typer.testing import CliRunner, Result
 
 from podeval.cli import app, judge_limits
 from podeval.errors import BadInput, PodevalError
+from podeval.files import append_lines, read_lines
 from podeval.judges.trial_questions import make_tones
-from podeval.runs.judge_usage import sum_usage
+from podeval.runs.judge_usage import FILE, sum_usage
 from podeval.runs.run_folder import RunFolder, RunSummary
 from podeval.stats.pilot import choose_pilot, project_half_width
 from tests.fakes.scripted_server import Answer, Call, ScriptedServer
@@ -91,7 +92,7 @@ def read_run(tmp_path: Path) -> tuple[dict[str, Any], RunSummary]:
     """What was used for the run by metric, and its summary, which has the same."""
     folder = RunFolder(tmp_path / "runs", "podbench", "sample", "mine")
     (summary,) = folder.summaries()
-    usage = sum_usage(folder, "embedded")
+    usage = sum_usage(folder, "embedded", summary.protocols)
     assert summary.provenance["judge_usage"] == usage
     return usage["script_quality"], summary
 
@@ -184,6 +185,29 @@ def test_a_refused_parameter_is_refused_once_in_a_run_and_noted_in_its_protocol(
     assert line["protocol"]["unsent"] == ["seed"]
 
 
+def test_pilots_by_two_protocols_in_one_folder_do_not_add_up(
+    priced: Callable[..., PricedJudge], command: list[str], tmp_path: Path
+) -> None:
+    first, second, pilot = priced(), priced(), ["--pilot", "--limit", "3"]
+    second.file.write_text(second.file.read_text("utf-8").replace("model: m\n", "model: other\n"), "utf-8")
+    run(*command, *first.options, *pilot)
+    said = run(*command, *second.options, *pilot).stderr
+    assert len(second.server.calls) == 3
+    assert "judge, about: 6 calls, 6000 tokens asked" in said, "three for three of six, not six"
+    folder = RunFolder(tmp_path / "runs", "podbench", "sample", "mine")
+    path = folder.path / "embedded" / FILE
+    lines = read_lines(path)
+    protocols = {line["protocol"]: line["judge"] for line in lines}
+    assert len(lines) == 6
+    assert len(protocols) == 2
+    for protocol, judge in protocols.items():
+        used = sum_usage(folder, "embedded", [protocol])["script_quality"]
+        assert (used["calls"], used["judge"]) == (3, judge)
+    # A line of before protocols were kept counts, because nobody knows of what it is.
+    append_lines(path, [{name: value for name, value in lines[0].items() if name != "protocol"}])
+    assert sum_usage(folder, "embedded", protocols)["script_quality"]["calls"] == 7
+
+
 def test_a_run_that_is_killed_counts_each_call_once(
     priced: Callable[..., PricedJudge], command: list[str], tmp_path: Path
 ) -> None:
@@ -202,7 +226,8 @@ def test_a_run_that_is_killed_counts_each_call_once(
     process.wait()
     held.set()
     folder = RunFolder(tmp_path / "runs", "podbench", "sample", "mine")
-    assert sum_usage(folder, "embedded")["script_quality"]["calls"] == 3
+    (line, *_) = read_lines(folder.path / "embedded" / FILE)
+    assert sum_usage(folder, "embedded", [line["protocol"]])["script_quality"]["calls"] == 3
     run(*arguments)
     assert len(judge.server.calls) == 7
     usage, _ = read_run(tmp_path)

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+import podeval
 from podeval.errors import BadInput
 from podeval.judges.prompt import Prompt
 from podeval.judges.wording import list_inputs, reword, write_wording
+from podeval.measuring.evaluate_module import module
 from podeval.metrics import pairwise_judge, prompts
 from podeval.metrics.judged.content_density import DIVIDE
 from podeval.metrics.judged.rubric import build_hearing_prompt, build_reading_prompt
@@ -16,6 +18,7 @@ from podeval.metrics.judged.script_quality import QUALITY
 
 from .test_cli import run
 from .test_rubric import dialogue, scored, verdicts
+from .test_script_quality import quality
 
 PAPERS = 'Check {criteria} of {dialogue}; answer {"criteria_s_1": 1, "n": {"of": 2}} and nothing else.'
 
@@ -117,6 +120,33 @@ def test_a_judge_is_asked_in_the_files_words_and_the_protocol_says_so(
     (folder / "rubric_transcript.txt").unlink()
     unchanged = type(made.bench)(made.bench.judge, made.bench.records, wordings=prompts.read_wordings(folder))
     assert scored([dialogue()], unchanged)["protocol"]["id"] == ours["protocol"]["id"]
+
+
+def test_other_words_are_asked_from_python_too(judge: Callable[..., Any], tmp_path: Path) -> None:
+    own = write_wording(QUALITY).replace("How to work:", "How to work, briefly:")
+    assert "briefly" in own
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / f"{QUALITY.family}.txt").write_text(own)
+    made = judge(lambda question: quality(quote="Rivers carry salt"))
+    script = "A: Why is the sea salty?\nB: Rivers carry salt into it."
+    options = {"judge": made.bench.judge, "records": str(made.bench.records)}
+    folder = str(tmp_path / "own")
+    measured = [
+        podeval.measure("script_quality", script, **options, **more).protocols["script_quality"]
+        for more in ({}, {"prompts": folder}, {"prompts": tmp_path / "own"})
+    ]
+    assert ["briefly" in question.told for question in made.questions] == [False, True], "the third is in the records"
+    theirs = module("script_quality")().compute(predictions=[script], **options, prompts=folder)
+    assert len(made.questions) == 2
+    assert measured[1] == measured[2]
+    assert measured[0]["id"] != measured[1]["id"]
+    for protocol in (measured[1], theirs["protocol"]):
+        assert [prompt.partition("#")[0] for prompt in protocol["models"]["prompts"]] == [f"{QUALITY.family}@own"]
+    with pytest.raises(BadInput, match="is not a folder"):
+        podeval.measure("script_quality", script, **options, prompts=tmp_path / "none")
+    # Where nobody is asked, `prompts` is what the metric says, or nothing.
+    with pytest.raises(BadInput, match="prompts"):
+        podeval.measure("mattr", script, prompts=folder)
 
 
 def test_a_file_with_our_words_leaves_the_other_variants_alone(tmp_path: Path) -> None:

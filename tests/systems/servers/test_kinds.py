@@ -319,6 +319,8 @@ def test_scripts_go_whole_by_default_where_the_model_is_known_to_perform(
             "no voice bob and would speak in another; .* one of joe, vctk#p225",
         ),
         ("openrouter", {}, "does not list its voices; .*--clone"),
+        ("openai", {}, "give one for each speaker: --voice alloy --voice onyx$"),
+        ("gemini", {}, "give one for each speaker: --voice Kore --voice Puck$"),
         ("opnai", {}, "no kind of server 'opnai'; did you mean openai"),
     ],
 )
@@ -328,6 +330,16 @@ def test_options_that_do_not_fit_a_kind_are_refused_before_anything_is_asked(
     with SpeechServer(answer, facts={"/v1/voices": PIPER}) as server:
         with pytest.raises(BadInput, match=words):
             SpeechEndpoint.open(ServerConnection(server.url), "tts", server_kind=kind, **options)
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("listing", [None, {}, ["joe"]])
+@pytest.mark.parametrize("voice", [(), ("joe",)])
+def test_a_piper_that_lists_no_voices_is_refused_with_what_to_do(listing: Any, voice: tuple[str, ...]) -> None:
+    facts = {} if listing is None else {"/v1/voices": listing}
+    with SpeechServer(answer, facts=facts) as server:
+        with pytest.raises(BadInput, match=r"/v1/voices lists no voices, .* start a piper-tts that has /voices"):
+            SpeechEndpoint.open(ServerConnection(server.url), "tts", server_kind="piper", voice=voice)
         assert server.requests == []
 
 

@@ -9,8 +9,11 @@ is rated below it, and a rank is one more than the number of stimuli rated above
 everything alike, is ours: the paper's two rules already exclude its judge 20, and the box plot only confirms it.
 """
 
+from typing import Annotated
+
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import RELATIVE
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
@@ -67,9 +70,9 @@ def mushra(
     reference_marks: tuple[Mark, ...],
     *,
     screening: bool = True,
-    low_worst: float = 0.9,
-    high_top: float = 0.5,
-    alike: float = 0.5,
+    low_worst: Annotated[float, Constraint(least=0)] = 0.9,
+    high_top: Annotated[float, Constraint(least=0)] = 0.5,
+    alike: Annotated[float, Constraint(least=0)] = 0.5,
 ) -> Score:
     """Return the mean mark of one stimulus.
 

@@ -75,7 +75,7 @@ def sptd(
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["paper", "podeval"] = "paper",
     embeddings: Annotated[Literal["windows", "segments"], Constraint(added=True)] = "windows",
-    speakers: int = 0,
+    speakers: Annotated[int, Constraint(least=0)] = 0,
 ) -> Score:
     """Score one recording.
 
@@ -120,7 +120,7 @@ def _expected_speakers(speakers: int, script: Script | None) -> int:
     Raises:
         BadInput: a number for which there is no distance between speakers, or one that the script contradicts.
     """
-    if speakers < 0 or speakers == 1:
+    if speakers == 1:
         raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
     if script and speakers and speakers != len(script.speakers):
         raise BadInput(

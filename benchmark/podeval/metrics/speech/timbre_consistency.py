@@ -92,7 +92,7 @@ def timbre_consistency(
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["default", "lfs"] = "default",
-    speakers: int = 0,
+    speakers: Annotated[int, Constraint(least=0)] = 0,
     window: Annotated[float, Constraint(least=0.5, added=True)] = VOICE_WINDOW,
     stride: Annotated[float, Constraint(least=0.1, added=True)] = VOICE_STRIDE,
 ) -> Result:

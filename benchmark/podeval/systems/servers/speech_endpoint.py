@@ -321,6 +321,6 @@ def _ask_for_voices(kind: ServerKind) -> tuple[str, ...]:
     voices = kind.list_voices()
     if not voices:
         clone = ", or --clone" if kind.clones else ""
-        example = "--voice alloy --voice onyx"
+        example = " ".join(f"--voice {name}" for name in kind.voice_examples)
         raise BadInput(f"{kind.connection.url} does not list its voices; give one for each speaker: {example}{clone}")
     return voices

@@ -30,6 +30,7 @@ class Gemini(ServerKind):
     key_header: ClassVar[str] = "x-goog-api-key"
     key_prefix: ClassVar[str] = ""
     chats: ClassVar[bool] = False
+    voice_examples: ClassVar[tuple[str, str]] = ("Kore", "Puck")
 
     @property
     def performs(self) -> bool:

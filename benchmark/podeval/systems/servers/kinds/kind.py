@@ -51,6 +51,7 @@ class ServerKind(ABC):
         streams: whether its sound can come in a stream.
         clip_seconds: least and greatest length of a reference voice, in seconds.
         chats: whether it also writes scripts and answers, through `/chat/completions`.
+        voice_examples: two names of voices, for the sentence that asks for some.
     """
 
     connection: ServerConnection
@@ -68,6 +69,7 @@ class ServerKind(ABC):
     streams: ClassVar[bool] = True
     clip_seconds: ClassVar[tuple[float, float]] = (1.0, 30.0)
     chats: ClassVar[bool] = True
+    voice_examples: ClassVar[tuple[str, str]] = ("FIRST", "SECOND")
 
     @property
     def performs(self) -> bool:

@@ -43,6 +43,7 @@ class OpenAi(ServerKind):
 
     name: ClassVar[str] = "openai"
     hosts: ClassVar[tuple[str, ...]] = ("api.openai.com",)
+    voice_examples: ClassVar[tuple[str, str]] = ("alloy", "onyx")
 
     @property
     def marks(self) -> SpeakerMarks:

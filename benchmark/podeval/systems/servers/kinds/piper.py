@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from podeval.errors import BadInput
 from podeval.systems.servers.connection import ServerResponse
 from podeval.systems.servers.kinds.kind import ServerKind, SpeechRequest, Voice
 from podeval.systems.servers.sound_reading import ServedSound
@@ -33,9 +34,18 @@ class PiperServer(ServerKind):
         return super().read(response, request, what)
 
     def list_voices(self) -> tuple[str, ...]:
-        """See `ServerKind`."""
+        """See `ServerKind`.
+
+        Raises:
+            BadInput: the server lists none, so that nobody knows in which voice it would speak.
+        """
         answer = self.connection.get("voices")
-        configs = {name: about for name, about in (answer or {}).items() if isinstance(about, dict)}
+        if not isinstance(answer, dict) or not answer:
+            raise BadInput(
+                f"{self.connection.url}/voices lists no voices, and Piper's server speaks in its default voice if it "
+                "does not know one; correct the address, or start a piper-tts that has /voices"
+            )
+        configs = {name: about for name, about in answer.items() if isinstance(about, dict)}
         return tuple(
             voice
             for name, about in configs.items()
