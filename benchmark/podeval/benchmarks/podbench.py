@@ -87,6 +87,15 @@ BENCHMARK = Benchmark(
             main="script_quality.script_quality",
             needs_accurate_speech=False,
         ),
+        Dimension(
+            name="grounding",
+            title="Grounding",
+            description="Whether a judge finds what the script claims in the sources that came with the request.",
+            tracks=("write",),
+            metrics=(MetricUse(name="script_grounding", keys=("grounded", "contradicted", "claims")),),
+            main="script_grounding.grounded",
+            needs_accurate_speech=False,
+        ),
     ),
     breakdowns=(
         Breakdown(
