@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -23,6 +23,7 @@ import yaml
 from podeval import __version__, benchmarks
 from podeval.board import every_eval_ever
 from podeval.board.build import write_tables
+from podeval.board.reported_elsewhere import list_rows
 from podeval.board.static_site import write_site
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
@@ -30,9 +31,12 @@ from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
 from podeval.hub.eval_results import HubFigure
+from podeval.hub_sources import locate_hub_source
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
+from podeval.systems.submission import Reported
+from podeval.systems.submission_reading import load_all
 
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
 
@@ -96,18 +100,101 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
     Raises:
         BadInput: a run was not measured.
     """
-    tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    cells = []
     for summary in (summary for run in runs for summary in list_summaries(run, profile)):
         plan = summary.plan
-        rows = tables.setdefault((benchmarks.get(plan.benchmark).title, plan.split), [])
-        figures = {figure.metric: f"{figure.value:g}" for figure in list_hub_figures(summary)}
-        name = f"{plan.system_title} ({summary.profile} profile)"
-        rows.append({"model_name": name, "metrics": figures, "paper_url": BOARD_ADDRESS, "paper_date": summary.created})
-    tasks = []
-    for (title, split), rows in tables.items():
-        names = sorted({name for row in rows for name in row["metrics"]})
-        tasks.append({"task": title, "datasets": [{"dataset": split, "sota": {"metrics": names, "rows": rows}}]})
-    return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
+        where = (benchmarks.get(plan.benchmark).title, plan.split, "", "The podeval leaderboard", BOARD_ADDRESS)
+        system = f"{plan.system_title} ({summary.profile} profile)"
+        for figure in list_hub_figures(summary):
+            value = (f"Measured by podeval {__version__}.", system, figure.metric, f"{figure.value:g}")
+            cells.append(_TableCell(*where, *value, note=figure.note, date=summary.created[:10]))
+    return _render_tables(cells)
+
+
+def render_printed_tables() -> str:
+    """Render every figure that papers print as evaluation tables: of systems on our benchmarks, and elsewhere.
+
+    A task is a benchmark or a source, a dataset a table of the paper by one protocol, a subdataset a part of it.
+    """
+    cells = []
+    for submission in load_all(locate_hub_source("submissions")).values():
+        for figure in submission.source.results if isinstance(submission.source, Reported) else ():
+            benchmark = benchmarks.get(figure.benchmark)
+            paper, table = read_title(benchmark.citation), f"{figure.table}, {figure.variant.replace('_', ' ')}"
+            part = f"{figure.breakdown}: {figure.group}" if figure.breakdown else ""
+            protocol = f"{paper}, {table}, as printed; podeval ran nothing."
+            where = (benchmark.title, table, part, paper, benchmark.paper, protocol)
+            about = (figure.better, figure.spread or "", figure.count or "", figure.note or "")
+            cells.append(
+                _TableCell(*where, submission.system.name, figure.printed, str(figure.value), *map(str, about))
+            )
+    for row in list_rows():
+        protocol = f"{row['by']}, {row['table']}, as printed. {row['protocol']}"
+        where = (row["source"], row["table"], row["group"], row["by"], row["address"], protocol)
+        value = (row["system"], row["printed"], row["value"], row["better"], row["spread"])
+        cells.append(_TableCell(*where, *value, note=row["note"], date=row["date"]))
+    return _render_tables(cells)
+
+
+class _TableCell(NamedTuple):
+    """One value of an evaluation table: where it is, by what protocol, and of which system."""
+
+    task: str
+    dataset: str
+    part: str
+    paper: str
+    address: str
+    protocol: str
+    system: str
+    metric: str
+    value: str
+    better: str = ""
+    spread: str = ""
+    count: str = ""
+    note: str = ""
+    date: str | None = None
+
+
+def _render_tables(cells: Iterable[_TableCell]) -> str:
+    """Group values into tasks, their datasets, and the parts of these."""
+    tasks: dict[str, dict[str, dict[str, list[_TableCell]]]] = {}
+    for cell in cells:
+        tasks.setdefault(cell.task, {}).setdefault(cell.dataset, {"": []}).setdefault(cell.part, []).append(cell)
+    listed = []
+    for task, datasets in tasks.items():
+        tables = []
+        for name, parts in datasets.items():
+            within = [{"subdataset": part, **_describe_table(of_part)} for part, of_part in parts.items() if part]
+            tables.append({"dataset": name, **_describe_table(parts[""]), "subdatasets": within})
+        listed.append({"task": task, "datasets": tables})
+    return json.dumps(listed, ensure_ascii=False, indent=1) + "\n"
+
+
+def _describe_table(cells: Sequence[_TableCell]) -> dict[str, Any]:
+    """Return what a dataset says of itself, and its rows: one for each system."""
+    rows: dict[str, dict[str, Any]] = {}
+    lines = {cell.protocol: None for cell in cells}
+    lines |= {f"{cell.metric}: {cell.better} is better.": None for cell in cells if cell.better in ("higher", "lower")}
+    lines |= {f"{cell.system}, {cell.metric}: {cell.note}": None for cell in cells if cell.note}
+    for cell in cells:
+        row = {"model_name": cell.system, "paper_title": cell.paper, "paper_url": cell.address, "paper_date": cell.date}
+        values = {"": cell.value, " (spread)": cell.spread, " (n)": cell.count}
+        metrics = rows.setdefault(cell.system, {**row, "metrics": {}})["metrics"]
+        metrics.update({cell.metric + ending: value for ending, value in values.items() if value})
+    return {
+        "description": "\n".join(lines),
+        "dataset_citations": [{"title": t, "url": u} for t, u in dict.fromkeys((c.paper, c.address) for c in cells)],
+        "sota": {
+            "metrics": list(dict.fromkeys(name for row in rows.values() for name in row["metrics"])),
+            "rows": list(rows.values()),
+        },
+    }
+
+
+def read_title(citation: str) -> str:
+    """Return the title in a BibTeX entry, without its braces."""
+    match = re.search(r"title\s*=\s*\{(.+?)\},\n", citation, re.DOTALL)
+    return " ".join(re.sub("[{}]", "", match[1] if match else "").split())
 
 
 def _cite_run(summary: RunSummary) -> str:
@@ -259,11 +346,13 @@ class ResultForm:
         write: writes it and yields a sentence on each file; of a form that is text, yields the text.
         of_all: whether it has all results of a folder of runs, instead of those of the runs that are named.
         is_text: whether it is text for standard output.
+        has_print: whether it has the figures that papers print if no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]
     of_all: bool = False
     is_text: bool = False
+    has_print: bool = False
 
 
 def _write_every_eval_ever(export: Export) -> Iterator[str]:
@@ -296,7 +385,11 @@ FORMS: Mapping[str, ResultForm] = {
     "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(
-        lambda export: [render_evaluation_tables(export.chosen, export.profile)], is_text=True
+        lambda export: [
+            render_evaluation_tables(export.chosen, export.profile) if export.chosen else render_printed_tables()
+        ],
+        is_text=True,
+        has_print=True,
     ),
     "eval-results": ResultForm(_render_each(render_eval_results), is_text=True),
     "model-index": ResultForm(_render_each(render_model_index), is_text=True),

@@ -22,8 +22,11 @@ from scipy import special
 
 Array = NDArray[np.float64]
 
-_STAKES = {0.125: 0.08, 0.25: 0.08, 0.5: 0.08, 1.0: 0.08, 2.0: 0.08, 4.0: 0.1, 16.0: 0.2, 64.0: 0.3}
-"""Weights of stakes: great ones tell few pairs apart that all agree, small ones many pairs that hardly do."""
+_STAKES = {
+    **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
+    **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
+}
+"""Weights of stakes: great ones tell few pairs apart that all agree, small ones a thousand of which few break."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
