@@ -4,7 +4,7 @@ Every broken rule is reported at once, by its name and with what to change (`rul
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ CODE = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".sh", ".bat", ".ps1", "
 UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5", ".joblib", ".npz", ".onnx")
 _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
+_VOICES = (".npy", ".wav", ".flac", ".mp3", ".m4a", ".ogg", ".opus")
+"""Endings of what a repo may keep of a reference voice: recordings, and voice presets."""
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
 """Ends of descriptions that nobody has written yet: of the template, and of a draft that was made of a run."""
@@ -101,7 +103,7 @@ class Gate:
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
         refusals = [*check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
-        refusals += check_task(document)
+        refusals += [*check_task(document), *check_consent(source, repo.files)]
         # Check the base model of an adapter as well.
         base = None
         parts = [repo]
@@ -169,6 +171,7 @@ class Gate:
     ) -> PinnedSource:
         # Outputs come from a repo, or from a folder beside the document.
         refusals = list(list_placeholders(document))
+        refusals += check_consent(source) if isinstance(source, Outputs) else ()
         if source.repo is not None and source.revision is not None:
             dataset = self._read_facts(source.repo, source.revision, "dataset")
             refusals += [each for each in check_repo(dataset, None, self.limits) if each.rule != "code"]
@@ -325,6 +328,16 @@ def check_task(document: Submission) -> Iterator[Refusal]:
             yield write_refusal(
                 "task", "task-does-not-fit", task=task, tracks=", ".join(wrong), benchmark=entry.name, fitting=fitting
             )
+
+
+def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
+    """Check that whose voices are cloned is stated, with the permission; a repo that holds voices must state it."""
+    consent = source.consent
+    if consent is None:
+        if voices := [name for name in files if name.lower().endswith(_VOICES)]:
+            yield write_refusal("consent", "consent-not-stated", repo=source.repo, files=_list_some(voices))
+    elif (consent.clones or consent.whose or consent.permission) and not (consent.whose and consent.permission):
+        yield write_refusal("consent", "consent-incomplete")
 
 
 def _list_some(names: list[str]) -> str:
