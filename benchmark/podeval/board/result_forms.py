@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -100,98 +100,100 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
     Raises:
         BadInput: a run was not measured.
     """
-    cells = []
-    for summary in (summary for run in runs for summary in list_summaries(run, profile)):
-        plan = summary.plan
-        where = (benchmarks.get(plan.benchmark).title, plan.split, "", "The podeval leaderboard", BOARD_ADDRESS)
-        system = f"{plan.system_title} ({summary.profile} profile)"
-        for figure in list_hub_figures(summary):
-            value = (f"Measured by podeval {__version__}.", system, figure.metric, f"{figure.value:g}")
-            cells.append(_TableCell(*where, *value, note=figure.note, date=summary.created[:10]))
-    return _render_tables(cells)
+    return _render_tables(
+        {
+            "task": benchmarks.get(summary.plan.benchmark).title,
+            "dataset": summary.plan.split,
+            "paper": "The podeval leaderboard",
+            "address": BOARD_ADDRESS,
+            "protocol": f"Measured by podeval {__version__}.",
+            "system": f"{summary.plan.system_title} ({summary.profile} profile)",
+            "printed": figure.metric,
+            "value": f"{figure.value:g}",
+            "note": figure.note,
+            "date": summary.created[:10],
+        }
+        for run in runs
+        for summary in list_summaries(run, profile)
+        for figure in list_hub_figures(summary)
+    )
 
 
 def render_printed_tables() -> str:
     """Render every figure that papers print as evaluation tables: of systems on our benchmarks, and elsewhere.
 
-    A task is a benchmark or a source, a dataset a table of the paper by one protocol, a subdataset a part of it.
+    A task is a benchmark or a source, a dataset a table by one protocol, a subdataset a part of it.
     """
-    cells = []
+    cells: list[dict[str, Any]] = []
     for submission in load_all(locate_hub_source("submissions")).values():
         for figure in submission.source.results if isinstance(submission.source, Reported) else ():
             benchmark = benchmarks.get(figure.benchmark)
-            paper, table = read_title(benchmark.citation), f"{figure.table}, {figure.variant.replace('_', ' ')}"
-            part = f"{figure.breakdown}: {figure.group}" if figure.breakdown else ""
-            protocol = f"{paper}, {table}, as printed; podeval ran nothing."
-            where = (benchmark.title, table, part, paper, benchmark.paper, protocol)
-            about = (figure.better, figure.spread or "", figure.count or "", figure.note or "")
-            cells.append(
-                _TableCell(*where, submission.system.name, figure.printed, str(figure.value), *map(str, about))
-            )
+            paper, table = _read_title(benchmark.citation), f"{figure.table}, {figure.variant.replace('_', ' ')}"
+            place = {
+                "task": benchmark.title,
+                "dataset": table,
+                "part": f"{figure.breakdown}: {figure.group}" if figure.breakdown else "",
+                "paper": paper,
+                "address": benchmark.paper,
+                "protocol": f"{paper}, {table}, as printed; podeval ran nothing.",
+                "system": submission.system.name,
+            }
+            cells.append(figure.model_dump(mode="json", exclude_none=True) | place)
     for row in list_rows():
         protocol = f"{row['by']}, {row['table']}, as printed. {row['protocol']}"
-        where = (row["source"], row["table"], row["group"], row["by"], row["address"], protocol)
-        value = (row["system"], row["printed"], row["value"], row["better"], row["spread"])
-        cells.append(_TableCell(*where, *value, note=row["note"], date=row["date"]))
+        place = {"task": row["source"], "dataset": row["table"], "part": row["group"], "paper": row["by"]}
+        cells.append(row | place | {"protocol": protocol})
     return _render_tables(cells)
 
 
-class _TableCell(NamedTuple):
-    """One value of an evaluation table: where it is, by what protocol, and of which system."""
-
-    task: str
-    dataset: str
-    part: str
-    paper: str
-    address: str
-    protocol: str
-    system: str
-    metric: str
-    value: str
-    better: str = ""
-    spread: str = ""
-    count: str = ""
-    note: str = ""
-    date: str | None = None
-
-
-def _render_tables(cells: Iterable[_TableCell]) -> str:
+def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
     """Group values into tasks, their datasets, and the parts of these."""
-    tasks: dict[str, dict[str, dict[str, list[_TableCell]]]] = {}
+    tasks: dict[str, dict[str, dict[str, list[Mapping[str, Any]]]]] = {}
     for cell in cells:
-        tasks.setdefault(cell.task, {}).setdefault(cell.dataset, {"": []}).setdefault(cell.part, []).append(cell)
-    listed = []
-    for task, datasets in tasks.items():
-        tables = []
-        for name, parts in datasets.items():
-            within = [{"subdataset": part, **_describe_table(of_part)} for part, of_part in parts.items() if part]
-            tables.append({"dataset": name, **_describe_table(parts[""]), "subdatasets": within})
-        listed.append({"task": task, "datasets": tables})
+        parts = tasks.setdefault(cell["task"], {}).setdefault(cell["dataset"], {"": []})
+        parts.setdefault(cell.get("part", ""), []).append(cell)
+    listed = [
+        {
+            "task": task,
+            "datasets": [
+                {
+                    "dataset": name,
+                    **_describe_table(parts.pop("")),
+                    "subdatasets": [{"subdataset": part, **_describe_table(parts[part])} for part in parts],
+                }
+                for name, parts in datasets.items()
+            ],
+        }
+        for task, datasets in tasks.items()
+    ]
     return json.dumps(listed, ensure_ascii=False, indent=1) + "\n"
 
 
-def _describe_table(cells: Sequence[_TableCell]) -> dict[str, Any]:
+def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what a dataset says of itself, and its rows: one for each system."""
     rows: dict[str, dict[str, Any]] = {}
-    lines = {cell.protocol: None for cell in cells}
-    lines |= {f"{cell.metric}: {cell.better} is better.": None for cell in cells if cell.better in ("higher", "lower")}
-    lines |= {f"{cell.system}, {cell.metric}: {cell.note}": None for cell in cells if cell.note}
     for cell in cells:
-        row = {"model_name": cell.system, "paper_title": cell.paper, "paper_url": cell.address, "paper_date": cell.date}
-        values = {"": cell.value, " (spread)": cell.spread, " (n)": cell.count}
-        metrics = rows.setdefault(cell.system, {**row, "metrics": {}})["metrics"]
-        metrics.update({cell.metric + ending: value for ending, value in values.items() if value})
+        row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
+        row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
+        # A spread, and the number of items or votes that a value rests on, are values of their own.
+        for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
+            if cell.get(field, "") != "":
+                row["metrics"][cell["printed"] + ending] = str(cell[field])
+    lines = [
+        *(cell["protocol"] for cell in cells),
+        *(f"{c['printed']}: {c['better']} is better." for c in cells if c.get("better", "neither") != "neither"),
+        *(f"{cell['system']}, {cell['printed']}: {cell['note']}" for cell in cells if cell.get("note")),
+    ]
+    papers = dict.fromkeys((cell["paper"], cell["address"]) for cell in cells)
+    names = dict.fromkeys(name for row in rows.values() for name in row["metrics"])
     return {
-        "description": "\n".join(lines),
-        "dataset_citations": [{"title": t, "url": u} for t, u in dict.fromkeys((c.paper, c.address) for c in cells)],
-        "sota": {
-            "metrics": list(dict.fromkeys(name for row in rows.values() for name in row["metrics"])),
-            "rows": list(rows.values()),
-        },
+        "description": "\n".join(dict.fromkeys(lines)),
+        "dataset_citations": [{"title": title, "url": address} for title, address in papers],
+        "sota": {"metrics": list(names), "rows": list(rows.values())},
     }
 
 
-def read_title(citation: str) -> str:
+def _read_title(citation: str) -> str:
     """Return the title in a BibTeX entry, without its braces."""
     match = re.search(r"title\s*=\s*\{(.+?)\},\n", citation, re.DOTALL)
     return " ".join(re.sub("[{}]", "", match[1] if match else "").split())
