@@ -38,7 +38,7 @@ class PodevalComputation(SampleLevelComputation):  # type: ignore[misc]
     Args:
         metric: the metric's name.
         inputs: further inputs of `podeval.measure` by their names, each a function of the question.
-        choices: what `podeval.measure` takes for every answer.
+        choices: options of `podeval.measure` for every answer.
     """
 
     def __init__(self, metric: str, inputs: dict[str, Callable[[Doc], Any]], choices: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def make_metric(metric: str, **options: Any) -> SampleLevelMetricGrouping:
 
     Args:
         metric: the metric's name; one that measures a text, a script or a passage.
-        options: what `podeval.measure` takes; a function is called with the question, such as
+        options: options of `podeval.measure`; a function is called with the question, such as
             `request=lambda doc: doc.query`.
     """
     inputs = {name: value for name, value in options.items() if callable(value)}

@@ -21,7 +21,7 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     Args:
         metric: the metric's name.
         metric_options: options of torchmetrics, such as `process_group`.
-        choices: what `podeval.measure` takes for every item, such as `profile`, `judge` or a choice of the metric.
+        choices: options of `podeval.measure` for every item, such as `profile`, `judge` or a choice of the metric.
 
     Attributes: `reasons`, why items of this process have no score.
     """

@@ -102,7 +102,7 @@ opinions, jokes, greetings and who the speakers are. Copy each claim word for wo
 supported: the sources say so; copy the passage.
 contradicted: the sources say otherwise; copy the passage.
 not_found: the sources say nothing of it, however true it may be."""
-"""What is asked of every part of a podcast or of its script."""
+"""The task for every part of a podcast or of its script."""
 
 ASK_CLAIMS = Prompt(
     name="podcast_claims",
