@@ -22,8 +22,6 @@ class PodevalMetric(Metric):  # type: ignore[misc]
         metric: the metric's name.
         metric_options: options of torchmetrics, such as `process_group`.
         choices: options of `podeval.measure` for every item, such as `profile`, `judge` or a choice of the metric.
-
-    Attributes: `reasons`, why items of this process have no score.
     """
 
     full_state_update = False
@@ -32,9 +30,10 @@ class PodevalMetric(Metric):  # type: ignore[misc]
     def __init__(self, metric: str, *, metric_options: dict[str, Any] | None = None, **choices: Any) -> None:
         super().__init__(**metric_options or {})
         self.declared, self.choices = catalogue.get(metric), choices
-        self.higher_is_better = {"higher": True, "lower": False}.get(self.declared.headline.better)
+        # A metric of torchmetrics refuses to have it set.
+        self.__dict__["higher_is_better"] = {"higher": True, "lower": False}.get(self.declared.headline.better)
         self.reasons: list[str] = []
-        # Of each key the sum of weighted values and of weights; then the unscored items by their causes.
+        # Of each key the sum of weighted values and of weights; then unscored items by their causes.
         totals = torch.zeros(2 * len(self.declared.keys) + 2, dtype=torch.float64)
         self.add_state("totals", totals, dist_reduce_fx="sum")
 

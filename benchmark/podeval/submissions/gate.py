@@ -27,8 +27,6 @@ CODE = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".sh", ".bat", ".ps1", "
 UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5", ".joblib", ".npz", ".onnx")
 _ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _CARD_LEAST = 200
-_VOICES = (".npy", ".wav", ".flac", ".mp3", ".m4a", ".ogg", ".opus")
-"""Endings of what a repo may keep of a reference voice: recordings, and voice presets."""
 _OPEN_LICENCES = ("other", "unknown")
 _UNWRITTEN = ("in a few sentences for someone who has not heard of it.", "Say here in a few sentences what it is.")
 """Ends of descriptions that nobody has written yet: of the template, and of a draft that was made of a run."""
@@ -334,7 +332,7 @@ def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterato
     """Check that whose voices are cloned is stated, with the permission; a repo that holds voices must state it."""
     consent = source.consent
     if consent is None:
-        if voices := [name for name in files if name.lower().endswith(_VOICES)]:
+        if voices := [name for name in files if name.lower().endswith(".npy")]:
             yield write_refusal("consent", "consent-not-stated", repo=source.repo, files=_list_some(voices))
     elif (consent.clones or consent.whose or consent.permission) and not (consent.whose and consent.permission):
         yield write_refusal("consent", "consent-incomplete")
