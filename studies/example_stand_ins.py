@@ -40,6 +40,7 @@ REPLIES = {
     "expressive_hierarchy": "it gives the whole 3.5",
     "rubric": "it says of every second criterion that it is met",
     "grounding": "it says that the whole is about its topic, and of two claims that the source supports one",
+    "script_grounding": "of two claims it says that the source supports one",
     "content_density": "it calls the first clause of an answer needed and the rest not",
 }
 """What the scripted judge answers, by metric, as the card says it."""
@@ -67,7 +68,7 @@ def answer(prompt: str, inputs: dict[str, str], seed: int) -> dict[str, Any]:
             return {"verdicts": [{"criterion": name, "met": number % 2} for number, name in enumerate(names)]}
         case "podcast_topic":
             return {"about": "why the sea is salty", "score": 1}
-        case "podcast_claims":
+        case "podcast_claims" | "script_claims":
             words, source = inputs["part"].split(), " ".join(inputs["sources"].split()[:6])
             supported = {"quote": " ".join(words[:8]), "verdict": "supported", "source_quote": source}
             return {"claims": [supported, {"quote": " ".join(words[-8:]), "verdict": "not_found"}]}

@@ -104,6 +104,15 @@ def of_podbench() -> Iterator[dict[str, Any]]:
         yield anchor(f"quality_{item.id}", "script_quality", "script_quality", [{"script": s} for s in levels_of(item)])
     for item, other in zip(items, [*items[1:-2], items[0], items[-1], items[-2]], strict=True):
         meant, another = levels_of(item)[0], levels_of(other)[0]
+        # The source says what the script says, and nothing of what another one says.
+        request = {"instruction": f"A podcast about: {item.topic}", "sources": [" ".join(t["text"] for t in meant)]}
+        foreign = [turn if number % 2 == 0 else another[number] for number, turn in enumerate(meant)]
+        yield anchor(
+            f"grounding_{item.id}",
+            "script_grounding",
+            "grounded",
+            [{"script": script, "request": request} for script in (meant, foreign)],
+        )
         text = " ".join(turn["text"] for turn in meant)
         names = [name for name in NAME.findall(text) if name not in str(another)][:1]
         wishes = [f"The talk is about this topic: {item.topic}", "It says something particular about the topic."]

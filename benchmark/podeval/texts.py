@@ -40,6 +40,10 @@ SENTENCES: Mapping[str, str] = {
     "too-many-files": "{repo} holds {count} files, more than {most}; remove some",
     "too-many-configs": "{repo} holds {count} configs, more than {most}; remove some",
     "repo-holds-code": "{repo} holds {files}; remove it, or publish the model without it elsewhere",
+    "consent-not-stated": "{repo} holds {files}, which look like reference voices; say under source.consent whether "
+    "voices are cloned that are not the benchmark's (clones: true or false), and whose they are",
+    "consent-incomplete": "reference voices that are not the benchmark's are cloned; list under source.consent.whose "
+    "whose they are, and say under source.consent.permission what they permitted and where it can be read",
     "card-too-short": "{repo} has no usable card (README.md with at least {least} characters); "
     "say what it is, what it was trained on and how it is used",
     "card-without-licence": "the card of {repo} states no licence; add `license: …` at its head",

@@ -156,3 +156,25 @@ def test_a_folder_with_something_else_in_it_is_not_written_into(runs: Path, tmp_
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(BadInput, match=r"notes\.txt"):
         result_forms.write_dataset(runs, tmp_path)
+
+
+def test_every_printed_figure_is_in_an_evaluation_table_with_its_protocol_and_place() -> None:
+    from podeval.board.reported_elsewhere import read_figures
+    from podeval.hub_sources import locate_hub_source
+
+    tasks = {task["task"]: task for task in json.loads(run_command("report", "export", "--form", "papers-with-code"))}
+    tables = [table for task in tasks.values() for table in task["datasets"]]
+    parts = [part for table in tables for part in (table, *table["subdatasets"])]
+    values = [(name, value) for part in parts for row in part["sota"]["rows"] for name, value in row["metrics"].items()]
+    printed = [name for name, _ in values if not name.endswith((" (spread)", " (n)"))]
+    files = locate_hub_source("submissions").glob("*/results.csv")
+    assert len(printed) == sum(len(pd.read_csv(file)) for file in files) + len(read_figures()) == 4_379
+    for part in (part for part in parts if part["sota"]["rows"]):
+        (citation, *_) = part["dataset_citations"]
+        assert citation["url"].startswith("https://")
+        assert "as printed" in part["description"].splitlines()[0]
+    (table,) = (one for one in tasks["LFS-Bench"]["datasets"] if one["dataset"] == "Table 2, single speaker")
+    (row,) = (one for one in table["sota"]["rows"] if one["model_name"] == "CosyVoice2")
+    assert (row["metrics"]["Timbre"], row["metrics"]["Timbre (spread)"]) == ("0.92", "0.018")
+    assert "CER: lower is better." in table["description"]
+    assert "Chinese only" in table["description"]

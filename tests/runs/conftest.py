@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,9 @@ import pytest
 
 from podeval import benchmarks
 from podeval.metrics import catalogue, declaration
+from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Result, Score, Unscored
+from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.systems import registry as systems
 
 PROGRAM = Path(__file__).parents[1] / "fakes" / "tiny_run.py"
@@ -84,3 +87,34 @@ def command(tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
         )
 
     return start
+
+
+def protocol(metric: str, version: str = "1") -> Protocol:
+    return Protocol(metric, version, {}, (), {}, "podeval/real_pod", {})
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[..., Path]:
+    """Write a run whose seeds have these results, item by item; its folder."""
+
+    def write(
+        name: str,
+        results: Mapping[int, Sequence[Result | float]],
+        metric: str = "wer",
+        key: str = "wer",
+        version: str = "1",
+        split: str = "demo",
+    ) -> Path:
+        items = benchmarks.get("real_pod").items(split)
+        run = RunFolder(tmp_path, "real_pod", split, name)
+        for seed, values in results.items():
+            folder = run if seed == next(iter(results)) else run.repeat(seed)
+            plan = {"benchmark": "real_pod", "split": split, "dataset": "x", "track": "voice", "system": name}
+            folder.begin(RunPlan(**plan, system_title=name, system_kind="model", generation={}, seed=seed))
+            folder.write_items(items)
+            for item, value in zip(items, values, strict=False):
+                result = value if isinstance(value, Score | Unscored) else Score({key: value})
+                folder.append_results("embedded", item.id, [(protocol(metric, version), result)])
+        return run.path
+
+    return write

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,49 +16,15 @@ from podeval import benchmarks
 from podeval.cli import app
 from podeval.cli.compare import describe
 from podeval.errors import BadInput
-from podeval.metrics.protocol import Protocol
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.score import Unscored
 from podeval.runs.compare import compare_runs
-from podeval.runs.run_folder import RunFolder, RunPlan
-from tests.fakes.command import refuse_command
+from tests.fakes.command import refuse_command, run_command
 
 DEMO = benchmarks.get("real_pod").items("demo")
 SILENT = Unscored("the system produced no audio: nothing was said", "system")
 
 
-def protocol(metric: str, version: str = "1") -> Protocol:
-    return Protocol(metric, version, {}, (), {}, "podeval/real_pod", {})
-
-
 Write = Callable[..., Path]
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> Write:
-    """Write a run whose seeds have these results, item by item; its folder."""
-
-    def write(
-        name: str,
-        results: Mapping[int, Sequence[Result | float]],
-        metric: str = "wer",
-        key: str = "wer",
-        version: str = "1",
-        split: str = "demo",
-    ) -> Path:
-        items = benchmarks.get("real_pod").items(split)
-        run = RunFolder(tmp_path, "real_pod", split, name)
-        for seed, values in results.items():
-            folder = run if seed == next(iter(results)) else run.repeat(seed)
-            plan = {"benchmark": "real_pod", "split": split, "dataset": "x", "track": "voice", "system": name}
-            folder.begin(RunPlan(**plan, system_title=name, system_kind="model", generation={}, seed=seed))
-            folder.write_items(items)
-            for item, value in zip(items, values, strict=False):
-                result = value if isinstance(value, Score | Unscored) else Score({key: value})
-                folder.append_results("embedded", item.id, [(protocol(metric, version), result)])
-        return run.path
-
-    return write
-
 
 BEFORE = [0.05, 0.08, 0.03, 0.06, 0.10, 0.04]
 
@@ -200,3 +166,50 @@ def test_the_command_ends_with_three_and_tells_ci(written: Write, tmp_path: Path
     assert told["columns"][0]["before"] == pytest.approx(np.mean(BEFORE))
     assert CliRunner().invoke(app, ["compare", str(a), str(a), "--fail-if-worse", "wer"]).exit_code == 0
     assert CliRunner().invoke(app, ["compare", str(a), str(b)]).exit_code == 0, "nothing is watched"
+
+
+def test_an_item_in_quarantine_is_compared_and_decides_nothing(written: Write, tmp_path: Path) -> None:
+    names = [item.id for item in DEMO]
+    a = written("a", {seed: BEFORE for seed in range(6)})
+    b = written("b", {seed: [value + 0.3 * (n == 2) for n, value in enumerate(BEFORE)] for seed in range(6)})
+    assert judge(a, b)[0].failed, "its seeds are worse"
+    comparison = compare_runs(a, b, {"wer": 0.0}, quarantine={names[2]: "issue 7"})
+    assert not comparison.failed
+    assert comparison.items == 5
+    (resting,) = comparison.quarantined
+    assert (resting.item, resting.reason) == (names[2], "issue 7")
+    assert resting.means["wer.wer"] == pytest.approx((0.03, 0.33))
+    (tmp_path / "list.txt").write_text(f"\n# flaky\n{names[2]}  # issue 7\n", encoding="utf-8")
+    words = [a, b, "--fail-if-worse", "wer", "--quarantine", tmp_path / "list.txt", "--junit", tmp_path / "gate.xml"]
+    assert f"In quarantine, decides nothing: {names[2]} (issue 7): wer.wer 0.03 to 0.33." in run_command(
+        "compare", *words
+    )
+    suite = ElementTree.parse(tmp_path / "gate.xml").getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
+    assert "issue 7" in suite.find("testcase/skipped").get("message")
+    unknown = refuse_command("compare", a, b, "--quarantine", "nothing_like_it")
+    assert "lists nothing_like_it, which neither run has" in unknown
+    everything = [word for name in names for word in ("--quarantine", name)]
+    assert "no item outside quarantine in common" in refuse_command("compare", a, b, *everything)
+
+
+def test_the_items_that_show_a_size_are_counted(written: Write) -> None:
+    a, b = written("a", {0: BEFORE}), written("b", {0: [value + 0.01 * (-1) ** n for n, value in enumerate(BEFORE)]})
+    command = ("compare", a, b, "--detect")
+    few, many = (
+        json.loads(run_command(*command, f"wer={size}", "--json"))["columns"][0]["items_to_show"]
+        for size in (0.1, 0.005)
+    )
+    assert few < 8 < many
+    assert f"about {few} items like these show that it is worse by 0.1" in run_command(*command, "wer=0.1")
+    assert "--detect takes METRIC=SIZE" in refuse_command("compare", a, b, "--detect", "wer")
+
+
+def test_markdown_is_a_table_in_which_names_are_text(written: Write, tmp_path: Path) -> None:
+    a, b = written("a|<b>", {0: BEFORE}), written("b", {0: BEFORE})
+    run_command("compare", a, b, "--fail-if-worse", "wer", "--markdown", tmp_path / "page.md")
+    lines = (tmp_path / "page.md").read_text("utf-8").splitlines()
+    assert lines[0] == "### b is not shown to be worse"
+    table = [line for line in lines if line.startswith("| ")]
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in table] == [8, 8, 8]
+    assert r"a\|\<b>" in table[0]

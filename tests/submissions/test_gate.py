@@ -40,7 +40,7 @@ def test_the_voices_of_a_qwen_omni_are_a_pickle_that_is_looked_at_when_it_is_fet
 
 
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
-    document = submitted(changes={"voices/a.npy": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
+    document = submitted(changes={"vocab.txt": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
     message = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
     assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in message
     Gate(limits=GateLimits(other_bytes=8_000)).check(document)
@@ -317,3 +317,49 @@ def test_the_page_for_submitters_names_every_rule_of_the_gate() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for rule, asks in RULES.items():
         assert f"| `{rule}` | {asks} |" in rows
+
+
+CONSENT = {"clones": True, "whose": ["Ada Example"], "permission": "Signed consent, https://example.org/consent"}
+
+
+@pytest.mark.parametrize(
+    ("consent", "told"),
+    [
+        (None, "holds voices/a.npy, which look like reference voices; say under source.consent"),
+        ({"clones": True}, "list under source.consent.whose whose they are"),
+        ({**CONSENT, "permission": None}, "source.consent.permission what they permitted"),
+        ({**CONSENT, "whose": []}, "source.consent.whose"),
+        ({"whose": ["Ada Example"]}, "source.consent.permission"),
+    ],
+)
+def test_voices_that_are_not_the_benchmarks_need_consent(
+    submitted: Submitted, consent: dict[str, Any] | None, told: str
+) -> None:
+    assert told in refused(submitted(changes={"voices/a.npy": b"x"}, consent=consent))["consent"]
+
+
+def test_whose_voices_are_cloned_and_that_none_are_is_said_once(submitted: Submitted) -> None:
+    for consent in (CONSENT, {"clones": False}):
+        Gate().check(submitted(changes={"voices/a.npy": b"x"}, consent=consent))
+    Gate().check(submitted())
+
+
+def test_outputs_that_clone_say_whose_voices(
+    outputs_document: Callable[..., Submission], topics_outputs: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "audio").mkdir()
+    for name, content in topics_outputs.items():
+        (tmp_path / "audio" / name).write_bytes(content)
+    message = refused(outputs_document(folder="audio", consent={"clones": True}), path=tmp_path)["consent"]
+    assert "reference voices that are not the benchmark's are cloned" in message
+    plain = outputs_document(folder="audio", consent=CONSENT)
+    assert Gate().check(plain, tmp_path).content == Gate().check(outputs_document(folder="audio"), tmp_path).content
+
+
+def test_consent_does_not_make_another_submission_of_the_same(submitted: Submitted) -> None:
+    from podeval.submissions.source_files import digest
+
+    old = submitted().model_dump(mode="json")
+    stored = {**old, "source": {name: value for name, value in old["source"].items() if name != "consent"}}
+    stated = {**old, "source": {**old["source"], "consent": CONSENT}}
+    assert digest(stored, "embedded") == digest(old, "embedded") == digest(stated, "embedded")

@@ -87,6 +87,15 @@ BENCHMARK = Benchmark(
             main="script_quality.script_quality",
             needs_accurate_speech=False,
         ),
+        Dimension(
+            name="grounding",
+            title="Grounding",
+            description="Whether a judge finds what the script claims in the sources that came with the request.",
+            tracks=("write",),
+            metrics=(MetricUse(name="script_grounding", keys=("grounded", "contradicted", "claims")),),
+            main="script_grounding.grounded",
+            needs_accurate_speech=False,
+        ),
     ),
     breakdowns=(
         Breakdown(
@@ -110,7 +119,7 @@ BENCHMARK = Benchmark(
     ),
     anchors=PinnedFile(
         file="anchors_podbench.json",
-        revision="sha256:1927a86783b688193b5358ea2ce71dc255136e8a8795217f5cdef7b714586a07",
+        revision="sha256:891adda3de28c4b5ead83af5efc8422b51ae36182818fac9232f2a5dc6bfade1",
     ),
     aggregation=Aggregation(cluster="id"),
 )

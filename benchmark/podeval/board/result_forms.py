@@ -23,6 +23,7 @@ import yaml
 from podeval import __version__, benchmarks
 from podeval.board import every_eval_ever
 from podeval.board.build import write_tables
+from podeval.board.reported_elsewhere import list_rows
 from podeval.board.static_site import write_site
 from podeval.board.view import FALSE_COLUMNS
 from podeval.errors import BadInput
@@ -30,9 +31,12 @@ from podeval.files import write_whole
 from podeval.hub import eval_results
 from podeval.hub.commits import HUB_PARQUET
 from podeval.hub.eval_results import HubFigure
+from podeval.hub_sources import locate_hub_source
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS, read_table
 from podeval.runs.hub_figures import list_hub_figures, list_summaries
 from podeval.runs.run_folder import RunFolder, RunSummary, run_folders
+from podeval.systems.submission import Reported
+from podeval.systems.submission_reading import load_all
 from podeval.text.table_files import make_csv_safe
 
 BOARD_ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
@@ -97,18 +101,103 @@ def render_evaluation_tables(runs: Iterable[RunFolder], profile: str | None = No
     Raises:
         BadInput: a run was not measured.
     """
-    tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for summary in (summary for run in runs for summary in list_summaries(run, profile)):
-        plan = summary.plan
-        rows = tables.setdefault((benchmarks.get(plan.benchmark).title, plan.split), [])
-        figures = {figure.metric: f"{figure.value:g}" for figure in list_hub_figures(summary)}
-        name = f"{plan.system_title} ({summary.profile} profile)"
-        rows.append({"model_name": name, "metrics": figures, "paper_url": BOARD_ADDRESS, "paper_date": summary.created})
-    tasks = []
-    for (title, split), rows in tables.items():
-        names = sorted({name for row in rows for name in row["metrics"]})
-        tasks.append({"task": title, "datasets": [{"dataset": split, "sota": {"metrics": names, "rows": rows}}]})
-    return json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
+    return _render_tables(
+        {
+            "task": benchmarks.get(summary.plan.benchmark).title,
+            "dataset": summary.plan.split,
+            "paper": "The podeval leaderboard",
+            "address": BOARD_ADDRESS,
+            "protocol": f"Measured by podeval {__version__}.",
+            "system": f"{summary.plan.system_title} ({summary.profile} profile)",
+            "printed": figure.metric,
+            "value": f"{figure.value:g}",
+            "note": figure.note,
+            "date": summary.created[:10],
+        }
+        for run in runs
+        for summary in list_summaries(run, profile)
+        for figure in list_hub_figures(summary)
+    )
+
+
+def render_printed_tables() -> str:
+    """Render every figure that papers print as evaluation tables: of systems on our benchmarks, and elsewhere.
+
+    A task is a benchmark or a source, a dataset a table by one protocol, a subdataset a part of it.
+    """
+    cells: list[dict[str, Any]] = []
+    for submission in load_all(locate_hub_source("submissions")).values():
+        for figure in submission.source.results if isinstance(submission.source, Reported) else ():
+            benchmark = benchmarks.get(figure.benchmark)
+            paper, table = _read_title(benchmark.citation), f"{figure.table}, {figure.variant.replace('_', ' ')}"
+            place = {
+                "task": benchmark.title,
+                "dataset": table,
+                "part": f"{figure.breakdown}: {figure.group}" if figure.breakdown else "",
+                "paper": paper,
+                "address": benchmark.paper,
+                "protocol": f"{paper}, {table}, as printed; podeval ran nothing.",
+                "system": submission.system.name,
+            }
+            cells.append(figure.model_dump(mode="json", exclude_none=True) | place)
+    for row in list_rows():
+        protocol = f"{row['by']}, {row['table']}, as printed. {row['protocol']}"
+        place = {"task": row["source"], "dataset": row["table"], "part": row["group"], "paper": row["by"]}
+        cells.append(row | place | {"protocol": protocol})
+    return _render_tables(cells)
+
+
+def _render_tables(cells: Iterable[Mapping[str, Any]]) -> str:
+    """Group values into tasks, their datasets, and the parts of these."""
+    tasks: dict[str, dict[str, dict[str, list[Mapping[str, Any]]]]] = {}
+    for cell in cells:
+        parts = tasks.setdefault(cell["task"], {}).setdefault(cell["dataset"], {"": []})
+        parts.setdefault(cell.get("part", ""), []).append(cell)
+    listed = [
+        {
+            "task": task,
+            "datasets": [
+                {
+                    "dataset": name,
+                    **_describe_table(parts.pop("")),
+                    "subdatasets": [{"subdataset": part, **_describe_table(parts[part])} for part in parts],
+                }
+                for name, parts in datasets.items()
+            ],
+        }
+        for task, datasets in tasks.items()
+    ]
+    return json.dumps(listed, ensure_ascii=False, indent=1) + "\n"
+
+
+def _describe_table(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a dataset says of itself, and its rows: one for each system."""
+    rows: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        row = {"model_name": cell["system"], "paper_title": cell["paper"], "paper_url": cell["address"]}
+        row = rows.setdefault(cell["system"], {**row, "paper_date": cell.get("date"), "metrics": {}})
+        # A spread, and the number of items or votes that a value rests on, are values of their own.
+        for field, ending in (("value", ""), ("spread", " (spread)"), ("count", " (n)")):
+            if cell.get(field, "") != "":
+                row["metrics"][cell["printed"] + ending] = str(cell[field])
+    lines = [
+        *(cell["protocol"] for cell in cells),
+        *(f"{c['printed']}: {c['better']} is better." for c in cells if c.get("better", "neither") != "neither"),
+        *(f"{cell['system']}, {cell['printed']}: {cell['note']}" for cell in cells if cell.get("note")),
+    ]
+    papers = dict.fromkeys((cell["paper"], cell["address"]) for cell in cells)
+    names = dict.fromkeys(name for row in rows.values() for name in row["metrics"])
+    return {
+        "description": "\n".join(dict.fromkeys(lines)),
+        "dataset_citations": [{"title": title, "url": address} for title, address in papers],
+        "sota": {"metrics": list(names), "rows": list(rows.values())},
+    }
+
+
+def _read_title(citation: str) -> str:
+    """Return the title in a BibTeX entry, without its braces."""
+    match = re.search(r"title\s*=\s*\{(.+?)\},\n", citation, re.DOTALL)
+    return " ".join(re.sub("[{}]", "", match[1] if match else "").split())
 
 
 def _cite_run(summary: RunSummary) -> str:
@@ -263,11 +352,13 @@ class ResultForm:
         write: writes it and yields a sentence on each file; of a form that is text, yields the text.
         of_all: whether it has all results of a folder of runs, instead of those of the runs that are named.
         is_text: whether it is text for standard output.
+        has_print: whether it has the figures that papers print if no run is named.
     """
 
     write: Callable[[Export], Iterable[str]]
     of_all: bool = False
     is_text: bool = False
+    has_print: bool = False
 
 
 def _write_every_eval_ever(export: Export) -> Iterator[str]:
@@ -300,7 +391,11 @@ FORMS: Mapping[str, ResultForm] = {
     "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(
-        lambda export: [render_evaluation_tables(export.chosen, export.profile)], is_text=True
+        lambda export: [
+            render_evaluation_tables(export.chosen, export.profile) if export.chosen else render_printed_tables()
+        ],
+        is_text=True,
+        has_print=True,
     ),
     "eval-results": ResultForm(_render_each(render_eval_results), is_text=True),
     "model-index": ResultForm(_render_each(render_model_index), is_text=True),

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree import ElementTree
@@ -14,7 +16,7 @@ from podeval.errors import BadInput
 from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
-    from podeval.runs.compare import ColumnComparison, RunComparison
+    from podeval.runs.compare import ColumnComparison, QuarantinedItem, RunComparison
 
 FAILED = 3
 """Exit code of a comparison that failed."""
@@ -34,7 +36,26 @@ def compare(
     profile: Annotated[
         str, typer.Option(help=f"measurements to compare: {CHOICES}", autocompletion=complete_profile)
     ] = "embedded",
+    quarantine: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ITEM|FILE",
+            help="item that is compared and decides nothing, or a file with one on each line and its reason after a # "
+            "(repeatable)",
+        ),
+    ] = None,
+    detect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=SIZE",
+            help="count the items that show a METRIC that is worse by SIZE in four of five comparisons (repeatable)",
+            autocompletion=complete_metric_or_key,
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="write a JUnit file for CI")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="write the comparison as Markdown, for a summary or a comment")
+    ] = None,
     annotations: Annotated[
         bool, typer.Option(help="print annotations for GitHub; on by default where GITHUB_ACTIONS is set")
     ] = bool(os.environ.get("GITHUB_ACTIONS")),
@@ -49,9 +70,18 @@ def compare(
     """
     from podeval.runs.compare import compare_runs
 
-    comparison = compare_runs(first, second, dict(map(_parse, fail_if_worse or ())), profile)
+    comparison = compare_runs(
+        first,
+        second,
+        dict(_parse(text, "--fail-if-worse", 0.0) for text in fail_if_worse or ()),
+        profile,
+        quarantine=dict(entry for text in quarantine or () for entry in _read_quarantine(text)),
+        sizes=dict(_parse(text, "--detect") for text in detect or ()),
+    )
     if junit:
         _write_junit(comparison, junit)
+    if markdown:
+        _write_markdown(comparison, markdown)
     if as_json:
         print(json.dumps(_to_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
@@ -93,16 +123,40 @@ def _describe_more(column: "ColumnComparison") -> str:
     return f"; about {' or '.join(ways)} like these would decide" if ways else "; more of the same would hardly decide"
 
 
-def _parse(text: str) -> tuple[str, float]:
-    """Read a metric that must not get worse, and by how much it may."""
-    column, equals, margin = text.partition("=")
+def _describe_size(column: "ColumnComparison") -> str:
+    """Say how many items show the size of a difference of interest."""
+    count = "more than 12,800" if column.items_to_show is None else f"about {column.items_to_show:,}"
+    shows = f"{count} items like these show that it is worse by {column.size:g}"
+    return f"{column.column}: {shows} in four of five comparisons."
+
+
+def _describe_quarantine(item: "QuarantinedItem") -> str:
+    """Say what became of an item that decides nothing."""
+    means = ", ".join(f"{column} {before:.4g} to {after:.4g}" for column, (before, after) in item.means.items())
+    reason = f" ({item.reason})" if item.reason else ""
+    return f"In quarantine, decides nothing: {item.item}{reason}: {means or 'no value in both runs'}."
+
+
+def _parse(text: str, option: str, default: float | None = None) -> tuple[str, float]:
+    """Read a metric and a number of its unit: a margin, or the size of a difference."""
+    column, equals, number = text.partition("=")
     try:
-        value = float(margin) if equals else 0.0
-        if not 0 <= value < float("inf") or not column:
+        value = float(number) if equals or default is None else default
+        if not 0 <= value < float("inf") or not column or (default is None and not value):
             raise ValueError
     except ValueError:
-        raise BadInput(f"--fail-if-worse takes METRIC or METRIC=MARGIN, such as wer=0.005, not {text!r}") from None
+        forms = "METRIC=SIZE, such as wer=0.02" if default is None else "METRIC or METRIC=MARGIN, such as wer=0.005"
+        raise BadInput(f"{option} takes {forms}, not {text!r}") from None
     return column, value
+
+
+def _read_quarantine(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the items of a file, or the one that is named, with the reason."""
+    path = Path(text)
+    for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else [text]:
+        item, _, reason = line.partition("#")
+        if item.strip():
+            yield item.strip(), reason.strip()
 
 
 def _print_table(comparison: "RunComparison") -> None:
@@ -117,37 +171,70 @@ def _print_table(comparison: "RunComparison") -> None:
     systems = f"{plan.system} and {comparison.second.system}"
     title = f"{plan.benchmark}/{plan.split}: {systems}, {comparison.items} items, {seeds}"
     table = Table(title=Text(make_printable(title)), title_justify="left", pad_edge=False)
-    headers = (
-        "Column",
-        plan.system,
-        comparison.second.system,
-        "Difference",
-        "95 % of one look",
-        "95 % however often",
-        "Pairs",
-    )
-    for number, header in enumerate(headers):
+    for number, header in enumerate(_list_headers(comparison)):
         table.add_column(Text(make_printable(header)), justify="right" if number else "left")
     for column in comparison.columns:
-        difference = column.difference
-        cells = (
-            f"{column.column} {'↓' if column.key.better == 'lower' else '↑'}",
-            f"{column.before:.4g}",
-            f"{column.after:.4g}",
-            f"{difference.mean:+.4g}",
-            _write_interval(difference.low, difference.high),
-            _write_interval(*(column.anytime or (None, None))),
-            str(column.pairs),
-        )
-        table.add_row(*(Text(make_printable(cell)) for cell in cells))
+        table.add_row(*(Text(make_printable(cell)) for cell in _list_cells(column)))
     out.print(table)
-    for column in comparison.columns:
-        out.print(make_printable(describe(column)), soft_wrap=True)
+    for sentence in _list_sentences(comparison):
+        out.print(make_printable(sentence), soft_wrap=True)
+
+
+def _list_headers(comparison: "RunComparison") -> tuple[str, ...]:
+    systems = comparison.first.system, comparison.second.system
+    return ("Column", *systems, "Difference", "95 % of one look", "95 % however often", "Pairs")
+
+
+def _list_cells(column: "ColumnComparison") -> tuple[str, ...]:
+    difference = column.difference
+    return (
+        f"{column.column} {'↓' if column.key.better == 'lower' else '↑'}",
+        f"{column.before:.4g}",
+        f"{column.after:.4g}",
+        f"{difference.mean:+.4g}",
+        _write_interval(difference.low, difference.high),
+        _write_interval(*(column.anytime or (None, None))),
+        str(column.pairs),
+    )
+
+
+def _list_sentences(comparison: "RunComparison") -> Iterator[str]:
+    """Yield what is said of the columns, of items in quarantine, and of what was not compared."""
+    yield from map(describe, comparison.columns)
+    yield from (_describe_size(column) for column in comparison.columns if column.size is not None)
+    yield from map(_describe_quarantine, comparison.quarantined)
     if comparison.apart:
-        out.print(f"Not compared, as the runs measured it by different protocols: {', '.join(comparison.apart)}")
+        yield f"Not compared, as the runs measured it by different protocols: {', '.join(comparison.apart)}"
     if any(column.verdict for column in comparison.columns) and not comparison.tested_items:
         needed = comparison.seeds_for_items
-        out.print(f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed}).")
+        yield f"Items are tested by themselves from {needed} seeds on (podeval run --seeds {needed})."
+
+
+def _write_markdown(comparison: "RunComparison", path: Path) -> None:
+    """Write a heading with the outcome, the table, and the sentences as a list."""
+    from podeval.files import write_whole
+
+    watched = [column for column in comparison.columns if column.verdict]
+    outcome = "worse" if comparison.failed else "not shown to be worse" if watched else "compared"
+    plan = comparison.first
+    seeds = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) != 1 else ''}"
+    headers = _list_headers(comparison)
+    rows = [headers, ("---", *["---:"] * (len(headers) - 1)), *map(_list_cells, comparison.columns)]
+    lines = [
+        f"### {_escape(comparison.second.system)} is {outcome}",
+        "",
+        f"{plan.benchmark}/{plan.split}, {comparison.items} items, {seeds}, next to {_escape(plan.system)}.",
+        "",
+        *(f"| {' | '.join(map(_escape, row))} |" for row in rows),
+        "",
+        *(f"- {_escape(sentence)}" for sentence in _list_sentences(comparison)),
+    ]
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+
+
+def _escape(text: str) -> str:
+    """Escape what Markdown, or HTML in it, would take for its own."""
+    return re.sub(r"([\\|*_`<\[\]])", r"\\\1", " ".join(text.split()))
 
 
 def _write_interval(low: float | None, high: float | None) -> str:
@@ -176,6 +263,8 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
             ],
             "more_items": column.more_items,
             "more_seeds": column.more_seeds,
+            "size": column.size,
+            "items_to_show": column.items_to_show,
             "sentence": describe(column),
         }
         for column in comparison.columns
@@ -190,6 +279,10 @@ def _to_json(comparison: "RunComparison") -> dict[str, Any]:
         "failed": comparison.failed,
         "items_tested": comparison.tested_items,
         "not_compared": list(comparison.apart),
+        "quarantined": [
+            {"item": one.item, "reason": one.reason, "means": {name: list(pair) for name, pair in one.means.items()}}
+            for one in comparison.quarantined
+        ],
         "columns": columns,
     }
 
@@ -200,7 +293,12 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
 
     watched = [column for column in comparison.columns if column.verdict]
     name = f"podeval compare {comparison.first.benchmark}/{comparison.first.split}"
-    counts = {"tests": str(len(watched)), "failures": str(sum(column.failed for column in watched)), "errors": "0"}
+    counts = {
+        "tests": str(len(watched) + len(comparison.quarantined)),
+        "failures": str(sum(column.failed for column in watched)),
+        "errors": "0",
+        "skipped": str(len(comparison.quarantined)),
+    }
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": name, **counts})
     pair = f"{comparison.first.system}.{comparison.second.system}"
@@ -211,6 +309,9 @@ def _write_junit(comparison: "RunComparison", path: Path) -> None:
             failure.text = describe(column)
         else:
             ElementTree.SubElement(case, "system-out").text = describe(column)
+    for item in comparison.quarantined:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": pair, "name": item.item, "time": "0"})
+        ElementTree.SubElement(case, "skipped", {"message": _describe_quarantine(item)})
     write_whole(path, ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True))
 
 

@@ -125,8 +125,9 @@ def export(
     All results of --runs, as files in --out: csv and parquet (every number of the board in one file), dataset (Parquet
     with the protocols, for a dataset repo), site (the leaderboard as a folder for any static host, with excerpts and
     badges; --push makes it a Static Space). Of the runs that are named: every-eval-ever (records of schema 0.3.0, in
-    --out), and as text on standard output papers-with-code (evaluation tables), eval-results (the file
-    .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its card) and bibtex (what to cite).
+    --out), and as text on standard output papers-with-code (evaluation tables; without a run, of all that papers
+    print), eval-results (the file .eval_results/podeval.yaml of a model's repo), model-index (the older form, in its
+    card) and bibtex (what to cite).
 
     Example: podeval report export --form csv --runs .demo/runs --out results
 
@@ -143,7 +144,7 @@ def export(
     chosen = FORMS[form]
     if chosen.of_all and (folders or profile):
         raise BadInput(f"--form {form} exports all results of a folder of runs; give only --runs")
-    if not chosen.of_all and not folders:
+    if not chosen.of_all and not folders and not chosen.has_print:
         raise BadInput("give the folder of a run, such as runs/real_pod/demo/espeak_ng")
     if push and form != "site":
         raise BadInput(f"--push makes a Static Space of --form site; there is none of {form}")

@@ -1,3 +1,3 @@
-"""Faces for other libraries: scores of generated samples in a training run's log."""
+"""Faces for other libraries: scores in a training run's log, and metrics as lighteval and torchmetrics take them."""
 
-__all__ = ["trackio", "transformers"]
+__all__ = ["lighteval", "torchmetrics", "trackio", "transformers"]

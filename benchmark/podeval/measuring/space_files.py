@@ -49,6 +49,8 @@ _REFERENCE = {
     "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
     "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
     "request": '"A short podcast for two hosts on why the sea is salty."',
+    "script_grounding": '{"instruction": "Why the sea is salty", '
+    '"sources": ["Rivers carry salt from the rocks into the sea, where it stays."]}',
     "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',
     "reference_marks": '[{"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 70}, '
     '{"rater": "p1", "page": "Arts", "stimulus": "HQ", "value": 90}, '
@@ -303,8 +305,13 @@ def get_example_texts(metric: Metric) -> dict[str, Any]:
     """Return the inputs of the example on the card of a metric that measures no recording, as `compute` takes them."""
     texts = {metric.inputs[0]: _PREDICTION[metric.inputs[0]]}
     if metric.reference:
-        texts[metric.reference] = _REFERENCE[metric.reference]
+        texts[metric.reference] = _find_reference(metric)
     return {name: _read_example(text) for name, text in texts.items()}
+
+
+def _find_reference(metric: Metric) -> str:
+    """Return the reference of a metric's example: its own, or that of every metric with such a reference."""
+    return _REFERENCE.get(metric.name) or _REFERENCE[metric.reference or ""]
 
 
 def _read_example(text: str) -> Any:
@@ -318,7 +325,7 @@ def write_example(metric: Metric) -> str:
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
     if metric.reference:
-        call += f", references=[{_REFERENCE[metric.reference]}]"
+        call += f", references=[{_find_reference(metric)}]"
     if metric.asks:
         call += f", {_JUDGE}"
     if choose_own_profile(metric) != MEASURING[0]:

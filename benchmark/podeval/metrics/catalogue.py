@@ -16,6 +16,7 @@ _ORDER = (
     "dialogue_judge",
     "instruction_following",
     "script_quality",
+    "script_grounding",
     "wer",
     "dnsmos",
     "sim",

@@ -152,6 +152,7 @@ MISREADINGS: Mapping[str, str] = {
     ),
     "dialogue_judge": f"that people would prefer the same script. {_JUDGED}",
     "instruction_following": f"that a requirement is met because a passage was quoted for it. {_JUDGED}",
+    "script_grounding": f"that a grounded script is true or complete: only its sources are known. {_JUDGED}",
     "script_quality": f"that one more point means a better script. {_JUDGED}",
     "prosodic_coherence": f"that people would hear half a point. {_JUDGED}",
     "expressive_richness": f"that a lively voice is a fitting one. {_JUDGED}",

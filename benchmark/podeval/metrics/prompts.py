@@ -17,6 +17,7 @@ from podeval.metrics.judged import (
     grounding,
     prosodic_coherence,
     rubric,
+    script_grounding,
     script_quality,
 )
 from podeval.text.text_file import read_text
@@ -32,6 +33,7 @@ PROTOCOLS: Sequence[tuple[str, str, tuple[Prompt, ...]]] = (
         (checklists.DERIVE, checklists.DERIVE_GENERIC, checklists.AUDIT, checklists.ACCEPT),
     ),
     ("Script quality", script_quality.PROTOCOL, (script_quality.QUALITY,)),
+    ("Grounding in sources", script_grounding.PROTOCOL, (script_grounding.ASK_CLAIMS,)),
     ("Prosodic coherence", prosodic_coherence.PROTOCOL, (prosodic_coherence.HEAR,)),
     ("Expressive richness", expressive_richness.PROTOCOL, (expressive_richness.HEAR,)),
     ("Expressive hierarchy", expressive_hierarchy.PROTOCOL, (expressive_hierarchy.HEAR,)),

@@ -9,11 +9,11 @@ where there are enough seeds: by rearranging the seeds, corrected for the number
 most 5 % of comparisons of equal systems, however many metrics are watched.
 """
 
-import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Literal
 
@@ -23,83 +23,46 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key
-from podeval.metrics.score import Result, Score, Unscored
+from podeval.metrics.score import Result
 from podeval.runs.aggregate import collect_metrics
+from podeval.runs.paired_values import (
+    LEAST_SEEDS,
+    Pair,
+    PairedValues,
+    WorseItem,
+    count_seeds,
+    find_worse_items,
+    list_increases,
+    pair_values,
+)
 from podeval.runs.run_folder import RunPlan, open_run
 from podeval.stats.intervals import Interval, paired_difference
-from podeval.stats.pair_comparisons import holm
 from podeval.stats.sequential import (
     count_needed,
+    count_to_show,
     evidence_of_increase,
     least_permutation_p,
-    permutation_p,
     sequential_interval,
 )
 
 LEVEL = 0.05
 """Chance, at most, that a comparison of equal systems fails."""
-LEAST_SEEDS = 5
-"""Seeds of an item that are tested by themselves."""
-
 Verdict = Literal["worse", "no worse", "undecided"]
 
-Pair = tuple[str, int]
-"""An item and a seed."""
-
 
 @dataclass(frozen=True)
-class PairedValues:
-    """Values of one key in two runs: by pair where both have one; and pairs that one of them lost by its own fault."""
+class QuarantinedItem:
+    """An item that is compared and decides nothing.
 
-    before: dict[Pair, float]
-    after: dict[Pair, float]
-    weights: tuple[dict[Pair, float], ...]
-    clusters: dict[Pair, str]
-    lost: tuple[Pair, ...]
-    won: tuple[Pair, ...]
-
-
-def pair_values(
-    benchmark: Benchmark,
-    items: Sequence[Item],
-    seeds: Sequence[int],
-    key: str,
-    first: Mapping[Pair, Result],
-    second: Mapping[Pair, Result],
-) -> PairedValues:
-    """Pair the values of a key of a metric; `second` has the results of the run that is judged."""
-    clusters = {(item.id, seed): benchmark.cluster(item) for item in items for seed in seeds}
-    # Values with their weights, of each side.
-    sides = [
-        {
-            pair: (value, score.weights.get(key, 1.0))
-            for pair, score in side.items()
-            if isinstance(score, Score) and (value := score.values.get(key)) is not None
-        }
-        for side in (first, second)
-    ]
-    both = [pair for pair in clusters if pair in sides[0] and pair in sides[1]]
-    before, after = ({pair: side[pair][0] for pair in both} for side in sides)
-    weights = tuple({pair: side[pair][1] for pair in both} for side in sides)
-    # A pair is lost, or won, where the other side has a value and this one's system is to blame that it has none.
-    lost = tuple(pair for pair in clusters if pair in sides[0] and _is_fault(second.get(pair)))
-    won = tuple(pair for pair in clusters if pair in sides[1] and _is_fault(first.get(pair)))
-    return PairedValues(before, after, weights, clusters, lost, won)
-
-
-def _is_fault(result: Result | None) -> bool:
-    """Whether a system is to blame that there is no score."""
-    return isinstance(result, Unscored) and result.cause == "system"
-
-
-@dataclass(frozen=True)
-class WorseItem:
-    """An item whose seeds by themselves are worse than chance has them."""
+    Attributes:
+        item: the item's id.
+        reason: the reason as it was stated; may be empty.
+        means: means of each watched column before and after, where both runs have values.
+    """
 
     item: str
-    before: float
-    after: float
-    p: float
+    reason: str
+    means: dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -120,6 +83,8 @@ class ColumnComparison:
         verdict: None where it is not watched.
         worse_items: found by their seeds.
         more_items, more_seeds: number that would decide in addition, as far as these tell; None if that is not known.
+        size: the size of a difference of interest; None if there is none.
+        items_to_show: number of items like these that show it in four of five comparisons; None if it is not known.
     """
 
     column: str
@@ -138,6 +103,8 @@ class ColumnComparison:
     worse_items: tuple[WorseItem, ...] = ()
     more_items: int | None = None
     more_seeds: int | None = None
+    size: float | None = None
+    items_to_show: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -157,6 +124,7 @@ class RunComparison:
         apart: columns that were not measured by one protocol, and so are not compared.
         tested_items: whether items were tested by themselves.
         seeds_for_items: number of seeds that such a test needs here.
+        quarantined: items that decide nothing.
     """
 
     first: RunPlan
@@ -167,6 +135,7 @@ class RunComparison:
     apart: tuple[str, ...]
     tested_items: bool
     seeds_for_items: int
+    quarantined: tuple[QuarantinedItem, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -187,7 +156,13 @@ class _Measured:
 
 
 def compare_runs(
-    first: Path, second: Path, watched: Mapping[str, float] = MappingProxyType({}), profile: str = "embedded"
+    first: Path,
+    second: Path,
+    watched: Mapping[str, float] = MappingProxyType({}),
+    profile: str = "embedded",
+    *,
+    quarantine: Mapping[str, str] = MappingProxyType({}),
+    sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> RunComparison:
     """Compare two runs; `second` is the one that must not be worse.
 
@@ -196,45 +171,68 @@ def compare_runs(
         second: the same of the other.
         watched: columns that must not become worse, and by how much each may, in its own unit.
         profile: the profile of the measurements.
+        quarantine: items that decide nothing, each with the reason.
+        sizes: columns and the size of a difference, to count the items that would show it.
 
     Raises:
         BadInput: there is no run, they are of different benchmarks, splits or tracks, have no item or seed in common,
-            or a watched column was not measured by one protocol in both or has no better end.
+            a watched column was not measured by one protocol in both or has no better end, or an item in quarantine
+            is in neither run.
     """
     a, b = _read(first, profile), _read(second, profile)
+    _require_one_split(a, b, quarantine)
+    benchmark = benchmarks.get(a.plan.benchmark)
+    both = [item for item in a.items if item.id in {other.id for other in b.items}]
+    aside = [item for item in both if item.id in quarantine]
+    items = [item for item in both if item.id not in quarantine]
+    seeds = tuple(seed for seed in a.seeds if seed in b.seeds)
+    if not items or not seeds:
+        missing = "seed" if items else "item outside quarantine" if both else "item"
+        raise BadInput(f"{first} and {second} have no {missing} in common, so nothing can be paired")
+    keys = _columns(benchmark, a.plan.track)
+    # Of several that both have, the one of the benchmark as it is.
+    shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
+    protocols = {a.metrics[one]: one for one in shared}
+    apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
+    limits, of_interest = (
+        {_resolve(name, keys, protocols, apart): value for name, value in values.items()} for values in (watched, sizes)
+    )
+    share = LEVEL / max(1, len(limits))
+    # Seeds that a test of single items needs, to be able to find one among so many.
+    enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
+    test_items = len(seeds) >= enough
+    share /= 2 if test_items else 1
+    columns, resting = [], {item: QuarantinedItem(item, reason, {}) for item, reason in quarantine.items()}
+    for column, key in keys.items():
+        metric = column.partition(".")[0]
+        if metric not in protocols:
+            continue
+        sides = [run.results[protocols[metric]] for run in (a, b)]
+        paired = pair_values(benchmark, items, seeds, key.name, *sides)
+        if compared := _compare(column, key, paired, limits.get(column), share, test_items, of_interest.get(column)):
+            columns.append(compared)
+        for item in aside if column in limits else ():
+            one = pair_values(benchmark, [item], seeds, key.name, *sides)
+            if one.before:
+                resting[item.id].means[column] = (fmean(one.before.values()), fmean(one.after.values()))
+    tested = (len(items), seeds, tuple(columns), tuple(apart), test_items, enough)
+    return RunComparison(a.plan, b.plan, *tested, tuple(resting.values()))
+
+
+def _require_one_split(a: _Measured, b: _Measured, quarantine: Iterable[str]) -> None:
+    """Refuse runs of different material, and a quarantine of items that neither has.
+
+    Raises:
+        BadInput: says what differs, or which items are unknown.
+    """
     for name in ("benchmark", "split", "track", "dataset"):
         if getattr(a.plan, name) != getattr(b.plan, name):
             raise BadInput(
                 f"the runs differ in their {name} ({getattr(a.plan, name)} and {getattr(b.plan, name)}); compare two "
                 "runs of one split"
             )
-    benchmark = benchmarks.get(a.plan.benchmark)
-    items = [item for item in a.items if item.id in {other.id for other in b.items}]
-    seeds = tuple(seed for seed in a.seeds if seed in b.seeds)
-    if not items or not seeds:
-        raise BadInput(
-            f"{first} and {second} have no {'seed' if items else 'item'} in common, so nothing can be paired"
-        )
-    keys = _columns(benchmark, a.plan.track)
-    # Of several that both have, the one of the benchmark as it is.
-    shared = sorted((one for one in a.results if one in b.results), key=lambda one: one in a.usual)
-    protocols = {a.metrics[one]: one for one in shared}
-    apart = sorted({*a.metrics.values(), *b.metrics.values()} - protocols.keys())
-    limits = {_resolve(name, keys, protocols, apart): margin for name, margin in watched.items()}
-    share = LEVEL / max(1, len(limits))
-    # Seeds that a test of single items needs, to be able to find one among so many.
-    enough = next(n for n in range(LEAST_SEEDS, 40) if least_permutation_p(n, n) <= share / 2 / len(items))
-    test_items = len(seeds) >= enough
-    share /= 2 if test_items else 1
-    columns = []
-    for column, key in keys.items():
-        metric = column.partition(".")[0]
-        if metric not in protocols:
-            continue
-        paired = pair_values(benchmark, items, seeds, key.name, *(run.results[protocols[metric]] for run in (a, b)))
-        if compared := _compare(column, key, paired, limits.get(column), share, test_items):
-            columns.append(compared)
-    return RunComparison(a.plan, b.plan, len(items), seeds, tuple(columns), tuple(apart), test_items, enough)
+    if unknown := sorted({*quarantine} - {item.id for item in (*a.items, *b.items)}):
+        raise BadInput(f"the quarantine lists {', '.join(unknown)}, which neither run has; correct or remove it")
 
 
 def _read(path: Path, profile: str) -> _Measured:
@@ -279,7 +277,13 @@ def _resolve(name: str, keys: Mapping[str, Key], protocols: Mapping[str, str], a
 
 
 def _compare(
-    column: str, key: Key, paired: PairedValues, margin: float | None, share: float, test_items: bool
+    column: str,
+    key: Key,
+    paired: PairedValues,
+    margin: float | None,
+    share: float,
+    test_items: bool,
+    size: float | None,
 ) -> ColumnComparison | None:
     """Compare one column; None where no pair has it in both runs."""
     if not paired.before:
@@ -294,32 +298,15 @@ def _compare(
         float(np.average([*side.values()], weights=[*w.values()])) for side, w in zip((a, b), weights, strict=True)
     )
     worse = 1.0 if key.better == "lower" else -1.0
-    increases = _increases(paired, worse)
+    increases = list_increases(paired, worse)
     interval = sequential_interval([worse * value for value in increases])
     compared = ColumnComparison(
         column, key, before, after, difference, interval, len(paired.before), len(paired.lost), len(paired.won)
     )
+    if size is not None:
+        items_to_show = count_to_show(increases, size, 1 / share, margin or 0.0)
+        compared = replace(compared, size=size, items_to_show=items_to_show)
     return compared if margin is None else _judge(compared, paired, increases, worse, margin, share, test_items)
-
-
-def _increases(paired: PairedValues, worse: float) -> list[float]:
-    """How much worse the second run is in each cluster, in order; a pair that one of them lost is beyond all."""
-    by_cluster: dict[str, list[float]] = defaultdict(list)
-    for pair, cluster in paired.clusters.items():
-        if pair in paired.before:
-            by_cluster[cluster].append(worse * (paired.after[pair] - paired.before[pair]))
-        elif pair in paired.lost or pair in paired.won:
-            by_cluster[cluster].append(math.inf if pair in paired.lost else -math.inf)
-    return [_mean_of_cluster(values) for values in by_cluster.values()]
-
-
-def _mean_of_cluster(values: Sequence[float]) -> float:
-    """Their mean; where pairs were lost on both sides, the side that lost more counts."""
-    lost = sum(math.copysign(1, value) for value in values if math.isinf(value))
-    if lost:
-        return math.copysign(math.inf, lost)
-    finite = [value for value in values if math.isfinite(value)]
-    return float(np.mean(finite)) if finite else 0.0
 
 
 def _judge(
@@ -336,7 +323,7 @@ def _judge(
     against = float(evidence_of_increase(increases, margin)[-1])
     in_favour = float(evidence_of_increase([-value for value in increases], -margin)[-1])
     verdict: Verdict = "worse" if against >= needed else "no worse" if in_favour >= needed else "undecided"
-    items = _find_worse_items(paired, worse, margin, share) if test_items else ()
+    items = find_worse_items(paired, worse, margin, share) if test_items else ()
     centre = float(np.median(increases))
     side = (increases, margin) if centre > margin else ([-value for value in increases], -margin)
     count = count_needed(side[0], needed, side[1]) if verdict == "undecided" else None
@@ -348,48 +335,5 @@ def _judge(
         verdict=verdict,
         worse_items=items,
         more_items=None if count is None else count - len(increases),
-        more_seeds=_count_seeds(paired, worse, side, needed) if verdict == "undecided" else None,
+        more_seeds=count_seeds(paired, worse, side, needed) if verdict == "undecided" else None,
     )
-
-
-def _find_worse_items(paired: PairedValues, worse: float, margin: float, share: float) -> tuple[WorseItem, ...]:
-    """Find items whose seeds by themselves are worse, corrected for the number of items (Holm)."""
-    items: dict[str, list[Pair]] = defaultdict(list)
-    for pair in paired.clusters:
-        items[pair[0]].append(pair)
-    beyond = 10 * max(map(abs, [*paired.before.values(), *paired.after.values()]), default=1.0)
-    tested = []
-    for item, pairs in items.items():
-        usable = [pair for pair in pairs if pair in paired.before or pair in paired.lost or pair in paired.won]
-        before = [
-            worse * paired.before[pair] if pair in paired.before else beyond * (pair in paired.won) for pair in usable
-        ]
-        after = [
-            worse * paired.after[pair] if pair in paired.after else beyond * (pair in paired.lost) for pair in usable
-        ]
-        p = permutation_p(before, after, margin) if len(usable) >= LEAST_SEEDS else 1.0
-        tested.append(WorseItem(item, float(np.mean(before or [0])) * worse, float(np.mean(after or [0])) * worse, p))
-    rejected = holm(np.array([one.p for one in tested]), 1 - share)
-    return tuple(one for one, is_worse in zip(tested, rejected, strict=True) if is_worse)
-
-
-def _count_seeds(paired: PairedValues, worse: float, side: tuple[Sequence[float], float], needed: float) -> int | None:
-    """How many more seeds would decide, if they do no more than average out what differs between seeds."""
-    by_cluster: dict[str, list[float]] = defaultdict(list)
-    for pair in paired.before:
-        by_cluster[paired.clusters[pair]].append(worse * (paired.after[pair] - paired.before[pair]))
-    counts = [len(values) for values in by_cluster.values()]
-    if min(counts) < 2 or len(counts) < 2:
-        return None
-    seeds = int(np.median(counts))
-    increases, margin = np.asarray(side[0], np.float64), side[1]
-    increases = increases[np.isfinite(increases)]
-    within = float(np.mean([np.var(values, ddof=1) for values in by_cluster.values()]))
-    spread = float(np.var(increases, ddof=1))
-    between = max(0.0, spread - within / seeds)
-    centre = float(increases.mean())
-    for total in range(seeds + 1, 10 * seeds + 1):
-        factor = math.sqrt((between + within / total) / spread) if spread else 1.0
-        if evidence_of_increase(centre + factor * (increases - centre), margin)[-1] >= needed:
-            return total - seeds
-    return None

@@ -13,7 +13,7 @@ Why this and not another: docs/decisions/regression-gate.md. How often equal sys
 
 import math
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,8 +22,11 @@ from scipy import special
 
 Array = NDArray[np.float64]
 
-_STAKES = {0.125: 0.08, 0.25: 0.08, 0.5: 0.08, 1.0: 0.08, 2.0: 0.08, 4.0: 0.1, 16.0: 0.2, 64.0: 0.3}
-"""Weights of stakes: great ones tell few pairs apart that all agree, small ones many pairs that hardly do."""
+_STAKES = {
+    **{0.03125: 0.05, 0.0625: 0.05, 0.125: 0.06, 0.25: 0.06, 0.5: 0.06, 1.0: 0.06, 2.0: 0.06},
+    **{4.0: 0.1, 16.0: 0.2, 64.0: 0.3},
+}
+"""Weights of stakes: great ones tell few pairs apart that all agree, small ones a thousand of which few break."""
 
 _LOG_WEIGHTS = np.log(np.array(list(_STAKES.values())))
 _STEPS = 60
@@ -31,6 +34,12 @@ _EXACT_MOST = 200_000
 """Rearrangements up to which all are counted."""
 _DRAWN = 20_000
 _MOST_FACTOR = 20
+_COMPARISONS = 200
+"""Comparisons that are drawn to count the differences that show a size."""
+_LENGTHS = (50, 200, 800, 3_200, 12_800)
+"""Numbers of differences that are tried."""
+POWER = 0.8
+"""Share of comparisons that are to show a size."""
 
 
 def evidence_of_increase(differences: ArrayLike, margin: float = 0.0) -> Array:
@@ -76,6 +85,64 @@ def count_needed(differences: ArrayLike, evidence: float, margin: float = 0.0) -
     needed = (math.log(evidence) - _LOG_WEIGHTS[grows]) / growth[grows]
     count = max(len(capitals) + 1, math.ceil(float(needed.min())))
     return count if count <= _MOST_FACTOR * max(len(capitals), 10) else None
+
+
+def count_repeats_needed(
+    repeats: Sequence[Sequence[float]], differences: ArrayLike, evidence: float, margin: float = 0.0
+) -> int | None:
+    """Return how many more repeats of each thing give so much evidence; None where ten times as many would not.
+
+    Repeats are taken to do no more than average out what differs between them.
+
+    Args:
+        repeats: the differences of each thing, one for each repeat.
+        differences: the difference of each thing, in the direction of an increase.
+        evidence: the evidence that decides.
+        margin: the margin above which the differences may be centred.
+    """
+    counts = [len(values) for values in repeats]
+    if min(counts) < 2 or len(counts) < 2:
+        return None
+    count = int(np.median(counts))
+    increases = np.asarray(differences, np.float64)
+    increases = increases[np.isfinite(increases)]
+    within = float(np.mean([np.var(values, ddof=1) for values in repeats]))
+    spread = float(np.var(increases, ddof=1))
+    between = max(0.0, spread - within / count)
+    centre = float(increases.mean())
+    for total in range(count + 1, 10 * count + 1):
+        factor = math.sqrt((between + within / total) / spread) if spread else 1.0
+        if evidence_of_increase(centre + factor * (increases - centre), margin)[-1] >= evidence:
+            return total - count
+    return None
+
+
+def count_to_show(
+    differences: ArrayLike, size: float, evidence: float, margin: float = 0.0, seed: int = 0
+) -> int | None:
+    """Return how many differences show an increase of a size in four of five comparisons; None for over 12,800.
+
+    Differences are drawn from those at hand, with replacement; each gets a sign by chance, as those of equal systems
+    have it, and the size is added. Where the systems at hand are not equal, the number is too large rather than too
+    small.
+
+    Args:
+        differences: the differences at hand, at best of one system that was run twice.
+        size: the size of the increase to show.
+        evidence: the evidence that decides.
+        margin: the margin above which the differences may be centred.
+        seed: the seed of the draws.
+    """
+    values = np.asarray(differences, np.float64)
+    values = values[np.isfinite(values)]
+    generator = np.random.default_rng(seed)
+    for length in _LENGTHS if len(values) else ():
+        shape = (_COMPARISONS, length)
+        rows = generator.choice(values, shape) * generator.choice((-1.0, 1.0), shape) + size
+        shares = np.mean([evidence_of_increase(row, margin) >= evidence for row in rows], axis=0)
+        if (shares >= POWER).any():
+            return int(np.argmax(shares >= POWER)) + 1
+    return None
 
 
 def permutation_p(before: ArrayLike, after: ArrayLike, margin: float = 0.0, seed: int = 0) -> float:

@@ -4,7 +4,7 @@ Every broken rule is reported at once, by its name and with what to change (`rul
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,7 @@ class Gate:
     def _check_model(self, document: Submission, source: Model) -> PinnedSource:
         repo = self._read_facts(source.repo, source.revision)
         refusals = [*check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
-        refusals += check_task(document)
+        refusals += [*check_task(document), *check_consent(source, repo.files)]
         # Check the base model of an adapter as well.
         base = None
         parts = [repo]
@@ -169,6 +169,7 @@ class Gate:
     ) -> PinnedSource:
         # Outputs come from a repo, or from a folder beside the document.
         refusals = list(list_placeholders(document))
+        refusals += check_consent(source) if isinstance(source, Outputs) else ()
         if source.repo is not None and source.revision is not None:
             dataset = self._read_facts(source.repo, source.revision, "dataset")
             refusals += [each for each in check_repo(dataset, None, self.limits) if each.rule != "code"]
@@ -325,6 +326,16 @@ def check_task(document: Submission) -> Iterator[Refusal]:
             yield write_refusal(
                 "task", "task-does-not-fit", task=task, tracks=", ".join(wrong), benchmark=entry.name, fitting=fitting
             )
+
+
+def check_consent(source: Model | Outputs, files: Iterable[str] = ()) -> Iterator[Refusal]:
+    """Check that whose voices are cloned is stated, with the permission; a repo that holds voices must state it."""
+    consent = source.consent
+    if consent is None:
+        if voices := [name for name in files if name.lower().endswith(".npy")]:
+            yield write_refusal("consent", "consent-not-stated", repo=source.repo, files=_list_some(voices))
+    elif (consent.clones or consent.whose or consent.permission) and not (consent.whose and consent.permission):
+        yield write_refusal("consent", "consent-incomplete")
 
 
 def _list_some(names: list[str]) -> str:

@@ -16,6 +16,7 @@ RULES = {
     "safetensors": "the weights are safetensors, whole and as their headers say",
     "remote_code": "no configuration asks to run code of the repo",
     "code": "the repo holds no code",
+    "consent": "whoever's voice is cloned from a recording that is not the benchmark's has permitted it",
     "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
     "task": "an adapter of podeval can run the task on the tracks that are entered",
     "duplicate": "the same has not been submitted before",

@@ -206,7 +206,9 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
         profile: profile whose models measure it.
         document_folder: folder of the document, where it names a folder beside it.
     """
-    source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
+    source = {
+        key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by", "consent")
+    }
     content = _hash_content(source, document_folder)
     if content:
         source |= {"folder": None, "content": content}

@@ -150,6 +150,20 @@ class Publish(DocumentPart):
     model_index: StrictBool = Field(default=False, description="propose them as model-index in the model's card too")
 
 
+class Consent(DocumentPart):
+    """Whose voices a system clones from recordings that are not the benchmark's, and with what permission."""
+
+    clones: StrictBool = Field(
+        default=False, description="it speaks in reference voices that are not those of the benchmark"
+    )
+    whose: tuple[Line, ...] = Field(
+        default=(), max_length=100, description="persons, or speakers of a data set; synthetic for nobody's voice"
+    )
+    permission: Paragraph | None = Field(
+        default=None, description="what they permitted, and where it can be read: a licence or a signed consent"
+    )
+
+
 class Model(PinnedRepo):
     """A model repo that podeval runs in its sandbox; `base` is what an adapter repo adapts."""
 
@@ -157,6 +171,7 @@ class Model(PinnedRepo):
     task: Task
     base: PinnedRepo | None = None
     publish: Publish = Publish()
+    consent: Consent | None = None
 
 
 class Outputs(_Files):
@@ -168,6 +183,7 @@ class Outputs(_Files):
 
     kind: Literal["outputs"]
     made_by: ModelSource | None = None
+    consent: Consent | None = None
 
 
 class BuiltIn(DocumentPart):
@@ -270,9 +286,11 @@ BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     ("source", "outputs"): Outputs,
     ("source", "outputs", "made_by"): ModelSource,
     ("source", "outputs", "made_by", "base"): PinnedRepo,
+    ("source", "outputs", "consent"): Consent,
     ("source", "model"): Model,
     ("source", "model", "base"): PinnedRepo,
     ("source", "model", "publish"): Publish,
+    ("source", "model", "consent"): Consent,
     ("source", "human"): Human,
     ("source", "builtin"): BuiltIn,
     ("source", "reported"): Reported,

@@ -59,6 +59,8 @@ def answering(sense: Callable[[float], float]) -> Callable[[Any], Any]:
                 return _quality(sense(see(question, given["script"])), given["script"])
             case "script_audit":
                 return _audit(sense, given)
+            case "script_claims":
+                return _look_up(sense, given)
             case "rubric_transcript":
                 met = int(sense(float(any(words in given["dialogue"] for words in HELPS))) > 0.5)
                 names = [line.partition(":")[0] for line in given["criteria"].splitlines()]
@@ -74,6 +76,21 @@ def answering(sense: Callable[[float], float]) -> Callable[[Any], Any]:
                 return {"impression": "i", "notes": notes, "performance": "p", "score": score}
 
     return answer
+
+
+def _look_up(sense: Callable[[float], float], given: dict[str, str]) -> dict[str, Any]:
+    """The first words of four turns as claims, of which as many are supported as the judge sees in the sources."""
+    turns = [line.partition(": ")[2] for line in given["part"].splitlines()]
+    turns = [turn for turn in turns if len(turn.split()) > 2 or (turn[:1] > "\u4e00" and len(turn) > 7)][:4]
+    share = sense(float(np.mean([turn in given["sources"] for turn in turns])))
+    count = round(share * len(turns))
+    source = " ".join(given["sources"].split()[:8])[:60]
+    return {
+        "claims": [
+            {"quote": turn[:60], "verdict": "supported" if n < count else "not_found", "source_quote": source}
+            for n, turn in enumerate(turns)
+        ]
+    }
 
 
 def _quality(share: float, script: str) -> dict[str, Any]:

@@ -40,6 +40,10 @@ def answer(question: Any) -> Any:
         return {"checklist": [{"requirement": f"Names {what}.", "kind": "explicit"} for what in ("A", "B", "C")]}
     if question.prompt == "script_audit":
         return {"items": [{"number": n, "quotes": [quote], "reason": "r", "score": 0.5} for n in (1, 2, 3)]}
+    if question.prompt == "script_claims":
+        words, source = question.inputs["part"].split(), " ".join(question.inputs["sources"].split()[:6])
+        supported = {"quote": " ".join(words[:8]), "verdict": "supported", "source_quote": source}
+        return {"claims": [supported, {"quote": " ".join(words[-8:]), "verdict": "not_found"}]}
     if question.prompt == "podcast_topic":
         return {"about": "the sea", "score": 0.5}
     if question.prompt == "essential_clauses":
@@ -53,7 +57,8 @@ def answer(question: Any) -> Any:
 
 
 EXPECTED = {
-    "dialogue_judge": 0.0, "grounding": 50.0, "script_quality": 50.0, "instruction_following": 50.0, "rubric": 50.0,
+    "dialogue_judge": 0.0, "grounding": 50.0, "script_grounding": 50.0, "script_quality": 50.0, "rubric": 50.0,
+    "instruction_following": 50.0,
     # "At nine" of "At nine, from platform two."
     "content_density": 40.0, "prosodic_coherence": HALF, "expressive_richness": HALF, "expressive_hierarchy": HALF,
 }  # fmt: skip

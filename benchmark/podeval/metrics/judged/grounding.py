@@ -96,22 +96,26 @@ Say what the part is about, and how far it serves the topic:
     source="podeval",
 )
 
-ASK_CLAIMS = Prompt(
-    name="podcast_claims",
-    version="1.0",
-    system=_SYSTEM,
-    template="""\
-A podcast was made from these sources:
-{sources}
-
-A part of it, as a machine heard it (spelling and punctuation are the machine's):
-{part}
-
+LOOK_UP = """\
 List up to twelve claims of the part that somebody could look up: facts, figures, dates, names, causes. Leave out \
 opinions, jokes, greetings and who the speakers are. Copy each claim word for word from the part. For each say:
 supported: the sources say so; copy the passage.
 contradicted: the sources say otherwise; copy the passage.
-not_found: the sources say nothing of it, however true it may be.""",
+not_found: the sources say nothing of it, however true it may be."""
+"""The task for every part of a podcast or of its script."""
+
+ASK_CLAIMS = Prompt(
+    name="podcast_claims",
+    version="1.0",
+    system=_SYSTEM,
+    template=f"""\
+A podcast was made from these sources:
+{{sources}}
+
+A part of it, as a machine heard it (spelling and punctuation are the machine's):
+{{part}}
+
+{LOOK_UP}""",
     answer=Claims,
     source="podeval",
 )
@@ -175,7 +179,7 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
             JudgeRequest(
                 ASK_CLAIMS,
                 {"sources": sources, "part": part},
-                check=partial(_require_quotes, part=part, sources=sources),
+                check=partial(require_quotes, part=Script((Turn("", part),)), sources=sources),
             )
             for part in parts
         ]
@@ -186,8 +190,8 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
     return Score(
         values={
             "on_topic": 100 * sum(w * t.score for w, t in zip(weights, topics, strict=True)) / len(words),
-            "grounded": _percent(claims, "supported"),
-            "contradicted": _percent(claims, "contradicted"),
+            "grounded": compute_percentage(claims, "supported"),
+            "contradicted": compute_percentage(claims, "contradicted"),
         },
         notes={
             "about": [topic.about for topic in topics],
@@ -198,21 +202,25 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
     )
 
 
-def _percent(claims: Sequence[SourcedClaim], verdict: str) -> float | None:
+def compute_percentage(claims: Sequence[SourcedClaim], verdict: str) -> float | None:
+    """Return the percentage of claims with a verdict; None where there are no claims."""
     return 100 * sum(claim.verdict == verdict for claim in claims) / len(claims) if claims else None
 
 
-def _require_quotes(answer: Any, part: str, sources: str) -> None:
+def require_quotes(answer: Any, part: Script, sources: str) -> None:
     """Refuse claims that are not in the part, and evidence that is not in the sources.
 
     Raises:
         ValueError: the message, which goes to the judge, names them.
     """
-    quotes: Mapping[str, tuple[str, list[str]]] = {
+    quotes: Mapping[str, tuple[Script, list[str]]] = {
         "part": (part, [claim.quote for claim in answer.claims]),
-        "sources": (sources, [claim.source_quote for claim in answer.claims if claim.verdict != SAID_NOTHING]),
+        "sources": (
+            Script((Turn("", sources),)),
+            [claim.source_quote for claim in answer.claims if claim.verdict != SAID_NOTHING],
+        ),
     }
     for name, (text, quoted) in quotes.items():
-        if missing := list_missing(quoted, Script((Turn("", text),))):
+        if missing := list_missing(quoted, text):
             listed = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
             raise ValueError(f"these quotes are not in the {name}: {listed}. Copy the words exactly as they are there.")

@@ -1,0 +1,154 @@
+"""Grounding in sources: whether the sources that come with a request support what a script claims.
+
+A judge reads the script in parts of at most about 1,200 words or Chinese characters, cut between sentences. It lists up
+to twelve claims of each part that could be looked up and says of each whether the sources support it, contradict it, or
+say nothing of it. `grounded` is the percentage of claims that they support, `contradicted` of those that they
+contradict, and `claims` the number of claims. Every claim is quoted from the script, and what decides on it from the
+sources; quotes that are not there are asked for again. A request without sources has no value. 0 to 100 %, higher is
+better but for `contradicted`.
+
+Differs from PodBench, which asks a judge for the credibility of a script without comparing it with its sources. The
+same question is asked of what is heard in a finished podcast: `grounding`.
+"""
+
+import re
+from functools import partial
+
+from podeval.errors import CannotScore
+from podeval.judges.client import JudgeRequest
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, select_values
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.judge_use import JudgeUse
+from podeval.metrics.judged.grounding import LOOK_UP, PART_WORDS, Claims, compute_percentage, require_quotes
+from podeval.metrics.reach import NEW
+from podeval.metrics.score import Result, Score
+from podeval.text.podcast_request import PodcastRequest
+from podeval.text.script import Script, Turn
+from podeval.text.script_format import count_length
+
+PROTOCOL = """\
+Whether a script is grounded in the sources that came with its request.
+
+It is read in parts of at most about 1,200 words. Up to twelve claims of each part are looked up in the sources; every
+verdict quotes the part and the sources, and quotes are looked for there: an answer with invented evidence is asked
+again.
+"""
+"""Description of the question, for the page of prompts in the docs."""
+
+_SENTENCE = re.compile(r".+?(?:[.!?。！？…]+[\"”’」』)）]*(?=\s|$|[^\W\d_a-zA-Z])\s*|$)", re.DOTALL)
+
+ASK_CLAIMS = Prompt(
+    name="script_claims",
+    version="1.0",
+    system="You check scripts before they are recorded. You go by what is written, not by what you know.",
+    template=f"""\
+A podcast script was written from these sources:
+{{sources}}
+
+A part of the script:
+{{part}}
+
+{LOOK_UP}""",
+    answer=Claims,
+    source="podeval",
+)
+
+
+def cut_parts(script: Script) -> list[Script]:
+    """Cut a script between sentences into parts of about equal length, of at most about `PART_WORDS` words.
+
+    Raises:
+        CannotScore: the script has no words.
+    """
+    pieces = [Turn(turn.speaker, text) for turn in script.turns for text in _SENTENCE.findall(turn.text)]
+    lengths = [count_length(piece.text) for piece in pieces]
+    total = sum(lengths)
+    if not total:
+        raise CannotScore("the script has no words")
+    parts: list[list[Turn]] = [[] for _ in range(-(-total // PART_WORDS))]
+    before = 0
+    for piece, length in zip(pieces, lengths, strict=True):
+        part = parts[min(before * len(parts) // total, len(parts) - 1)]
+        if part and part[-1].speaker == piece.speaker:
+            part[-1] = Turn(piece.speaker, part[-1].text + piece.text)
+        else:
+            part.append(piece)
+        before += length
+    return [Script(tuple(part)) for part in parts if part]
+
+
+@metric(
+    name="script_grounding",
+    title="Grounding in sources",
+    version="1.0",
+    dimension="script.grounding",
+    keys=(
+        Key(
+            "grounded",
+            "higher",
+            "%",
+            (0, 100),
+            unreached=NEW,
+            only_for="a request with sources, and a script that makes claims",
+            about="claims that the sources support",
+        ),
+        Key(
+            "contradicted",
+            "lower",
+            "%",
+            (0, 100),
+            unreached=NEW,
+            only_for="a request with sources, and a script that makes claims",
+            about="claims that the sources contradict",
+        ),
+        Key(
+            "claims",
+            "informative",
+            "",
+            (0, None),
+            unreached=NEW,
+            only_for="a request with sources",
+            about="claims that were looked up",
+        ),
+    ),
+    paper="ours",
+    asks=JudgeUse(prompts=lambda _: (ASK_CLAIMS,)),
+    intended_use="Finding scripts that say what their sources do not, with each claim and the passage that decides.",
+    limitations=(
+        "It knows no truth but the sources: a claim that they do not have counts as unsupported, however true. A "
+        "script that claims little can be grounded throughout; read it next to `claims`. A language model picks the "
+        "claims and judges them, and its agreement with people has not been measured."
+    ),
+)
+def script_grounding(script: Script, request: PodcastRequest) -> Conversation[Result]:
+    """Score one script.
+
+    Args:
+        script: the script that is checked.
+        request: the request, with the sources that the script was to be written from.
+    """
+    parts = cut_parts(script)
+    sources = "\n\n".join(request.sources)
+    if not sources.strip():
+        return Score(values=dict.fromkeys(("grounded", "contradicted", "claims")), notes={"sources": 0})
+    answers = yield [
+        JudgeRequest(
+            ASK_CLAIMS,
+            {"sources": sources, "part": part.lines},
+            check=partial(require_quotes, part=part, sources=sources),
+        )
+        for part in parts
+    ]
+    claims = [claim for answer in select_values(Claims, answers) for claim in answer.claims]
+    return Score(
+        values={
+            "grounded": compute_percentage(claims, "supported"),
+            "contradicted": compute_percentage(claims, "contradicted"),
+            "claims": float(len(claims)),
+        },
+        notes={
+            "claims": [claim.model_dump() for claim in claims],
+            "records": [answer.record_id for answer in answers],
+        },
+    )
