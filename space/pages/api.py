@@ -126,11 +126,7 @@ class ApiRoutes:
         self.site.limit(request, "20/minute")
         arena = self.site.services.arena
         table = arena.battles(dimension=dimension, after=after, offset=offset, limit=limit)[list(PUBLIC_COLUMNS)]
-        total = len(table)
-        if after or offset or total == limit:
-            # The count is of some seconds ago.
-            total = max(offset + total if total else 0, arena.count_battles(dimension))
-        return BoardPage(total=total, rows=_json_rows(table))
+        return BoardPage(total=arena.count_battles(dimension), rows=_json_rows(table))
 
     def health(self) -> Response:
         """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
@@ -18,6 +18,7 @@ from podeval.errors import BadInput
 from podeval.stats.battles import Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
 from podeval.store.tables import ArenaOutput, Battle, Vote
+from podeval.store.vote_counts import RATED, RatedVote
 
 COLUMNS = (
     "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
@@ -182,16 +183,6 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-_RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
-_NUMBERS = select(Vote.number).join(Battle, Vote.battle == Battle.id).where(*_RATED)
-
-
-def count_rated(session: Session, dimension: str | None = None) -> int:
-    """Count the votes of which `build_rating_table` has a row each."""
-    numbers = _NUMBERS if dimension is None else _NUMBERS.where(Battle.dimension == dimension)
-    return session.scalar(select(func.count()).select_from(numbers.subquery())) or 0
-
-
 def build_rating_table(
     session: Session, *, dimension: str | None = None, after: int = 0, offset: int = 0, limit: int | None = None
 ) -> pd.DataFrame:
@@ -203,7 +194,7 @@ def build_rating_table(
         session: session of the database.
         dimension: include only this dimension.
         after: include only votes of a higher number, which the database finds at once.
-        offset: leave out so many of the first, which the database counts.
+        offset: leave out so many of the first, which the database counts in an index.
         limit: most rows; all by default.
     """
     a, b = aliased(ArenaOutput), aliased(ArenaOutput)
@@ -216,16 +207,15 @@ def build_rating_table(
         .join(Battle, Vote.battle == Battle.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
-        .where(*_RATED)
+        .where(*RATED)
         .order_by(Vote.number)
     )  # fmt: skip
     if dimension is not None and limit is None:
         query = query.where(Battle.dimension == dimension)
     if limit is not None:
-        # Hidden from the planner, which would sort all votes of the dimension instead of reading the next few.
-        page = _NUMBERS if dimension is None else _NUMBERS.where(func.coalesce(Battle.dimension, "") == dimension)
-        page = page.where(Vote.number > after).order_by(Vote.number).offset(offset).limit(limit)
-        query = query.where(Vote.number.in_(page))
+        page = select(RatedVote.number).where(RatedVote.number > after).order_by(RatedVote.number)
+        page = page if dimension is None else page.where(RatedVote.dimension == dimension)
+        query = query.where(Vote.number.in_(page.offset(offset).limit(limit)))
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))

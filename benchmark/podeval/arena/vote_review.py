@@ -4,7 +4,7 @@ No rule overrules a person's decision. Every signal and every decision is kept a
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from podeval.arena.excerpt_choice import read_spans
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_integrity import COLUMNS, RuleFindings, list_alarms
 from podeval.errors import BadInput
-from podeval.store import operator_settings
+from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
@@ -194,16 +194,31 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
         for vote, rule, points, detail in part.signals
         if vote in votes and (vote, rule) not in flagged
     )  # fmt: skip
-    for id, standing in (*((id, "excluded") for id in part.excluded), *((id, "counted") for id in part.restored)):
-        vote = votes.get(id)
-        if vote is not None and vote.standing != standing and vote.standing_by in ("", RULES):
-            decide(session, vote, standing, findings.excluded.get(id, _NOT_SEEN), RULES, now)
+    standings = dict.fromkeys(part.excluded, "excluded") | dict.fromkeys(part.restored, "counted")
+    decisions = [
+        (vote, standings[id], findings.excluded.get(id, _NOT_SEEN))
+        for id, vote in votes.items()
+        if id in standings and vote.standing != standings[id] and vote.standing_by in ("", RULES)
+    ]
+    decide(session, decisions, RULES, now)
 
 
-def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, now: datetime) -> None:
-    """Set the standing of a vote, and record who decided and why."""
-    vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
-    session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
+    """Set the standing of votes, record who decided and why, and change the counts of what is rated.
+
+    Args:
+        session: a writing session.
+        decisions: votes, each with its new standing and the reason.
+        by: `RULES`, or the name of the person who decides.
+        now: the time.
+    """
+    theirs = Vote.id.in_([vote.id for vote, *_ in decisions])
+    vote_counts.count_votes(session, theirs, -1)
+    for vote, standing, reason in decisions:
+        vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
+        session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+    session.flush()
+    vote_counts.count_votes(session, theirs)
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
@@ -217,7 +232,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
     vote = session.scalar(select(Vote).where(Vote.id == vote_id))
     if vote is None:
         raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
-    decide(session, vote, standing, reason.strip(), by.strip(), now)
+    decide(session, [(vote, standing, reason.strip())], by.strip(), now)
     operator_settings.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
     return vote
 
