@@ -116,18 +116,14 @@ def measure_battles(small: SmallArena) -> None:
 def measure_pages(small: SmallArena) -> None:
     """Read ten votes, wherever they are."""
     last = small.arena.battles(after=0, limit=1)["number"].iloc[0] + 900_000
-    for query in (
-        {},
-        {"after": last},
-        {"offset": 900_000},
-        {"dimension": "ambient", "after": last},
-        {"dimension": "no"},
-    ):
-        repeat(
-            f"ten votes {query or ''}",
-            lambda _, query=query: (small.arena.battles(limit=10, **query), small.arena.count_battles(query.get("dimension"))),
-            100,
-        )  # fmt: skip
+    arena, last_page = small.arena, {"after": last}
+    for query in ({}, last_page, {"offset": 900_000}, {"dimension": "ambient", **last_page}, {"dimension": "no"}):
+
+        def ask(_: int, query: dict[str, Any] = query) -> None:
+            arena.battles(limit=10, **query)
+            arena.count_battles(query.get("dimension"))
+
+        repeat(f"ten votes {query or ''}", ask, 100)
 
 
 def measure_ratings(small: SmallArena) -> None:

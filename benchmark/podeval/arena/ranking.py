@@ -1,24 +1,31 @@
 """The public ranking of an arena, cached until the votes change: the data of its page, its JSON and its CSV."""
 
+import logging
+import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import Session, aliased
 
+from podeval.arena.kept_ranking import find_file, read_ranking, write_ranking
 from podeval.arena.matchmaking import count_between
-from podeval.arena.ratings import POOLED, Standings, compute_standings_by_dimension, make_battles
+from podeval.arena.ratings import Standings, compute_standings, compute_standings_by_dimension, read_battles
 from podeval.arena.service import Arena
-from podeval.arena.settings import PROTOCOLS
-from podeval.arena.vote_review import Status
+from podeval.arena.vote_review import Status, report_status
 from podeval.arena.voting import may_tell
+from podeval.errors import PodevalError, StoreUnusable
+from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating, describe_missing, votes_needed
-from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
+from podeval.store.vote_counts import count_rated
+
+_LOG = logging.getLogger("podeval.arena")
 
 CSV_COLUMNS = (
     "protocol", "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high",
@@ -59,6 +66,9 @@ class Ranking:
     protocols: Mapping[str, Mapping[str, Standings]]
     systems: Mapping[str, Known]
     status: Status
+    made_at: datetime
+    newest: tuple[int, str]
+    """Number and battle of the newest vote that it rests on."""
 
     @property
     def excluded_share(self) -> float:
@@ -74,6 +84,7 @@ class Ranking:
             "excluded": self.status.excluded,
             "excluded_share": self.excluded_share,
             "alarms": self.status.alarms,
+            "made_at": self.made_at.isoformat(timespec="seconds"),
             "protocols": {
                 protocol: {"dimensions": {name: self._plain(part) for name, part in parts.items()}}
                 for protocol, parts in self.protocols.items()
@@ -157,7 +168,8 @@ class RevealedBattle:
 class Rankings:
     """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    Where rating takes long, readers get the last ranking while the next is computed.
+    It is computed beside those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
+    Where rating is quick, whoever asks first waits for the new one.
 
     Args:
         arena: the arena whose votes are ranked.
@@ -170,24 +182,39 @@ class Rankings:
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
-        self._renewing = False
+        self._renewing: threading.Thread | None = None
+        self._error: Exception | None = None
         self._cost = 0.0
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older one where rating takes long."""
+        """Return the ranking by all counted votes, or a slightly older one where rating takes long.
+
+        Raises:
+            PodevalError: there is none yet, and none could be computed.
+        """
         with self._lock:
-            if self._ranking is None:
-                self._renew()
-            mine = time.monotonic() > self._until and not self._renewing
-            self._renewing = self._renewing or mine
-        if mine and self._cost > _QUICK:
-            threading.Thread(target=self._renew, daemon=True).start()
-        elif mine:
-            # Who else asks meanwhile is given the last one.
-            self._renew()
-        assert self._ranking is not None
+            if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
+                self._ranking, self._cost = kept, math.inf
+            mine = time.monotonic() > self._until and self._renewing is None
+            if mine:
+                self._renewing = threading.Thread(target=self._renew, daemon=True)
+                self._renewing.start()
+            renewing, ranking, quick = self._renewing, self._ranking, self._cost <= _QUICK
+        if renewing is not None and (ranking is None or (mine and quick)):
+            renewing.join()
+        if self._ranking is None:
+            raise self._error or StoreUnusable("the ratings could not be computed; try again")
         return self._ranking
+
+    def _read_kept(self) -> Ranking | None:
+        """Return the ranking on the disk, if its votes are those of this database."""
+        ranking = read_ranking(find_file(self._arena.database.name), Ranking)
+        if ranking is None:
+            return None
+        number, battle = ranking.newest
+        with self._arena.database.reading(one_state=False) as session:
+            return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
         """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
@@ -221,49 +248,50 @@ class Rankings:
         return Revealed(system, known.title, known.kind, rating, battle.item, audio, whole)
 
     def _renew(self) -> None:
-        began, first = time.monotonic(), self._ranking is None
+        began, first = time.monotonic(), self._state is None
         try:
-            state = self._count()
-            if state != self._state:
-                self._ranking, self._state = self._make(), state
+            with self._arena.database.reading() as session:
+                state = self._count(session)
+                ranking = self._make(session) if state != self._state else None
+            if ranking is not None:
+                self._ranking, self._state, self._error = ranking, state, None
+                self._arena.rated_at = ranking.made_at
                 self._cost = time.monotonic() - began
+                if self._cost > _QUICK:
+                    write_ranking(find_file(self._arena.database.name), ranking)
+        except (PodevalError, OSError) as error:
+            _LOG.warning("the ranking was not computed or not kept: %s", error)
+            self._error = error
+        finally:
             # The first time also loads libraries, which says nothing about the next.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
-        finally:
-            self._renewing = False
+            self._renewing = None
 
-    def _count(self) -> tuple[object, ...]:
+    def _count(self, session: Session) -> tuple[object, ...]:
         """Return counts that differ whenever a vote is added or removed or changes standing, or a system its title."""
-        with self._arena.database.reading() as session:
-            votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
-            counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))
-            decided = session.scalar(select(func.max(Flag.number)))
-            systems = session.execute(
-                select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
-            ).all()
-        return (*votes, counted, decided, *systems)
+        decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
+        systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
+        return (
+            *(session.scalar(query) for query in (select(func.max(Vote.number)), decided, erased)),
+            count_rated(session),
+            *session.execute(systems).all(),
+        )
 
-    def _make(self) -> Ranking:
-        table = self._arena.battles()
-        protocols = {
-            protocol: rate_dimensions(part)
-            for protocol in PROTOCOLS
-            if not (part := table[table["protocol"] == protocol]).empty
-        }
-        with self._arena.database.reading() as session:
-            systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        ranking = Ranking(protocols, systems, self._arena.status())
-        self._arena.rated_at = datetime.now(UTC)
-        return ranking
+    def _make(self, session: Session) -> Ranking:
+        newest = session.execute(select(Vote.number, Vote.battle).order_by(Vote.number.desc()).limit(1)).one_or_none()
+        systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
+        status, battles = report_status(session, self._arena.settings), read_battles(session)
+        protocols = {protocol: rate_dimensions(*part) for protocol, part in battles.items()}
+        return Ranking(protocols, systems, status, datetime.now(UTC), (newest[0], newest[1]) if newest else (0, ""))
 
 
-def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
-    """Rate the systems by some votes of one protocol: pooled, where there are several dimensions, and by dimension.
+def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, Standings]:
+    """Rate the systems by the votes of one protocol: pooled, where there are several dimensions, and by dimension.
 
     Args:
-        votes: table of votes with the columns of `build_rating_table`, at least one row.
+        battles: the votes, at least one.
+        dimensions: the dimension of each.
     """
-    standings = compute_standings_by_dimension(make_battles(votes), list(votes["dimension"]))
-    if len(standings) == 2:
-        del standings[POOLED]
-    return standings
+    if len(set(dimensions)) == 1:
+        return {dimensions[0]: compute_standings(battles)}
+    return compute_standings_by_dimension(battles, dimensions)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, Elo, Tally, elo, tally
+from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
 from podeval.store.tables import ArenaOutput, Battle, Vote
 from podeval.store.vote_counts import RATED, RatedVote
@@ -30,6 +30,9 @@ there is none; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
+
+_ROWS = 20_000
+"""Votes that are read at once."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -181,6 +184,57 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     """
     a, b, outcome, voter = (list(votes[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
+
+
+class _Codes(dict[str, int]):
+    """Numbers of texts, in the order in which they come."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
+
+
+def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
+    """Return, by protocol, the rated votes in the order in which they were recorded, and the dimension of each.
+
+    They are those of `build_rating_table`, read as numbers a part at a time, so that a million of them fit anywhere.
+
+    Args:
+        session: session of the database.
+    """
+    columns = (Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b, Vote.voter, Vote.outcome)
+    query = select(*columns, Vote.preference).join(Battle, Vote.battle == Battle.id).where(*RATED).order_by(Vote.number)
+    codes = [_Codes() for _ in range(len(columns) + 1)]
+    parts = []
+    for rows in session.execute(query.execution_options(yield_per=_ROWS)).partitions():
+        texts = zip(codes, zip(*rows, strict=True), strict=True)
+        parts.append([np.fromiter(map(code.__getitem__, column), np.int32, len(rows)) for code, column in texts])
+    if not parts:
+        return {}
+    protocol, dimension, a, b, voter, outcome, preference = (np.concatenate(part) for part in zip(*parts, strict=True))
+    protocols, dimensions, outputs_a, outputs_b, voters, outcomes, preferences = codes
+    # Systems and voters as codes in the order of their names.
+    of_output = {id: system for id, system in session.execute(select(ArenaOutput.id, ArenaOutput.system))}
+    systems = sorted({of_output[output] for output in (*outputs_a, *outputs_b)})
+    place = {system: number for number, system in enumerate(systems)}
+    first, second = (
+        np.array([place[of_output[output]] for output in outputs], dtype=np.intp)[side]
+        for outputs, side in ((outputs_a, a), (outputs_b, b))
+    )
+    by_name = np.argsort(np.argsort(np.array(list(voters), dtype=object)))
+    battles = Battles(
+        systems=tuple(systems),
+        voters=tuple(sorted(voters)),
+        first=first,
+        second=second,
+        outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
+        voter=by_name[voter],
+        covariates={},
+        slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
+    )
+    names = np.array(list(dimensions), dtype=object)[dimension]
+    masks = {name: protocol == protocols[name] for name in PROTOCOLS if name in protocols}
+    return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items()}
 
 
 def build_rating_table(

@@ -6,7 +6,7 @@ No rule overrules a person's decision. Every signal and every decision is kept a
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import read_spans
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_integrity import COLUMNS, RuleFindings, list_alarms
+from podeval.arena.vote_integrity import COLUMNS, RuleFindings, describe_alarms
 from podeval.errors import BadInput
 from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
@@ -255,18 +255,19 @@ def count_votes(session: Session) -> Counts:
 def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
     counted = count_votes(session)
+    # Of those that could count: which are excluded, and by whom; the others are counted already.
     excluded = (
-        select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)
+        select(Vote.recorded_at, Vote.standing_by)
         .join(Battle, Vote.battle == Battle.id)
-        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+        .where(Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "excluded")
     )
-    rows = session.execute(excluded).all()
-    table = pd.DataFrame({
-        "vote": [row.id for row in rows],
-        "at": [row.recorded_at.timestamp() for row in rows],
-        "counts": True,
-    })  # fmt: skip
-    out = {row.id for row in rows if row.standing == "excluded"}
+    out = session.execute(excluded).all()
+    newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
+    last_day = newest - timedelta(days=1) if newest else None
+    rated = select(func.count()).select_from(Vote).join(Battle, Vote.battle == Battle.id)
+    of_day = session.scalar(rated.where(*vote_counts.RATED, Vote.recorded_at > last_day)) if last_day else 0
+    out_of_day = sum(row.recorded_at > last_day for row in out) if last_day else 0
+    counts = (len(out), vote_counts.count_rated(session) + len(out)), (out_of_day, (of_day or 0) + out_of_day)
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
@@ -274,6 +275,6 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
         outcomes=counted.outcomes,
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
         excluded=len(out),
-        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in rows if row.id in out),
-        alarms=list_alarms(table, out, settings.limits),
+        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in out),
+        alarms=describe_alarms(*counts, settings.limits),
     )
