@@ -17,7 +17,7 @@ from website import FromPage, Site, write_system_address
 
 from pages.board import stream_csv
 from podeval.arena import Ballot, BattleView, refusal
-from podeval.arena.ranking import Rankings, RevealedBattle
+from podeval.arena.ranking import RevealedBattle
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personal, Personals
 from podeval.plots.charts import IntervalRow, draw_intervals
@@ -64,7 +64,7 @@ class ArenaRoutes:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.arena = site.services.arena
-        self.rankings, self.personals = Rankings(self.arena), Personals(self.arena.database)
+        self.rankings, self.personals = site.services.rankings, Personals(self.arena.database)
 
     def _voter(self, request: Request) -> str:
         person = self.site.require_person(request)

@@ -89,9 +89,8 @@ def _build(kind: Any, value: Any, arrays: list[Any]) -> Any:
         return arrays[value]
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(
-            **{each.name: _build(hints[each.name], value[each.name], arrays) for each in dataclasses.fields(kind)}
-        )  # type: ignore[operator]
+        fields = {each.name: _build(hints[each.name], value[each.name], arrays) for each in dataclasses.fields(kind)}
+        return kind(**fields)  # type: ignore[operator]
     if origin is not None and issubclass(origin, Mapping):
         return {key: _build(parts[1], part, arrays) for key, part in value.items()}
     if origin in (tuple, list):
