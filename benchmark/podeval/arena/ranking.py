@@ -32,9 +32,6 @@ CSV_COLUMNS = (
     "rating_by_strength", "elo", "battles", "wins", "losses", "ties", "both_bad", "provisional",
 )  # fmt: skip
 
-_QUICK = 0.2
-"""Seconds of rating up to which a reader waits for the new ranking."""
-
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _SYSTEMS_OF_VOTE = (
     select(Vote, Battle, _A.id, _A.title, _A.kind, _B.id, _B.title, _B.kind)
@@ -174,11 +171,13 @@ class Rankings:
     Args:
         arena: the arena whose votes are ranked.
         share: largest share of the time that may go into rating.
+        quick: seconds of rating up to which a reader waits for the new ranking; one that takes longer is kept on disk.
     """
 
-    def __init__(self, arena: Arena, share: float = 0.01) -> None:
+    def __init__(self, arena: Arena, share: float = 0.01, quick: float = 0.2) -> None:
         self._arena = arena
         self._share = share
+        self._quick = quick
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
@@ -200,7 +199,7 @@ class Rankings:
             if mine:
                 self._renewing = threading.Thread(target=self._renew, daemon=True)
                 self._renewing.start()
-            renewing, ranking, quick = self._renewing, self._ranking, self._cost <= _QUICK
+            renewing, ranking, quick = self._renewing, self._ranking, self._cost <= self._quick
         if renewing is not None and (ranking is None or (mine and quick)):
             renewing.join()
         if self._ranking is None:
@@ -257,7 +256,7 @@ class Rankings:
                 self._ranking, self._state, self._error = ranking, state, None
                 self._arena.rated_at = ranking.made_at
                 self._cost = time.monotonic() - began
-                if self._cost > _QUICK:
+                if self._cost > self._quick:
                     write_ranking(find_file(self._arena.database.name), ranking)
         except (PodevalError, OSError) as error:
             _LOG.warning("the ranking was not computed or not kept: %s", error)

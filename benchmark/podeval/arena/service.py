@@ -286,7 +286,10 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them."""
+        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them.
+
+        What one sweep wrote before it was interrupted stays, and the next writes the rest.
+        """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
             plan = vote_review.plan_review(session, findings)

@@ -23,8 +23,8 @@ RULES = "rules"
 """Author of a decision that no person made."""
 
 _NOT_SEEN = "the rules see nothing in it any more"
-_AT_ONCE = 500
-"""Most votes that one writer changes."""
+AT_ONCE = 50
+"""Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 
@@ -156,8 +156,8 @@ class ReviewPlan:
         for signal in self.signals:
             signals.setdefault(signal[0], []).append(signal)
         votes, out, back = [*{*signals, *self.excluded, *self.restored}], {*self.excluded}, {*self.restored}
-        for start in range(0, len(votes), _AT_ONCE):
-            part = votes[start : start + _AT_ONCE]
+        for start in range(0, len(votes), AT_ONCE):
+            part = votes[start : start + AT_ONCE]
             theirs = [signal for vote in part for signal in signals.get(vote, ())]
             yield ReviewPlan(self.votes, [v for v in part if v in out], [v for v in part if v in back], theirs)
 
