@@ -99,7 +99,7 @@ class PairingPool:
         self.number = {system: number for number, system in enumerate(self.systems)}
         size = len(self.systems)
         together = np.zeros((size, size), dtype=np.intp)
-        self._members = {}
+        self._members: dict[frozenset[str], Positions] = {}
         for systems, count in Counter(self.items.values()).items():
             self._members[systems] = np.array([self.number[system] for system in systems], dtype=np.intp)
             together[np.ix_(self._members[systems], self._members[systems])] += count
