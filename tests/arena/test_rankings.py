@@ -83,10 +83,11 @@ def test_a_ranking_of_other_votes_or_of_no_ranking_at_all_is_not_served(small_ar
     vote_often(small, 10)
     assert Rankings(small.arena, quick=-1.0).current().status.votes == 10
     file = find_file(small.database.name)
-    wait_until(file.exists)
+    wait_until(lambda: read_ranking(file, Ranking) is not None)
     # The newest vote that it rests on is gone.
     small.arena.erase(pseudonym="voter3")
     assert Rankings(small.arena, quick=-1.0).current().status.votes == 8
+    wait_until(lambda: (kept := read_ranking(file, Ranking)) is not None and kept.status.votes == 8)
     file.write_bytes(b"no archive")
     assert read_ranking(file, Ranking) is None
     assert Rankings(small.arena).current().status.votes == 8

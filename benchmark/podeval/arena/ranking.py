@@ -192,6 +192,13 @@ class Rankings:
         Raises:
             PodevalError: there is none yet, and none could be computed.
         """
+        ranking = self._look(None)
+        if ranking is None:
+            raise self._error or StoreUnusable("the ratings could not be computed; try again")
+        return ranking
+
+    def _look(self, patience: float | None) -> Ranking | None:
+        """Return the newest ranking; where there is none yet, wait for so many seconds, or until there is one."""
         with self._lock:
             if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
                 self._ranking, self._cost = kept, math.inf
@@ -201,9 +208,7 @@ class Rankings:
                 self._renewing.start()
             renewing, ranking, quick = self._renewing, self._ranking, self._cost <= self._quick
         if renewing is not None and (ranking is None or (mine and quick)):
-            renewing.join()
-        if self._ranking is None:
-            raise self._error or StoreUnusable("the ratings could not be computed; try again")
+            renewing.join(patience)
         return self._ranking
 
     def _read_kept(self) -> Ranking | None:
@@ -229,7 +234,9 @@ class Rankings:
             vote_row, battle, *sides = judged
             counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
             between = count_between(session, battle, sides[0]) if counts else None
-        part = self.current().protocols.get(battle.protocol, {}).get(battle.dimension)
+        # A voter does not wait for the first ranking of many votes.
+        ranking = self._look(self._quick)
+        part = ranking.protocols.get(battle.protocol, {}).get(battle.dimension) if ranking is not None else None
         rated = {row.system: row for row in part.ratings.systems} if part else {}
         a, b = (
             self._reveal_side(battle, side, system, Known(title, kind), rated.get(system))
