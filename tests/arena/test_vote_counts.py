@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from podeval.arena.import_votes import take_in
 from podeval.arena.moderation import ArenaModeration
 from podeval.arena.vote_records import read_erasure_records, read_standing_records, read_vote_records
-from podeval.store.tables import TableBase, Vote
-from podeval.store.vote_counts import COUNTS, RatedVote, recount
+from podeval.store.tables import Vote
+from podeval.store.vote_counts import COUNTS, PAIR_COUNTS, RATED_VOTES, recount
 from tests.fakes.databases import ON_SQLITE, Make
 from tests.fakes.small_arena import SmallArena
 
@@ -19,12 +19,13 @@ Counts = dict[str, set[tuple[Any, ...]]]
 
 def read_counts(session: Session) -> Counts:
     """Every row that counts something, by its table."""
-    rows = {table: session.execute(select(TableBase.metadata.tables[table.__tablename__])) for table in COUNTS}
     return {
-        table.__tablename__: {
-            tuple(row) for row in found if table is RatedVote or any(isinstance(n, int) and n for n in row)
+        table.name: {
+            tuple(row)
+            for row in session.execute(select(table))
+            if table is RATED_VOTES or any(isinstance(value, int) and value for value in row)
         }
-        for table, found in rows.items()
+        for table in COUNTS
     }
 
 
@@ -106,7 +107,7 @@ def test_a_database_from_before_the_counts_has_them_once_it_is_opened(tmp_path: 
     # Take the tables away, as a version before them left the database.
     with small.database.engine.execution_options(writes=True).begin() as connection:
         for table in COUNTS:
-            connection.exec_driver_sql(f"DROP TABLE {table.__tablename__}")
+            connection.exec_driver_sql(f"DROP TABLE {table.name}")
         command.stamp(build_configuration(connection), "0007")
     place = str(small.database.url.database)
     small.close()
@@ -119,16 +120,13 @@ def test_a_database_from_before_the_counts_has_them_once_it_is_opened(tmp_path: 
 
 @ON_SQLITE
 def test_counts_that_were_spoilt_are_made_anew_by_a_command(small_arena: Make) -> None:
-    from podeval.store.vote_counts import PairCount
     from tests.fakes.command import run_command
 
     small = small_arena(systems=5, items=4)
     vote_of_all_kinds(small)
     with small.database.writing() as session:
         expected = read_counts(session)
-        for row in session.scalars(select(PairCount)):
-            row.served += 3
-    printed = run_command("arena", "recount", "--database", str(small.database.url.database))
-    assert f"{len(expected['rated_votes'])} rated votes" in printed
+        session.execute(PAIR_COUNTS.update().values(served=PAIR_COUNTS.c.served + 3))
+    assert "30 votes" in run_command("arena", "status", "--recount", "--database", small.database.url.database)
     with small.database.reading() as session:
         assert read_counts(session) == expected

@@ -31,7 +31,7 @@ from podeval.stats.bradley_terry import NEEDED
 from podeval.store.database import Database
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
-from podeval.store.vote_counts import ItemCount, PairCount, SystemCount
+from podeval.store.vote_counts import ITEM_COUNTS, PAIR_COUNTS, SYSTEM_COUNTS
 from podeval.texts import write_sentence
 
 _LOG = logging.getLogger("podeval.arena")
@@ -60,11 +60,8 @@ _OUTPUTS_OF_MEETING = (
 )
 
 
-_COUNTS_OF_ITEMS = select(ItemCount.item, ItemCount.served).where(
-    ItemCount.protocol == bindparam("protocol"),
-    ItemCount.dimension == bindparam("dimension"),
-    ItemCount.low == bindparam("low"),
-    ItemCount.high == bindparam("high"),
+_COUNTS_OF_ITEMS = select(ITEM_COUNTS.c.item, ITEM_COUNTS.c.served).where(
+    *(ITEM_COUNTS.c[name] == bindparam(name) for name in ("protocol", "dimension", "low", "high"))
 )
 
 _Kind = tuple[str, str]
@@ -319,15 +316,10 @@ def _take_snapshot(session: Session) -> _Snapshot:
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
     # Read how often each pair met, and how the votes went.
     counts: defaultdict[_Kind, dict[Pair, tuple[int, int, int, int]]] = defaultdict(dict)
-    columns = PairCount.low, PairCount.high, PairCount.served, PairCount.low_won, PairCount.high_won, PairCount.neither
-    for protocol, dimension, low, high, *numbers in session.execute(
-        select(PairCount.protocol, PairCount.dimension, *columns)
-    ):
+    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
         counts[protocol, dimension][low, high] = tuple(numbers)
     voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
-    for protocol, dimension, system, count in session.execute(
-        select(SystemCount.protocol, SystemCount.dimension, SystemCount.system, SystemCount.voters)
-    ):
+    for protocol, dimension, system, _, count in session.execute(select(SYSTEM_COUNTS)):
         voters[protocol, dimension][system] = count
     pools: dict[tuple[tuple[str, frozenset[str]], ...], PairingPool] = {}
     fields = {}
@@ -361,7 +353,9 @@ def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, int, int, int]]
 
 def count_between(session: Session, battle: Battle, a: str) -> tuple[int, int, int]:
     """Count the votes on the pair of a battle, on its dimension: for system `a`, for the other, for neither."""
-    counts = session.get(PairCount, (battle.protocol, battle.dimension, battle.low, battle.high))
+    names = ("protocol", "dimension", "low", "high")
+    same = (PAIR_COUNTS.c[name] == getattr(battle, name) for name in names)
+    counts = session.execute(select(PAIR_COUNTS).where(*same)).one_or_none()
     if counts is None:
         return 0, 0, 0
     won = (counts.low_won, counts.high_won) if a == battle.low else (counts.high_won, counts.low_won)

@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
 from podeval.store.tables import ArenaOutput, Battle, Vote
-from podeval.store.vote_counts import RATED, RatedVote
+from podeval.store.vote_counts import RATED, RATED_VOTES
 
 COLUMNS = (
     "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
@@ -267,8 +267,8 @@ def build_rating_table(
     if dimension is not None and limit is None:
         query = query.where(Battle.dimension == dimension)
     if limit is not None:
-        page = select(RatedVote.number).where(RatedVote.number > after).order_by(RatedVote.number)
-        page = page if dimension is None else page.where(RatedVote.dimension == dimension)
+        page = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > after).order_by(RATED_VOTES.c.number)
+        page = page if dimension is None else page.where(RATED_VOTES.c.dimension == dimension)
         query = query.where(Vote.number.in_(page.offset(offset).limit(limit)))
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]

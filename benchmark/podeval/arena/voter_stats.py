@@ -11,7 +11,7 @@ from podeval.stats.battles import rate_quickly
 from podeval.stats.bias import wilson
 from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
-from podeval.store.vote_counts import PairCount
+from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
 """Judgements from which a voter has a board of their own."""
@@ -60,7 +60,7 @@ _WHAT = (
     ArenaOutput.system,
     Vote.outcome,
 )
-_ALL_VOTES = (PairCount.low_won, PairCount.high_won)
+_ALL_VOTES = (PAIR_COUNTS.c.low_won, PAIR_COUNTS.c.high_won)
 """How often everybody preferred each of the two."""
 
 _MINE = (
@@ -68,8 +68,8 @@ _MINE = (
     .join(Vote, Vote.battle == Battle.id)
     .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
     .outerjoin(
-        PairCount,
-        and_(*(getattr(PairCount, name) == getattr(Battle, name) for name in ("protocol", "dimension", "low", "high"))),
+        PAIR_COUNTS,
+        and_(*(PAIR_COUNTS.c[name] == getattr(Battle, name) for name in ("protocol", "dimension", "low", "high"))),
     )
     .where(Vote.voter == bindparam("voter"))
     .group_by(*_WHAT, *_ALL_VOTES)

@@ -5,19 +5,21 @@ deal a battle, to reveal one or to find a page of the public list. At any time t
 battles and votes anew. A vote is rated if it counts, is no skip, and its battle repeats no other.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Column,
     ColumnElement,
     Index,
     Integer,
     String,
     Table,
     and_,
+    bindparam,
     case,
     delete,
     distinct,
@@ -26,78 +28,45 @@ from sqlalchemy import (
     or_,
     select,
     union_all,
-)  # fmt: skip
+)
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 
 from podeval.store.tables import ArenaOutput, Battle, TableBase, Vote
 
 RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
 """Conditions on a vote that ratings are computed from."""
 
-_COMPACT = {"sqlite_with_rowid": False}
-_AT_ONCE = 500
-"""Most votes that one statement is about."""
+
+def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
+    """Return a table of numbers by texts, each of which has a greatest length."""
+    columns = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
+    columns += [Column(number, Integer, nullable=False) for number in numbers]
+    return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
 
 
-class PairCount(TableBase):
-    """The battles of two systems under one protocol on one dimension, and their rated votes by outcome."""
+_PAIR_KEYS = {"protocol": 20, "dimension": 100, "low": 200, "high": 200}
 
-    __tablename__ = "pair_counts"
+PAIR_COUNTS = _make_table("pair_counts", _PAIR_KEYS, ("served", "low_won", "high_won", "neither"))
+"""The battles of two systems under one protocol on one dimension, and their rated votes by outcome."""
 
-    protocol: Mapped[str] = mapped_column(String(20), primary_key=True)
-    dimension: Mapped[str] = mapped_column(String(100), primary_key=True)
-    low: Mapped[str] = mapped_column(String(200), primary_key=True)
-    high: Mapped[str] = mapped_column(String(200), primary_key=True)
-    served: Mapped[int] = mapped_column(Integer, default=0)
-    low_won: Mapped[int] = mapped_column(Integer, default=0)
-    high_won: Mapped[int] = mapped_column(Integer, default=0)
-    neither: Mapped[int] = mapped_column(Integer, default=0)
+ITEM_COUNTS = _make_table("item_counts", {**_PAIR_KEYS, "item": 200}, ("served",))
+"""The battles of two systems on one item."""
 
-    __table_args__ = (_COMPACT,)
+SYSTEM_COUNTS = _make_table("system_counts", {"protocol": 20, "dimension": 100, "system": 200}, ("votes", "voters"))
+"""The rated votes on a system under one protocol on one dimension, and how many people gave them."""
 
+RATED_VOTES = Table(
+    "rated_votes",
+    TableBase.metadata,
+    Column("dimension", String(100), primary_key=True),
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Index("ix_rated_votes_number", "number"),
+    sqlite_with_rowid=False,
+)
+"""The numbers of the rated votes of each dimension, in which a page is found at once."""
 
-class ItemCount(TableBase):
-    """The battles of two systems on one item."""
-
-    __tablename__ = "item_counts"
-
-    protocol: Mapped[str] = mapped_column(String(20), primary_key=True)
-    dimension: Mapped[str] = mapped_column(String(100), primary_key=True)
-    low: Mapped[str] = mapped_column(String(200), primary_key=True)
-    high: Mapped[str] = mapped_column(String(200), primary_key=True)
-    item: Mapped[str] = mapped_column(String(200), primary_key=True)
-    served: Mapped[int] = mapped_column(Integer, default=0)
-
-    __table_args__ = (_COMPACT,)
-
-
-class SystemCount(TableBase):
-    """The rated votes on a system under one protocol on one dimension, and the people who gave them."""
-
-    __tablename__ = "system_counts"
-
-    protocol: Mapped[str] = mapped_column(String(20), primary_key=True)
-    dimension: Mapped[str] = mapped_column(String(100), primary_key=True)
-    system: Mapped[str] = mapped_column(String(200), primary_key=True)
-    votes: Mapped[int] = mapped_column(Integer, default=0)
-    voters: Mapped[int] = mapped_column(Integer, default=0)
-
-    __table_args__ = (_COMPACT,)
-
-
-class RatedVote(TableBase):
-    """The numbers of the rated votes of each dimension, in which a page is found at once."""
-
-    __tablename__ = "rated_votes"
-
-    dimension: Mapped[str] = mapped_column(String(100), primary_key=True)
-    number: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-
-    __table_args__ = (Index("ix_rated_votes_number", "number"), _COMPACT)
-
-
-COUNTS: tuple[type[TableBase], ...] = (PairCount, ItemCount, SystemCount, RatedVote)
+COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
 """All tables of counts."""
 
 _KIND = (Battle.protocol, Battle.dimension)
@@ -107,13 +76,18 @@ _WINNER = case(
     ((Vote.outcome == "a") == (ArenaOutput.system == Battle.low), "low_won"),
     else_="high_won",
 )
-"""The column of `PairCount` in which a rated vote counts."""
+"""The column of `PAIR_COUNTS` in which a rated vote counts."""
 
-_RATED_VOTES = (
+_VOTES = (
     select(Vote.number, Vote.voter, *_PAIR, _WINNER.label("winner"))
     .join(Battle, Vote.battle == Battle.id)
     .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
     .where(*RATED)
+)
+
+
+_REMOVED = delete(RATED_VOTES).where(
+    RATED_VOTES.c.dimension == bindparam("dimension"), RATED_VOTES.c.number == bindparam("number")
 )
 
 
@@ -132,7 +106,7 @@ def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> N
             pair = battle.protocol, battle.dimension, battle.low, battle.high
             pairs[pair] += by
             items[(*pair, battle.item)] += by
-    for table, counts in ((PairCount, pairs), (ItemCount, items)):
+    for table, counts in ((PAIR_COUNTS, pairs), (ITEM_COUNTS, items)):
         _add(session, table, {key: {"served": count} for key, count in counts.items()})
 
 
@@ -147,32 +121,25 @@ def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> No
         which: the condition of the votes.
         by: 1, or -1 to take them out.
     """
-    votes = session.execute(_RATED_VOTES.where(which)).all()
-    for start in range(0, len(votes), _AT_ONCE):
-        _count_rated(session, votes[start : start + _AT_ONCE], {vote.number for vote in votes}, by)
-
-
-def _count_rated(session: Session, votes: Iterable[Any], changing: set[int], by: int) -> None:
-    """Add rated votes to the counts; `changing` are the numbers of all votes of which no other count may speak."""
-    pairs: dict[tuple[str, ...], Counter[str]] = {}
-    systems: dict[tuple[str, ...], Counter[str]] = {}
+    votes = session.execute(_VOTES.where(which)).all()
+    if not votes:
+        return
+    pairs: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    systems: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     judged: set[tuple[str, ...]] = set()
     for vote in votes:
         kind = vote.protocol, vote.dimension
-        pairs.setdefault((*kind, vote.low, vote.high), Counter())[vote.winner] += by
+        pairs[*kind, vote.low, vote.high][vote.winner] += by
         for system in (vote.low, vote.high):
-            systems.setdefault((*kind, system), Counter())["votes"] += by
+            systems[*kind, system]["votes"] += by
             judged.add((vote.voter, *kind, system))
     # Whoever has other votes on a system is one of its voters either way.
-    for _, *system in judged - _find_judged(session, judged, changing):
-        systems[tuple(system)]["voters"] += by
-    _add(session, PairCount, pairs)
-    _add(session, SystemCount, systems)
-    if by > 0:
-        rows = [{"dimension": vote.dimension, "number": vote.number} for vote in votes]
-        session.execute(insert(_table(RatedVote)), rows)
-    else:
-        session.execute(delete(RatedVote).where(RatedVote.number.in_([vote.number for vote in votes])))
+    for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
+        systems[tuple(key)]["voters"] += by
+    _add(session, PAIR_COUNTS, pairs)
+    _add(session, SYSTEM_COUNTS, systems)
+    numbers = [{"dimension": vote.dimension, "number": vote.number} for vote in votes]
+    session.execute(insert(RATED_VOTES) if by > 0 else _REMOVED, numbers)
 
 
 def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: set[int]) -> set[tuple[str, ...]]:
@@ -198,7 +165,7 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
     }
 
 
-def _add(session: Session, table: type[TableBase], counts: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
+def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
     """Add numbers to the rows of a table, which are made where they do not exist; always in the same order."""
     if counts:
         upsert, keys, numbers = _make_upsert(table, session.get_bind().dialect.name)
@@ -208,25 +175,19 @@ def _add(session: Session, table: type[TableBase], counts: Mapping[tuple[str, ..
 
 
 @cache
-def _make_upsert(table: type[TableBase], dialect: str) -> tuple[Any, list[str], list[str]]:
+def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]:
     """Return the statement that adds to the numbers of a row, the names of its keys, and those of its numbers."""
-    statement: Any = (sqlite if dialect == "sqlite" else postgresql).insert(_table(table))
-    columns = _table(table).columns
-    keys = [column.name for column in columns if column.primary_key]
-    numbers = [column.name for column in columns if not column.primary_key]
-    added = {name: columns[name] + statement.excluded[name] for name in numbers}
+    statement: Any = (sqlite if dialect == "sqlite" else postgresql).insert(table)
+    keys, numbers = ([column.name for column in table.c if column.primary_key is is_key] for is_key in (True, False))
+    added = {name: table.c[name] + statement.excluded[name] for name in numbers}
     return statement.on_conflict_do_update(index_elements=keys, set_=added), keys, numbers
-
-
-def _table(table: type[TableBase]) -> Table:
-    return TableBase.metadata.tables[table.__tablename__]
 
 
 def recount(session: Session) -> None:
     """Make all counts anew from the battles and votes, however many there are."""
     for table in COUNTS:
         session.execute(delete(table))
-    votes = _RATED_VOTES.subquery()
+    votes = _VOTES.subquery()
     by_pair = select(*_PAIR, func.count().label("served")).where(Battle.purpose == "rating").group_by(*_PAIR).subquery()
     pair = [votes.c[column.name] for column in _PAIR]
     outcomes = ("low_won", "high_won", "neither")
@@ -243,18 +204,18 @@ def recount(session: Session) -> None:
     system = sides.c.protocol, sides.c.dimension, sides.c.system
     items = select(*_PAIR, Battle.item, func.count()).where(Battle.purpose == "rating").group_by(*_PAIR, Battle.item)
     for table, rows in (
-        (PairCount, select(*by_pair.c, *numbers).outerjoin_from(by_pair, by_outcome, same)),
-        (ItemCount, items),
-        (SystemCount, select(*system, func.count(), func.count(distinct(sides.c.voter))).group_by(*system)),
-        (RatedVote, select(votes.c.dimension, votes.c.number)),
+        (PAIR_COUNTS, select(*by_pair.c, *numbers).outerjoin_from(by_pair, by_outcome, same)),
+        (ITEM_COUNTS, items),
+        (SYSTEM_COUNTS, select(*system, func.count(), func.count(distinct(sides.c.voter))).group_by(*system)),
+        (RATED_VOTES, select(votes.c.dimension, votes.c.number)),
     ):
-        session.execute(insert(_table(table)).from_select([c.name for c in _table(table).columns], rows))
+        session.execute(insert(table).from_select(table.c.keys(), rows))
 
 
 def count_rated(session: Session, dimension: str | None = None) -> int:
     """Count the rated votes, of one dimension or all."""
     # Each vote is on two systems.
-    total = select(func.coalesce(func.sum(SystemCount.votes), 0) / 2)
+    total = select(func.coalesce(func.sum(SYSTEM_COUNTS.c.votes), 0) / 2)
     if dimension is not None:
-        total = total.where(SystemCount.dimension == dimension)
+        total = total.where(SYSTEM_COUNTS.c.dimension == dimension)
     return int(session.scalar(total) or 0)
