@@ -4,13 +4,13 @@ A file in the user's cache folder for each database: an archive of NumPy's array
 text of everything that is no array. It is left unread where the newest vote that it rests on is no longer there.
 """
 
-import dataclasses
 import hashlib
 import io
 import json
 import types
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -21,8 +21,8 @@ from podeval.files import find_user_folder, write_whole
 
 Kept = TypeVar("Kept")
 
-_FORM = 1
-"""The form of the file; one of another form is not read."""
+_ARRAY = "array"
+"""The only key of an object that stands for an array: its number."""
 
 
 def find_file(database: str) -> Path:
@@ -35,12 +35,19 @@ def find_file(database: str) -> Path:
 
 
 def write_ranking(file: Path, ranking: Any) -> None:
-    """Write a ranking, a dataclass of dataclasses, mappings, tuples, arrays, times and plain values."""
+    """Write a ranking: a dataclass of dataclasses, dictionaries, tuples, lists, arrays, times and plain values."""
     arrays: list[Any] = []
-    content = json.dumps({"form": _FORM, "ranking": _flatten(ranking, arrays)})
+
+    def replace(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return value.isoformat()
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
+
+    content = json.dumps(asdict(ranking), default=replace).encode()
     buffer = io.BytesIO()
-    named: dict[str, Any] = {f"array{number}": array for number, array in enumerate(arrays)}
-    np.savez_compressed(buffer, content=np.frombuffer(content.encode(), dtype=np.uint8), **named)
+    numbered: dict[str, Any] = {f"{_ARRAY}{number}": array for number, array in enumerate(arrays)}
+    np.savez_compressed(buffer, content=np.frombuffer(content, dtype=np.uint8), **numbered)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, buffer.getvalue())
 
@@ -54,45 +61,28 @@ def read_ranking(file: Path, kind: type[Kept]) -> Kept | None:
     """
     try:
         with np.load(file, allow_pickle=False) as archive:
-            content = json.loads(archive["content"].tobytes())
-            if content["form"] != _FORM:
-                return None
-            arrays = [archive[f"array{number}"] for number in range(len(archive.files) - 1)]
-        ranking: Kept = _build(kind, content["ranking"], arrays)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile):
+
+            def restore(part: dict[str, Any]) -> Any:
+                return archive[f"{_ARRAY}{part[_ARRAY]}"] if part.keys() == {_ARRAY} else part
+
+            content = json.loads(archive["content"].tobytes(), object_hook=restore)
+        ranking: Kept = _build(kind, content)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
         return None
     return ranking
 
 
-def _flatten(value: Any, arrays: list[Any]) -> Any:
-    """Return a value as JSON takes it; its arrays are appended, and numbers stand in their places."""
-    if isinstance(value, np.ndarray):
-        arrays.append(value)
-        return len(arrays) - 1
-    if dataclasses.is_dataclass(value):
-        return {each.name: _flatten(getattr(value, each.name), arrays) for each in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _flatten(part, arrays) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [_flatten(part, arrays) for part in value]
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _build(kind: Any, value: Any, arrays: list[Any]) -> Any:
-    """Return a value of a type from what `_flatten` made of it."""
+def _build(kind: Any, value: Any) -> Any:
+    """Return a value of a type from what JSON has of it."""
     origin, parts = get_origin(kind), get_args(kind)
-    if value is None:
-        return None
     if origin is types.UnionType:
-        return _build(next(part for part in parts if part is not type(None)), value, arrays)
-    if origin is np.ndarray:
-        return arrays[value]
-    if dataclasses.is_dataclass(kind):
+        return None if value is None else _build(next(part for part in parts if part is not types.NoneType), value)
+    if is_dataclass(kind):
         hints = get_type_hints(kind)
-        fields = {each.name: _build(hints[each.name], value[each.name], arrays) for each in dataclasses.fields(kind)}
+        fields = {name: _build(hints[name], part) for name, part in value.items()}
         return kind(**fields)  # type: ignore[operator]
-    if origin is not None and issubclass(origin, Mapping):
-        return {key: _build(parts[1], part, arrays) for key, part in value.items()}
-    if origin in (tuple, list):
-        return origin(_build(parts[0], part, arrays) for part in value)
+    if origin is Mapping or origin is dict:
+        return {key: _build(parts[1], part) for key, part in value.items()}
+    if origin is tuple or origin is list:
+        return origin(_build(parts[0], part) for part in value)
     return datetime.fromisoformat(value) if kind is datetime else value
