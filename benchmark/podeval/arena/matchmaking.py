@@ -315,7 +315,7 @@ def _take_snapshot(session: Session) -> _Snapshot:
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
     # Read how often each pair met, and how the votes went.
-    counts: defaultdict[_Kind, dict[Pair, tuple[int, int, int, int]]] = defaultdict(dict)
+    counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
     for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
         counts[protocol, dimension][low, high] = tuple(numbers)
     voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
@@ -326,13 +326,14 @@ def _take_snapshot(session: Session) -> _Snapshot:
     for kind, systems in items.items():
         # Two protocols that compare the same share a pool.
         key = tuple((item, frozenset(names)) for item, names in sorted(systems.items()))
-        pool = pools.setdefault(key, PairingPool(systems)) if key not in pools else pools[key]
-        fields[kind] = _arrange(pool, counts[kind], voters[kind])
+        if key not in pools:
+            pools[key] = PairingPool(systems)
+        fields[kind] = _arrange(pools[key], counts[kind], voters[kind])
     made_at = time.monotonic()
     return _Snapshot(made_at, made_at - began, fields)
 
 
-def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, int, int, int]], voters: Counter[str]) -> PairingField:
+def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
     """Rate the systems of a pool by the counts of their pairs, and find those that are provisional."""
     results = [
         (*met, outcome, number)

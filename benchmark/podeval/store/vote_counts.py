@@ -40,7 +40,7 @@ RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "c
 
 def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
     """Return a table of numbers by texts, each of which has a greatest length."""
-    columns = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
+    columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
     columns += [Column(number, Integer, nullable=False) for number in numbers]
     return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
 
