@@ -169,8 +169,10 @@ def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mappin
     """Add numbers to the rows of a table, which are made where they do not exist; always in the same order."""
     if counts:
         upsert, keys, numbers = _make_upsert(table, session.get_bind().dialect.name)
-        unchanged = dict.fromkeys(numbers, 0)
-        rows = [dict(zip(keys, key, strict=True)) | unchanged | change for key, change in sorted(counts.items())]
+        rows = [
+            {**dict(zip(keys, key, strict=True)), **dict.fromkeys(numbers, 0), **change}
+            for key, change in sorted(counts.items())
+        ]
         session.execute(upsert, rows)
 
 
