@@ -70,6 +70,7 @@ def make(file: str, votes: int) -> None:
     small = SmallArena(file, systems=0, items=0)
     numbers = {"systems": SYSTEMS, "items": ITEMS, "voters": VOTERS, "votes": votes}
     with cost(f"{votes:,} votes written"), small.database.writing() as session:
+        session.execute(text("pragma cache_size = -1500000"))
         session.execute(text("create temporary table n (i integer primary key)"))
         session.execute(
             text("insert into n with recursive up(i) as (select 0 union all select i + 1 from up where i < :most) "
@@ -114,13 +115,12 @@ def measure_battles(small: SmallArena) -> None:
 
 def measure_pages(small: SmallArena) -> None:
     """Read ten votes, wherever they are."""
-    last = small.arena.battles(after=0, limit=1)["number"].iloc[0] + 900_000
+    last = small.arena.list_votes(limit=1)[1][0]["number"] + 900_000
     arena, last_page = small.arena, {"after": last}
     for query in ({}, last_page, {"offset": 900_000}, {"dimension": "ambient", **last_page}, {"dimension": "no"}):
 
         def ask(_: int, query: dict[str, Any] = query) -> None:
-            arena.battles(limit=10, **query)
-            arena.count_battles(query.get("dimension"))
+            arena.list_votes(limit=10, **query)
 
         repeat(f"ten votes {query or ''}", ask, 100)
 

@@ -5,13 +5,14 @@ and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Select, bindparam, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
@@ -20,11 +21,16 @@ from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_neede
 from podeval.store.tables import ArenaOutput, Battle, Vote
 from podeval.store.vote_counts import RATED, RATED_VOTES
 
-COLUMNS = (
-    "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
-    "capability", "seconds_a", "seconds_b", "heard_seconds_a", "heard_seconds_b", "loudness_a", "loudness_b",
-    "standing",
-)  # fmt: skip
+_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
+_CELLS: dict[str, InstrumentedAttribute[Any]] = {
+    "vote": Vote.id, "number": Vote.number, "voter": Vote.voter, "system_a": _A.system, "system_b": _B.system,
+    "outcome": Vote.outcome, "preference": Vote.preference, "item": Battle.item, "protocol": Battle.protocol,
+    "dimension": Battle.dimension, "capability": Battle.capability, "seconds_a": _A.seconds, "seconds_b": _B.seconds,
+    "heard_seconds_a": Vote.heard_seconds_a, "heard_seconds_b": Vote.heard_seconds_b, "loudness_a": _A.loudness,
+    "loudness_b": _B.loudness, "standing": Vote.standing,
+}  # fmt: skip
+
+COLUMNS = tuple(_CELLS)
 """`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN where
 there is none; `preference`: `clear`, `slight` or empty."""
 
@@ -237,39 +243,50 @@ def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
     return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items()}
 
 
-def build_rating_table(
-    session: Session, *, dimension: str | None = None, after: int = 0, offset: int = 0, limit: int | None = None
-) -> pd.DataFrame:
-    """Return the counted votes in the order in which they were recorded, with `COLUMNS`.
-
-    Skipped and repeated battles are left out.
+def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:
+    """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
 
     Args:
         session: session of the database.
         dimension: include only this dimension.
-        after: include only votes of a higher number, which the database finds at once.
-        offset: leave out so many of the first, which the database counts in an index.
-        limit: most rows; all by default.
     """
-    a, b = aliased(ArenaOutput), aliased(ArenaOutput)
-    query = (
-        select(
-            Vote.id, Vote.number, Vote.voter, a.system, b.system, Vote.outcome, Vote.preference, Battle.item,
-            Battle.protocol, Battle.dimension, Battle.capability, a.seconds, b.seconds, Vote.heard_seconds_a,
-            Vote.heard_seconds_b, a.loudness, b.loudness, Vote.standing,
-        )
-        .join(Battle, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .where(*RATED)
-        .order_by(Vote.number)
-    )  # fmt: skip
-    if dimension is not None and limit is None:
-        query = query.where(Battle.dimension == dimension)
-    if limit is not None:
-        page = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > after).order_by(RATED_VOTES.c.number)
-        page = page if dimension is None else page.where(RATED_VOTES.c.dimension == dimension)
-        query = query.where(Vote.number.in_(page.offset(offset).limit(limit)))
+    query = _select_votes(COLUMNS).where(*RATED)
+    query = query if dimension is None else query.where(Battle.dimension == dimension)
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))
+
+
+def _select_votes(columns: Iterable[str]) -> Select[Any]:
+    return (
+        select(*(_CELLS[name].label(name) for name in columns))
+        .join(Battle, Vote.battle == Battle.id)
+        .join(_A, Battle.output_a == _A.id)
+        .join(_B, Battle.output_b == _B.id)
+        .order_by(Vote.number)
+    )
+
+
+# Statements of requests are made once: making one takes longer than asking it.
+_NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
+_PAGE, _PAGE_OF_DIMENSION = (
+    _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))
+    for numbers in (_NUMBERS, _NUMBERS.where(RATED_VOTES.c.dimension == bindparam("dimension")))
+)
+
+
+def list_public_votes(
+    session: Session, *, limit: int, dimension: str | None = None, after: int = 0, offset: int = 0
+) -> list[dict[str, Any]]:
+    """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
+
+    Args:
+        session: session of the database.
+        limit: most votes.
+        dimension: include only this dimension.
+        after: include only votes of a higher number, which the database finds at once.
+        offset: leave out so many of the first, which the database counts in an index.
+    """
+    page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
+    rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)
+    return [dict(row) for row in rows.mappings()]

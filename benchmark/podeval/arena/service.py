@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from podeval.arena import vote_review, voting
 from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
-from podeval.arena.ratings import build_rating_table
+from podeval.arena.ratings import build_rating_table, list_public_votes
 from podeval.arena.refusal import (
     CLOSED,
     EXPIRED,
@@ -360,10 +360,15 @@ class Arena:
         with self.database.reading() as session:
             return vote_review.report_status(session, self.settings)
 
-    def battles(self, *, dimension: str | None = None, **page: Any) -> pd.DataFrame:
-        """Return the votes that ratings are computed from, or a page of them; see `ratings.build_rating_table`."""
+    def battles(self, dimension: str | None = None) -> pd.DataFrame:
+        """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
+        with self.database.reading(one_state=False) as session:
+            return build_rating_table(session, dimension)
+
+    def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
+        """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""
         with self.database.reading() as session:
-            return build_rating_table(session, dimension=dimension, **page)
+            return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 
     def count_battles(self, dimension: str | None = None) -> int:
         """Return how many votes ratings are computed from."""

@@ -86,6 +86,15 @@ _VOTES = (
 )
 
 
+_SYSTEMS = bindparam("systems", expanding=True)
+_JUDGED = (
+    select(Vote.number, Vote.voter, *_PAIR)
+    .join(Battle, Vote.battle == Battle.id)
+    .where(Vote.voter.in_(bindparam("voters", expanding=True)), *RATED)
+    .where(or_(Battle.low.in_(_SYSTEMS), Battle.high.in_(_SYSTEMS)))
+)
+"""The rated votes of some voters on some systems."""
+
 _REMOVED = delete(RATED_VOTES).where(
     RATED_VOTES.c.dimension == bindparam("dimension"), RATED_VOTES.c.number == bindparam("number")
 )
@@ -150,13 +159,8 @@ def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: s
         judged: the voters and systems, each as voter, protocol, dimension and system.
         without: the numbers of votes that are left out.
     """
-    voters, systems = {row[0] for row in judged}, {row[3] for row in judged}
-    theirs = or_(Battle.low.in_(systems), Battle.high.in_(systems))
-    rows = session.execute(
-        select(Vote.number, Vote.voter, *_PAIR)
-        .join(Battle, Vote.battle == Battle.id)
-        .where(Vote.voter.in_(voters), theirs, *RATED)
-    )
+    about = {"voters": list({row[0] for row in judged}), "systems": list({row[3] for row in judged})}
+    rows = session.execute(_JUDGED, about)
     return {
         (voter, protocol, dimension, system)
         for number, voter, protocol, dimension, *pair in rows
@@ -214,10 +218,11 @@ def recount(session: Session) -> None:
         session.execute(insert(table).from_select(table.c.keys(), rows))
 
 
+# Each vote is on two systems.
+_COUNT = select(func.sum(SYSTEM_COUNTS.c.votes) / 2)
+_COUNT_OF_DIMENSION = _COUNT.where(SYSTEM_COUNTS.c.dimension == bindparam("dimension"))
+
+
 def count_rated(session: Session, dimension: str | None = None) -> int:
     """Count the rated votes, of one dimension or all."""
-    # Each vote is on two systems.
-    total = select(func.coalesce(func.sum(SYSTEM_COUNTS.c.votes), 0) / 2)
-    if dimension is not None:
-        total = total.where(SYSTEM_COUNTS.c.dimension == dimension)
-    return int(session.scalar(total) or 0)
+    return int(session.scalar(_COUNT if dimension is None else _COUNT_OF_DIMENSION, {"dimension": dimension}) or 0)
