@@ -199,7 +199,7 @@ def test_a_review_that_was_interrupted_goes_on_where_it_was(small_arena: Make, m
     monkeypatch.setattr(small.database, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         small.arena.sweep_if_due(24)
-    assert small.arena.count_battles() == 15, "two of the five are excluded already"
+    assert small.arena.list_votes(limit=1)[0] == 15, "two of the five are excluded already"
     monkeypatch.undo()
     assert small.arena.sweep_if_due(24), "one that did not end was none"
     assert {standing(small, vote) for vote in copied} == {("excluded", "rules")}

@@ -370,11 +370,6 @@ class Arena:
         with self.database.reading() as session:
             return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 
-    def count_battles(self, dimension: str | None = None) -> int:
-        """Return how many votes ratings are computed from."""
-        with self.database.reading(one_state=False) as session:
-            return count_rated(session, dimension)
-
     def _view(self, session: Session, battle: Battle) -> BattleView:
         return make_view(session, battle, self.sounds, self._secret.sign("battle", battle.id), self.settings)
 
