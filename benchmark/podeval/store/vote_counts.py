@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Column,
     ColumnElement,
     Index,
@@ -86,7 +87,7 @@ _VOTES = (
 )
 
 
-_SYSTEMS = bindparam("systems", expanding=True)
+_SYSTEMS: BindParameter[Any] = bindparam("systems", expanding=True)
 _JUDGED = (
     select(Vote.number, Vote.voter, *_PAIR)
     .join(Battle, Vote.battle == Battle.id)
