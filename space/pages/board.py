@@ -36,7 +36,7 @@ SMALLEST_PACKED = 4_096
 CSV_ROWS, CSV_PACKED = 1_000, 20
 """Rows that are written at once, and rows from which they are packed."""
 GZIP_BITS = 31
-"""What zlib calls the form of gzip."""
+"""The form of gzip, as zlib numbers it."""
 
 
 def build_router(site: Site) -> APIRouter:
