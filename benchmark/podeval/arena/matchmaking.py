@@ -287,7 +287,7 @@ def _find_open(
     """Return the first protocol in which something is left to judge, what is avoided there, and its dimensions.
 
     Args:
-        fields: what can be compared, by protocol and dimension.
+        fields: the systems that can be compared, by protocol and dimension.
         avoidable: meetings to avoid if anything is left then; the last are avoided in any case.
     """
     for protocol in PROTOCOLS:

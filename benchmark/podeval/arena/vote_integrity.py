@@ -318,8 +318,8 @@ def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limit
     """Describe the alarms that numbers of votes give.
 
     Args:
-        all_votes: how many votes are excluded, and how many could count.
-        last_day: the same of the last day's votes.
+        all_votes: the numbers of votes that are excluded and that could count.
+        last_day: the same numbers of the last day's votes.
         limits: the thresholds of the rules.
     """
     return [

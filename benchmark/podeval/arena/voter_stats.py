@@ -61,7 +61,7 @@ _WHAT = (
     Vote.outcome,
 )
 _ALL_VOTES = (PAIR_COUNTS.c.low_won, PAIR_COUNTS.c.high_won)
-"""How often everybody preferred each of the two."""
+"""Numbers of votes by everybody for each of the two."""
 
 _MINE = (
     select(*_WHAT, *_ALL_VOTES, func.count().label("votes"))
