@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from cachetools import TTLCache
 from job_worker import Evaluation
 
 from podeval.arena import Arena, ArenaSettings
+from podeval.arena.ranking import Rankings
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput, CodedSentence, PodevalError, StoreFull, StoreUnusable
@@ -163,6 +164,11 @@ class Services:
     only_votes: str | None = None
     evaluation: Evaluation | None = None
     score_reports: ScoreReports = field(default_factory=ScoreReports)
+
+    @cached_property
+    def rankings(self) -> Rankings:
+        """The ranking of the arena, one for all pages."""
+        return Rankings(self.arena, runs=self.runs)
 
     def list_chores(self) -> dict[str, tuple[float, Callable[[], object]]]:
         """What the site does by itself, for `run_periodically`: the rules of integrity, every `PODEVAL_SWEEP` hours.

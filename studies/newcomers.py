@@ -12,13 +12,11 @@ voters vote on what they are given.
 import sys
 from collections import Counter, defaultdict
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.arena import pairing
-from podeval.arena.pairing import Pair, PairingPool, choose_next_meeting, pair
+from podeval.arena.pairing import Deal, MetBefore, Pair, PairingField, PairingPool, choose_next_meeting, pair
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import CENTRE, rate
 
@@ -98,7 +96,7 @@ def befriend(seed: int, honest: float) -> tuple[int, list[int], int]:
     systems = [f"s{number}" for number in range(10)]
     pool = PairingPool({f"i{item}": [*systems, "new"] for item in range(50)})
     votes: Counter[Pair] = Counter({pair(*met): 40 for met in combinations(systems, 2)})
-    battles: Counter[tuple[Pair, str]] = Counter({(met, "old"): count for met, count in votes.items()})
+    served, battles = votes.copy(), Counter[tuple[Pair, str]]()
     ratings = {name: 40.0 * number for number, name in enumerate(systems)}
     own: dict[str, list[Pair]] = defaultdict(list)
     judged: dict[str, set[tuple[Pair, str]]] = defaultdict(set)
@@ -111,12 +109,15 @@ def befriend(seed: int, honest: float) -> tuple[int, list[int], int]:
         for voter in voters:
             rated = ratings | ({"new": 200.0} if first_votes else {})
             met = choose_next_meeting(
-                pool, rated, battles, judged[voter], seed=int(random.integers(2**40)), **_deal(voter, own[voter], votes)
-            )
+                PairingField(pool, rated, votes, served), MetBefore(judged[voter]),
+                lambda both: {item: count for (played, item), count in battles.items() if played == both},
+                seed=int(random.integers(2**40)), deal=Deal(voter, own[voter]),
+            )  # fmt: skip
             if met is None:
                 continue
             judged[voter].add((met.pair, met.item))
             battles[met.pair, met.item] += 1
+            served[met.pair] += 1
             opponent = next(iter({met.a, met.b} - {"new"}))
             wanted = "new" in met.pair and opponent in systems[:3]
             if voter.startswith("friend") and not wanted:
@@ -128,10 +129,6 @@ def befriend(seed: int, honest: float) -> tuple[int, list[int], int]:
                 others += not voter.startswith("friend")
                 first_votes.append(systems.index(opponent))
     return wins, [first_votes[:10].count(number) for number in range(10)], others
-
-
-def _deal(voter: str, own: list[Pair], votes: Counter[Pair]) -> dict[str, Any]:
-    return {"deal": pairing.Deal(voter, own, votes)} if hasattr(pairing, "Deal") else {}
 
 
 def main() -> None:

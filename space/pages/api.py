@@ -24,7 +24,6 @@ from website import Site
 
 from podeval import __version__, benchmarks
 from podeval.arena import ArenaRefused, refusal
-from podeval.arena.ratings import PUBLIC_COLUMNS
 from podeval.board.runs_folder import PROFILES, RunsFolder
 from podeval.metrics import catalogue
 from podeval.metrics.description import describe_metric
@@ -125,12 +124,8 @@ class ApiRoutes:
         """
         self.site.limit(request, "20/minute")
         arena = self.site.services.arena
-        table = arena.battles(dimension=dimension, after=after, offset=offset, limit=limit)[list(PUBLIC_COLUMNS)]
-        total = len(table)
-        if after or offset or total == limit:
-            # The count is of some seconds ago.
-            total = max(offset + total if total else 0, arena.count_battles(dimension))
-        return BoardPage(total=total, rows=_json_rows(table))
+        total, rows = arena.list_votes(dimension=dimension, after=after, offset=offset, limit=limit)
+        return BoardPage(total=total, rows=rows)
 
     def health(self) -> Response:
         """Whether the database responds (503 if it does not), and whether votes and submissions are accepted."""

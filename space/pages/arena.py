@@ -15,13 +15,13 @@ from rate_limit import ThreadPool
 from request_guard import find_origin
 from website import FromPage, Site, write_system_address
 
+from pages.board import stream_csv
 from podeval.arena import Ballot, BattleView, refusal
-from podeval.arena.ranking import Rankings, RevealedBattle
+from podeval.arena.ranking import RevealedBattle
 from podeval.arena.ratings import POOLED, Standings
 from podeval.arena.voter_stats import BOARD_FROM, Personal, Personals
 from podeval.plots.charts import IntervalRow, draw_intervals
 from podeval.plots.svg import Frame, shorten
-from podeval.text.table_files import make_csv_safe
 
 if TYPE_CHECKING:
     from podeval.arena.ranking import Ranking
@@ -64,7 +64,7 @@ class ArenaRoutes:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.arena = site.services.arena
-        self.rankings, self.personals = Rankings(self.arena, runs=site.services.runs), Personals(self.arena.database)
+        self.rankings, self.personals = site.services.rankings, Personals(self.arena.database)
 
     def _voter(self, request: Request) -> str:
         person = self.site.require_person(request)
@@ -195,9 +195,7 @@ class ArenaRoutes:
     def ratings_csv(self, request: Request) -> Response:
         """The same rankings as a table."""
         self.site.limit(request, "60/minute")
-        content = make_csv_safe(self.rankings.current().table()).to_csv(index=False)
-        headers = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+        return stream_csv(request, self.rankings.current().table(), "podeval-arena-ratings.csv", mark="")
 
 
 def build_router(site: Site) -> APIRouter:

@@ -6,13 +6,15 @@ import gzip
 import io
 import logging
 import re
+import zlib
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 import pandas as pd
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from website import Site, write_system_address
 
 from podeval.arena import ArenaRefused, refusal
@@ -31,6 +33,10 @@ _LOG = logging.getLogger("podeval.site")
 RATE = "120/minute"
 PAGE_RATE = "300/minute"
 SMALLEST_PACKED = 4_096
+CSV_ROWS, CSV_PACKED = 1_000, 20
+"""Rows that are written at once, and rows from which they are packed."""
+GZIP_BITS = 31
+"""The form of gzip, as zlib numbers it."""
 
 
 def build_router(site: Site) -> APIRouter:
@@ -53,9 +59,7 @@ def build_router(site: Site) -> APIRouter:
         """The values of a view, one per row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
         settled = _require_view(request, folder)
-        content = make_csv_safe(make_tidy(settled)).to_csv(index=False)
-        # The mark at the front tells spreadsheets which letters these are.
-        return compress(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
+        return stream_csv(request, make_tidy(settled), _name_file(settled, "csv"))
 
     @routes.get("/board.parquet", response_class=Response)
     def parquet(request: Request) -> Response:
@@ -64,7 +68,8 @@ def build_router(site: Site) -> APIRouter:
         settled = _require_view(request, folder)
         buffer = io.BytesIO()
         make_tidy(settled).to_parquet(buffer, index=False)
-        return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
+        headers = _attach(_name_file(settled, "parquet"))
+        return Response(buffer.getvalue(), media_type="application/vnd.apache.parquet", headers=headers)
 
     @routes.get("/badge/{system}.svg", response_class=Response)
     def badge(request: Request, system: str, board: str = "", dimension: str = "", metric: str = "") -> Response:
@@ -84,10 +89,7 @@ def build_router(site: Site) -> APIRouter:
         """Values that others report for systems on other benchmarks, one per row, with source and protocol."""
         site.limit(request, RATE)
         # All of it is shipped and no stranger's, so that a minus at the front may stand as printed.
-        content = make_csv_safe(pd.DataFrame(reported_elsewhere.list_rows())).to_csv(index=False)
-        headers = {"Content-Disposition": 'attachment; filename="podeval-reported-elsewhere.csv"'}
-        answer = Response("\ufeff" + content, media_type="text/csv; charset=utf-8", headers=headers)
-        return compress(request, answer)
+        return stream_csv(request, pd.DataFrame(reported_elsewhere.list_rows()), "podeval-reported-elsewhere.csv")
 
     return routes
 
@@ -145,12 +147,39 @@ def _require_view(request: Request, folder: RunsFolder) -> ResolvedView:
     return settled
 
 
-def _file(content: str | bytes, settled: ResolvedView, kind: str, media: str) -> Response:
+def _name_file(settled: ResolvedView, kind: str) -> str:
     view = settled.view
     parts = (settled.title, view.profile, view.dimension, view.slice)
     name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
-    headers = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
-    return Response(content, media_type=media, headers=headers)
+    return f"podeval-{name}.{kind}"
+
+
+def _attach(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
+def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\ufeff") -> Response:
+    """A table as a file, written and packed while it is sent, so that its text is never in memory as a whole.
+
+    Args:
+        request: the request, which says whether packed bytes are taken.
+        table: the table; cells that a spreadsheet would run are made safe.
+        name: the name of the file.
+        mark: the mark at the front that tells spreadsheets which letters these are; empty for none.
+    """
+    packed = "gzip" in request.headers.get("accept-encoding", "") and len(table) >= CSV_PACKED
+
+    def write() -> Iterator[bytes]:
+        packer, safe = zlib.compressobj(1, wbits=GZIP_BITS), make_csv_safe(table)
+        for start in range(0, max(1, len(table)), CSV_ROWS):
+            rows = safe.iloc[start : start + CSV_ROWS].to_csv(index=False, header=start == 0)
+            part = (rows if start else mark + rows).encode()
+            yield packer.compress(part) if packed else part
+        if packed:
+            yield packer.flush()
+
+    headers = _attach(name) | ({"Content-Encoding": "gzip"} if packed else {})
+    return StreamingResponse(write(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def compress(request: Request, answer: Response) -> Response:

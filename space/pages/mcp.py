@@ -25,7 +25,6 @@ from website import Site, TooMany
 
 from pages.submit import get_submitter
 from podeval import __version__, benchmarks
-from podeval.arena.ranking import Rankings
 from podeval.board.columns import get_column
 from podeval.board.compare import compare
 from podeval.board.runs_folder import RunsFolder
@@ -179,7 +178,7 @@ def build_arena_document(site: Site, dimension: str = "") -> dict[str, Any]:
         site: the site of the arena.
         dimension: one alone; empty for all.
     """
-    document: dict[str, Any] = Rankings(site.services.arena, runs=site.services.runs).current().document()
+    document: dict[str, Any] = site.services.rankings.current().document()
     if dimension:
         for parts in document["protocols"].values():
             parts["dimensions"] = {name: part for name, part in parts["dimensions"].items() if name == dimension}

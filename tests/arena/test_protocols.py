@@ -93,7 +93,7 @@ def test_votes_of_the_two_protocols_have_ratings_of_their_own(small_arena: Make)
         protocol = ("excerpts", "whole")[number % 2]
         for voter in ("alice", "bob", "cleo"):
             small.prefer(voter, "s0" if protocol == "excerpts" else "s1", protocol=protocol)
-    ranking = Rankings(small.arena).current()
+    ranking = Rankings(small.arena, quick=1e9).current()
     best = {protocol: overall(parts).ratings.systems[0].system for protocol, parts in ranking.protocols.items()}
     assert best == {"excerpts": "s0", "whole": "s1"}
     assert [overall(parts).ratings.votes for parts in ranking.protocols.values()] == [12, 12]
@@ -109,7 +109,7 @@ def test_a_slight_preference_weighs_less_where_strength_is_counted_and_as_much_w
         for voter in voters:
             for _ in range(4):
                 small.prefer(voter, "s0", preference=preference)
-        part = overall(Rankings(small.arena).current().protocols["excerpts"])
+        part = overall(Rankings(small.arena, quick=1e9).current().protocols["excerpts"])
         return part.ratings.get("s0").rating, part.by_strength.get("s0").rating if part.by_strength else None
 
     plain, by_strength = rated("clear", ("alice", "bob"))
@@ -138,7 +138,7 @@ def test_a_voter_has_a_board_of_their_own_from_five_votes_on(small_arena: Make) 
 @ON_SQLITE
 def test_a_judged_battle_tells_who_was_who_what_to_hear_again_and_what_is_still_open(small_arena: Make) -> None:
     small = small_arena(systems=2, items=8, seconds=100.0, gold_share=0.0)
-    rankings = Rankings(small.arena, share=1e9)
+    rankings = Rankings(small.arena, share=1e9, quick=1e9)
     for voter in ("alice", "bob", "cleo"):
         for number in range(4):
             battle = small.serve(voter)

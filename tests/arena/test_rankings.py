@@ -1,9 +1,25 @@
-"""What a ranking is made of changes: it is made anew."""
+"""What a ranking is made of changes: it is made anew, beside those who ask, and the last one is kept."""
 
-from podeval.arena.ranking import Rankings
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.arena import ranking as ranking_module
+from podeval.arena.kept_ranking import find_file, read_ranking
+from podeval.arena.ranking import Ranking, Rankings
+from podeval.arena.ratings import build_rating_table, make_battles, read_battles
+from podeval.errors import StoreUnusable
 from podeval.store.tables import ArenaSystem
-from tests.fakes.databases import Make
+from tests.fakes.databases import ON_SQLITE, Make
 from tests.fakes.waiting import wait_until
+
+
+def vote_often(small: Any, count: int = 40) -> None:
+    for number in range(count):
+        small.vote(f"voter{number % 6}", ("a", "b", "tie", "both_bad", "skip")[number % 5])
 
 
 def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena: Make) -> None:
@@ -15,3 +31,78 @@ def test_a_system_that_gets_another_title_has_it_in_the_next_ranking(small_arena
         session.get_one(ArenaSystem, "s0").title = "Renamed"
     # On a busy machine the first rating took long, and the next is made beside.
     wait_until(lambda: rankings.current().systems["s0"].title == "Renamed")
+
+
+def test_votes_are_read_as_numbers_as_they_are_in_the_table(small_arena: Make) -> None:
+    small = small_arena(systems=4, items=6, gold_share=0.2, gold_after=3)
+    for number in range(40):
+        outcome = ("a", "b", "tie", "both_bad", "skip")[number % 5]
+        battle = small.serve(f"voter{number % 3}", protocol=("excerpts", "whole")[number % 2])
+        small.vote(f"voter{number % 3}", outcome, battle=battle, preference="slight" if number % 5 < 2 else "")
+    with small.database.reading() as session:
+        read, table = read_battles(session), build_rating_table(session)
+    assert list(read) == ["excerpts", "whole"]
+    for protocol, (battles, dimensions) in read.items():
+        part = table[table["protocol"] == protocol]
+        expected = make_battles(part)
+        assert dimensions == list(part["dimension"])
+        for name in ("first", "second", "voter"):
+            names = expected.voters if name == "voter" else expected.systems
+            texts = battles.voters if name == "voter" else battles.systems
+            assert [texts[n] for n in getattr(battles, name)] == [names[n] for n in getattr(expected, name)]
+        assert np.array_equal(battles.outcome, expected.outcome)
+        assert np.array_equal(battles.slight, expected.slight)
+
+
+@ON_SQLITE
+def test_the_last_ranking_is_served_after_a_restart_until_the_new_one_is_there(
+    small_arena: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = small_arena(systems=5, items=6)
+    vote_often(small)
+    last = Rankings(small.arena, quick=-1.0).current()
+    wait_until(lambda: read_ranking(find_file(small.database.name), Ranking) is not None)
+    small.vote("somebody")
+    go, status = threading.Event(), ranking_module.report_status
+    monkeypatch.setattr(ranking_module, "report_status", lambda *about: go.wait(60) and status(*about))
+    restarted = Rankings(small.arena, share=1e9)
+    shown = restarted.current()
+    assert shown.document() == last.document()
+    assert shown.table().equals(last.table())
+    part, before = (next(iter(each.protocols["excerpts"].values())) for each in (shown, last))
+    assert np.array_equal(part.ratings.errors, before.ratings.errors, equal_nan=True)
+    assert part.ratings.apart.dtype == np.bool_
+    go.set()
+    wait_until(lambda: restarted.current().made_at > last.made_at)
+    assert restarted.current().status.votes == last.status.votes + 1
+
+
+@ON_SQLITE
+def test_a_ranking_of_other_votes_or_of_no_ranking_at_all_is_not_served(small_arena: Make, tmp_path: Path) -> None:
+    small = small_arena(systems=3, items=4, gold_share=0.0)
+    vote_often(small, 10)
+    assert Rankings(small.arena, quick=-1.0).current().status.votes == 10
+    file = find_file(small.database.name)
+    wait_until(lambda: read_ranking(file, Ranking) is not None)
+    # The newest vote that it rests on is gone.
+    small.arena.erase(pseudonym="voter3")
+    assert Rankings(small.arena, quick=-1.0).current().status.votes == 8
+    wait_until(lambda: (kept := read_ranking(file, Ranking)) is not None and kept.status.votes == 8)
+    file.write_bytes(b"no archive")
+    assert read_ranking(file, Ranking) is None
+    assert Rankings(small.arena).current().status.votes == 8
+
+
+@ON_SQLITE
+def test_whoever_asks_learns_why_there_is_no_ranking_yet(small_arena: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = small_arena(systems=3)
+
+    def refuse(*_: Any) -> None:
+        raise StoreUnusable("the database does not answer; try again")
+
+    monkeypatch.setattr(ranking_module, "report_status", refuse)
+    rankings = Rankings(small.arena)
+    with pytest.raises(StoreUnusable, match="does not answer"):
+        rankings.current()
+    monkeypatch.undo()
+    wait_until(lambda: Rankings(small.arena).current().status.votes == 0)

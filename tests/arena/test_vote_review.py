@@ -175,12 +175,37 @@ def test_a_review_reads_while_others_write(small_arena: Make, monkeypatch: pytes
 
         monkeypatch.setattr(vote_review, name, watched)
 
-    for name in ("read_evidence", "report_status", "list_alarms"):
+    for name in ("read_evidence", "report_status", "describe_alarms"):
         watch(name)
-    monkeypatch.setattr(vote_review, "_AT_ONCE", 2)
+    monkeypatch.setattr(vote_review, "AT_ONCE", 2)
     assert set(small.arena.sweep().excluded) == set(copied)
-    assert set(looks) == {"read_evidence", "report_status", "list_alarms"}
+    assert set(looks) == {"read_evidence", "report_status", "describe_alarms"}
     assert {standing(small, vote) for vote in copied} == {("excluded", "rules")}
+
+
+@ON_SQLITE
+def test_a_review_that_was_interrupted_goes_on_where_it_was(small_arena: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = small_arena(systems=6)
+    copied = crowd(small)
+    monkeypatch.setattr(vote_review, "AT_ONCE", 2)
+    write, writes = small.database.write, []
+
+    def interrupted(*args: Any, **choices: Any) -> Any:
+        writes.append(args)
+        if len(writes) == 2:
+            raise KeyboardInterrupt
+        return write(*args, **choices)
+
+    monkeypatch.setattr(small.database, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small.arena.sweep_if_due(24)
+    assert small.arena.list_votes(limit=1)[0] == 15, "two of the five are excluded already"
+    monkeypatch.undo()
+    assert small.arena.sweep_if_due(24), "one that did not end was none"
+    assert {standing(small, vote) for vote in copied} == {("excluded", "rules")}
+    with small.database.reading() as session:
+        kinds = [flag.kind for flag in session.scalars(select(Flag))]
+    assert sorted(kinds) == ["excluded"] * 5 + ["signal"] * 5, "each once"
 
 
 def test_what_a_person_decides_during_a_review_stays(small_arena: Make, monkeypatch: pytest.MonkeyPatch) -> None:

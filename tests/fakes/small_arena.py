@@ -11,6 +11,7 @@ from podeval.arena.import_votes import make_output_id
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
+from podeval.store.vote_counts import recount
 
 SECRET = Secret(b"a secret of the tests, and of none else")
 
@@ -143,3 +144,4 @@ def fill_votes(database: Database, count: int) -> None:
                 'counted', '', ''
             from battles order by id
         """))  # fmt: skip
+        recount(session)

@@ -1,5 +1,7 @@
 """The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
 
+import asyncio
+import gzip
 import io
 import json
 import os
@@ -17,6 +19,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
+from podeval.text.table_files import make_csv_safe
 from tests.board.large_board import write_large_board
 
 BOARD_JSON = "/board.json"
@@ -352,3 +355,22 @@ def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType,
             assert client.get("/board.csv?correction=view").status_code == 404
             alike = cell(board, "Hibari dialogue", "wer.wer")["interval"]
             assert alike == ("6 of 6" if language == "en" else "6 项皆同")
+
+
+def test_a_table_is_written_and_packed_while_it_is_sent(board_app: ModuleType) -> None:
+    from pages.board import CSV_ROWS, stream_csv
+    from starlette.requests import Request
+
+    rows = 2 * CSV_ROWS + 5
+    table = pd.DataFrame({"system": ["=1+1", "two, words"] * (rows // 2) + ["é"], "value": [0.5] * rows})
+
+    async def send(accepts: str) -> list[bytes]:
+        request = Request({"type": "http", "headers": [(b"accept-encoding", accepts.encode())]})
+        return [part async for part in stream_csv(request, table, "x.csv").body_iterator]
+
+    parts = asyncio.run(send(""))
+    assert len(parts) == 3
+    assert b"".join(parts).decode() == "\ufeff" + make_csv_safe(table).to_csv(index=False)
+    assert "'=1+1" in parts[2].decode()
+    packed = asyncio.run(send("br, gzip"))
+    assert gzip.decompress(b"".join(packed)) == b"".join(parts)

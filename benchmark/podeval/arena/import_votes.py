@@ -24,6 +24,7 @@ from podeval.metrics.human_records import list_records
 from podeval.store import pseudonyms
 from podeval.store.database import Database
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
+from podeval.store.vote_counts import count_battles, count_votes
 
 
 @dataclass
@@ -133,10 +134,13 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     _add_compared(session, record, here)
     if session.get(Battle, record.battle) is None:
         outputs = (make_output_id(system, record.item) for system in (record.system_a, record.system_b))
-        session.add(make_battle(record, *outputs))
+        battle = make_battle(record, *outputs)
+        session.add(battle)
         session.flush()
+        count_battles(session, [battle])
     session.add(make_vote(record))
     session.flush()
+    count_votes(session, Vote.id == record.id)
     done.votes += 1
 
 
@@ -170,7 +174,10 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
     decision = {"kind": record.standing, "detail": record.reason, "made_by": record.by, "made_at": record.at}
     session.add(Flag(id=record.id, vote=record.vote, **decision))
     if newest is None or record.at >= newest:
+        count_votes(session, Vote.id == vote.id, -1)
         vote.standing, vote.standing_reason, vote.standing_by = record.standing, record.reason, record.by
+        session.flush()
+        count_votes(session, Vote.id == vote.id)
     session.flush()
     done.standings += 1
 

@@ -6,14 +6,14 @@ C.1), apart for each dimension, one of the three pairs with the closest Elo rati
 asked about together. All choices follow from the seed, so that a rerun meets the answers in the records.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
 from podeval import benchmarks
-from podeval.arena.pairing import Meeting, Pair, PairingPool, choose_next_meeting
+from podeval.arena.pairing import Meeting, MetBefore, Pair, PairingField, PairingPool, choose_next_meeting
 from podeval.datasets.items import load_items
 from podeval.errors import BadInput, PodevalError
 from podeval.judges.budget import USED_UP
@@ -149,11 +149,12 @@ class _Field:
             first, second, outcomes = zip(*self._rows, strict=True)
             rated = elo(Battles.of(first, second, outcomes), self._variant)
             ratings |= {name: row.rating for name, row in rated.items()}
+        field = PairingField(self._pool, ratings, {}, {})
         chosen: list[Meeting] = []
         while len(chosen) < ROUND and (number := len(self._meetings)) < self._most:
             seed = f"{self._seed}:{self._name}:{number}"
-            battles = Counter(self._meetings)
-            met = choose_next_meeting(self._pool, ratings, battles, self._meetings, seed=seed, rule="mtalk")
+            # No pair meets twice on an item, so that all items it has left are alike.
+            met = choose_next_meeting(field, MetBefore(self._meetings), lambda _: {}, seed=seed, rule="mtalk")
             if met is None:
                 break
             self._meetings.append((met.pair, met.item))

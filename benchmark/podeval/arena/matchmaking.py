@@ -1,32 +1,46 @@
 """Choose the next battle for a voter from past battles and votes, by the rules of `arena.pairing`."""
 
+import logging
 import random
 import secrets
 import threading
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, select, union
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import RecordingLength, choose, choose_whole, list_protocols, time_open
-from podeval.arena.pairing import Deal, Pair, PairingPool, choose_next_meeting, pair, pick_dimension
+from podeval.arena.pairing import (
+    Deal,
+    MetBefore,
+    Pair,
+    PairingField,
+    PairingPool,
+    choose_next_meeting,
+    pick_dimension,
+)
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
 from podeval.arena.settings import EXCERPTS, PROTOCOLS, ArenaSettings
+from podeval.errors import PodevalError
 from podeval.stats.battles import rate_quickly
 from podeval.stats.bradley_terry import NEEDED
+from podeval.store.database import Database
 from podeval.store.operator_settings import read_closed_dimensions
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.vote_counts import ITEM_COUNTS, PAIR_COUNTS, SYSTEM_COUNTS
 from podeval.texts import write_sentence
+
+_LOG = logging.getLogger("podeval.arena")
 
 _SEED_BITS = 53
 """Bits of a battle's seed, which JSON can hold exactly."""
 
 _FRESH_SECONDS = 30.0
-"""Seconds for which counts are used at least."""
+"""Seconds for which ratings and counts are used at least."""
 
 _GOLD_APART = 5
 """Fewest votes between a battle and its repetition."""
@@ -46,39 +60,47 @@ _OUTPUTS_OF_MEETING = (
 )
 
 
+_COUNTS_OF_ITEMS = select(ITEM_COUNTS.c.item, ITEM_COUNTS.c.served).where(
+    *(ITEM_COUNTS.c[name] == bindparam(name) for name in ("protocol", "dimension", "low", "high"))
+)
+
 _Kind = tuple[str, str]
 """A protocol and a dimension: votes of one kind are rated together."""
 
 
 @dataclass
 class _Snapshot:
-    """The counts that are the same for all voters, kept for a while."""
+    """What is the same for all voters, kept for a while."""
 
-    made_at: float = 0.0
+    made_at: float = -1e9
     cost: float = 0.0
-    fields: dict[_Kind, PairingPool] = field(default_factory=dict)
-    battles: dict[_Kind, Counter[tuple[Pair, str]]] = field(default_factory=dict)
-    ratings: dict[_Kind, dict[str, float]] = field(default_factory=dict)
-    votes: dict[_Kind, Counter[Pair]] = field(default_factory=dict)
-    provisional: dict[_Kind, set[str]] = field(default_factory=dict)
+    fields: dict[_Kind, PairingField] = field(default_factory=dict)
 
     def shows(self, battle: Battle) -> bool:
         """Tell whether a battle like this one could be made now: with an open dimension and outputs in the pool."""
         compared = self.fields.get(_kind(battle))
-        return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
+        return compared is not None and {battle.low, battle.high} <= compared.pool.items.get(battle.item, frozenset())
+
+    def clearness(self, battle: Battle) -> float:
+        """Return the difference between the ratings of a battle's systems."""
+        ratings = self.fields[_kind(battle)].ratings
+        return abs(ratings.get(battle.low, 0.0) - ratings.get(battle.high, 0.0))
 
 
 class Matchmaker:
-    """The maker of battles; its counts are kept for half a minute, longer where counting takes long.
+    """The maker of battles; what it knows of all voters is made anew beside the battles every half minute or later.
 
     Args:
+        database: the database of the arena.
         settings: settings of the arena.
     """
 
-    def __init__(self, settings: ArenaSettings) -> None:
+    def __init__(self, database: Database, settings: ArenaSettings) -> None:
+        self._database = database
         self._settings = settings
-        self._snapshot = _Snapshot(made_at=-1e9)
+        self._snapshot = _Snapshot()
         self._lock = threading.Lock()
+        self._renewing = False
 
     def new_battle(
         self,
@@ -114,50 +136,40 @@ class Matchmaker:
 
     def count(self, battle: Battle) -> None:
         """Add a new battle to the present counts."""
-        if battle.purpose == "rating":
+        compared = self._snapshot.fields.get(_kind(battle))
+        if battle.purpose == "rating" and compared is not None:
             with self._lock:
-                self._snapshot.battles.setdefault(_kind(battle), Counter())[(battle.low, battle.high), battle.item] += 1
+                compared.count((battle.low, battle.high))
 
     def shows(self, session: Session, battle: Battle) -> bool:
         """Tell whether a battle like this one could be made now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
-        """Drop the counts, because something was added, excluded or restored."""
+        """Look at the pool and the counts again before the next battle, because something was changed."""
         with self._lock:
-            self._snapshot.made_at = -1e9
+            self._snapshot = _Snapshot()
 
     def _fresh_battle(self, session: Session, wish: "_BattleWish") -> Battle:
         snapshot, seed = self._current(session), wish.seed
         served = session.execute(_MET_BY_VOTER, {"voter": wish.voter}).all()
-        judged = {((row.low, row.high), row.item) for row in served}
         fields = {kind: compared for kind, compared in snapshot.fields.items() if wish.covers(*kind)}
+        judged = {((row.low, row.high), row.item) for row in served}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
-        heard_on: dict[str, set[str]] = {}
-        for both, item_id in judged:
-            heard_on.setdefault(item_id, set()).update(both)
-        avoided = judged | {
-            (pair(met, other), item)
-            for compared in fields.values()
-            for item, systems in heard_on.items()
-            for met in systems & compared.items.get(item, frozenset())
-            for other in compared.items[item] - {met}
-        }
-        protocol, avoided, possible = _find_open(fields, (avoided, judged))
+        protocol, before, possible = _find_open(fields, (MetBefore(judged, again=False), MetBefore(judged)))
         if not possible and not list_open_dimensions(session):
             raise ArenaRefused(NOTHING_YET, write_sentence("nothing-to-compare"))
         if not possible:
             raise ArenaRefused(NOTHING_LEFT, write_sentence("all-judged"))
-        chosen = protocol, pick_dimension(possible, seed=seed)
-        with self._lock:
-            # Others count battles while this one looks through them.
-            battles: dict[tuple[Pair, str], int] = dict(snapshot.battles.get(chosen, Counter()))
-        voted = [row for row in served if (row.protocol, row.dimension) == chosen and row.outcome not in (None, "skip")]
-        deal = Deal(
-            wish.voter, [(row.low, row.high) for row in voted], snapshot.votes[chosen], snapshot.provisional[chosen]
-        )
-        pool, rule = snapshot.fields[chosen], self._settings.pairing
-        meeting = choose_next_meeting(pool, snapshot.ratings[chosen], battles, avoided, seed=seed, rule=rule, deal=deal)
+        kind = protocol, pick_dimension(possible, seed=seed)
+        voted = [row for row in served if (row.protocol, row.dimension) == kind and row.outcome not in (None, "skip")]
+
+        def count_items(met: Pair) -> dict[str, int]:
+            about = dict(zip(("protocol", "dimension", "low", "high"), (*kind, *met), strict=True))
+            return {item: count for item, count in session.execute(_COUNTS_OF_ITEMS, about)}
+
+        deal, rule = Deal(wish.voter, [(row.low, row.high) for row in voted]), self._settings.pairing
+        meeting = choose_next_meeting(snapshot.fields[kind], before, count_items, seed=seed, rule=rule, deal=deal)
         assert meeting is not None, "an open pair has an open item"
         met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
         item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
@@ -200,16 +212,11 @@ class Matchmaker:
             .order_by(Vote.number)
         )
         played = [battle for battle in session.scalars(decided) if wish.covers(*_kind(battle))]
-        earlier = [battle for battle in played if self._current(session).shows(battle)]
+        snapshot = self._current(session)
+        earlier = [battle for battle in played if snapshot.shows(battle)]
         if len(earlier) < settings.gold_after:
             return None
-        ratings = self._current(session).ratings
-
-        def clearness(battle: Battle) -> float:
-            scale = ratings.get(_kind(battle), {})
-            return abs(scale.get(battle.low, 0.0) - scale.get(battle.high, 0.0))
-
-        first = max(earlier[: -min(_GOLD_APART, len(earlier) - 1)], key=clearness)
+        first = max(earlier[: -min(_GOLD_APART, len(earlier) - 1)], key=snapshot.clearness)
         sides = first.excerpt
         return Battle(
             voter=voter,
@@ -230,14 +237,31 @@ class Matchmaker:
 
     def _current(self, session: Session) -> _Snapshot:
         with self._lock:
+            if not self._snapshot.made_at > 0:
+                # Nobody can be served before the first, which reads counts alone.
+                self._snapshot = _take_snapshot(session)
             # Counting takes at most a fiftieth of the time, however much there is to count.
             keep = max(_FRESH_SECONDS, 50 * self._snapshot.cost)
-            if time.monotonic() - self._snapshot.made_at > keep:
-                began = time.monotonic()
-                self._snapshot = _take_snapshot(session)
-                self._snapshot.made_at = time.monotonic()
-                self._snapshot.cost = self._snapshot.made_at - began
-            return self._snapshot
+            is_due = time.monotonic() - self._snapshot.made_at > keep and not self._renewing
+            self._renewing = self._renewing or is_due
+            snapshot = self._snapshot
+        if is_due:
+            threading.Thread(target=self._renew, args=(snapshot,), daemon=True).start()
+        return snapshot
+
+    def _renew(self, old: _Snapshot) -> None:
+        """Make a new snapshot while others are served from the old one."""
+        try:
+            with self._database.reading() as session:
+                snapshot = _take_snapshot(session)
+            with self._lock:
+                # What was changed meanwhile is not in it.
+                if self._snapshot is old:
+                    self._snapshot = snapshot
+        except PodevalError as error:
+            _LOG.warning("battles are chosen by older ratings: %s", error)
+        finally:
+            self._renewing = False
 
 
 @dataclass(frozen=True)
@@ -258,24 +282,26 @@ def _kind(battle: Battle) -> _Kind:
 
 
 def _find_open(
-    fields: Mapping[_Kind, PairingPool], avoidable: Sequence[set[tuple[Pair, str]]]
-) -> tuple[str, set[tuple[Pair, str]], list[str]]:
+    fields: Mapping[_Kind, PairingField], avoidable: tuple[MetBefore, ...]
+) -> tuple[str, MetBefore, list[str]]:
     """Return the first protocol in which something is left to judge, what is avoided there, and its dimensions.
 
     Args:
-        fields: pools of what can be compared, by protocol and dimension.
-        avoidable: sets of meetings to avoid if anything is left then; the last set is avoided in any case.
+        fields: the systems that can be compared, by protocol and dimension.
+        avoidable: meetings to avoid if anything is left then; the last are avoided in any case.
     """
     for protocol in PROTOCOLS:
-        for avoided in avoidable:
-            dimensions = [name for (of, name), pool in fields.items() if of == protocol and pool.open_pairs(avoided)]
+        for before in avoidable:
+            dimensions = [
+                name for (of, name), each in fields.items() if of == protocol and each.pool.find_open(before).any()
+            ]
             if dimensions:
-                return protocol, avoided, dimensions
+                return protocol, before, dimensions
     return PROTOCOLS[0], avoidable[-1], []
 
 
 def _take_snapshot(session: Session) -> _Snapshot:
-    snapshot = _Snapshot()
+    began = time.monotonic()
     # Collect the systems with a recording of each item, for open dimensions.
     rows = (
         select(ArenaItem.dimension, ArenaItem.benchmark, ArenaItem.id, ArenaOutput.system)
@@ -288,73 +314,53 @@ def _take_snapshot(session: Session) -> _Snapshot:
     for dimension, benchmark, item, system in session.execute(rows):
         for protocol in list_protocols(benchmark) if dimension not in closed else ():
             items.setdefault((protocol, dimension), {}).setdefault(item, set()).add(system)
-    snapshot.fields = {kind: PairingPool(systems) for kind, systems in items.items()}
-    # Count how often each pair met on each item.
-    served = (
-        select(Battle.protocol, Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
-        .where(Battle.purpose == "rating")
-        .group_by(Battle.protocol, Battle.dimension, Battle.low, Battle.high, Battle.item)
-    )
-    for protocol, dimension, low, high, item, count in session.execute(served):
-        snapshot.battles.setdefault((protocol, dimension), Counter())[(low, high), item] = count
-    # Estimate the strength of each system.
+    # Read how often each pair met, and how the votes went.
+    counts: defaultdict[_Kind, dict[Pair, tuple[int, ...]]] = defaultdict(dict)
+    for protocol, dimension, low, high, *numbers in session.execute(select(PAIR_COUNTS)):
+        counts[protocol, dimension][low, high] = tuple(numbers)
+    voters: defaultdict[_Kind, Counter[str]] = defaultdict(Counter)
+    for protocol, dimension, system, _, count in session.execute(select(SYSTEM_COUNTS)):
+        voters[protocol, dimension][system] = count
+    pools: dict[tuple[tuple[str, frozenset[str]], ...], PairingPool] = {}
+    fields = {}
     for kind, systems in items.items():
-        results, names = _read_results(session, *kind), {s for group in systems.values() for s in group}
-        snapshot.ratings[kind] = rate_quickly(names, results)
-        votes = snapshot.votes.setdefault(kind, Counter())
-        for a, b, _, count in results:
-            votes[pair(a, b)] += count
-        opponents, voters = Counter(name for met in votes for name in met), _count_voters(session, *kind)
-        snapshot.provisional[kind] = {
-            name
-            for name in names
-            if opponents[name] < min(NEEDED["opponents"], len(names) - 1) or voters[name] < NEEDED["voters"]
-        }
-    return snapshot
+        # Two protocols that compare the same share a pool.
+        key = tuple((item, frozenset(names)) for item, names in sorted(systems.items()))
+        if key not in pools:
+            pools[key] = PairingPool(systems)
+        fields[kind] = _arrange(pools[key], counts[kind], voters[kind])
+    made_at = time.monotonic()
+    return _Snapshot(made_at, made_at - began, fields)
 
 
-def _count_voters(session: Session, protocol: str, dimension: str) -> Counter[str]:
-    """Count the people whose votes on each system count."""
-    of_sides = (
-        select(side.label("system"), Vote.voter)
-        .join(Vote, Vote.battle == Battle.id)
-        .where(Battle.protocol == protocol, Battle.dimension == dimension, Battle.purpose == "rating")
-        .where(Vote.standing == "counted", Vote.outcome != "skip")
-        for side in (Battle.low, Battle.high)
-    )
-    judged = union(*of_sides).subquery()
-    counts = session.execute(select(judged.c.system, func.count()).group_by(judged.c.system))
-    return Counter({system: count for system, count in counts})
+def _arrange(pool: PairingPool, counts: Mapping[Pair, tuple[int, ...]], voters: Counter[str]) -> PairingField:
+    """Rate the systems of a pool by the counts of their pairs, and find those that are provisional."""
+    results = [
+        (*met, outcome, number)
+        for met, numbers in counts.items()
+        for outcome, number in zip(("a", "b", "tie"), numbers[1:], strict=True)
+        if number
+    ]
+    votes = {met: sum(numbers[1:]) for met, numbers in counts.items()}
+    opponents = Counter(name for met, count in votes.items() if count for name in met)
+    provisional = {
+        name
+        for name in pool.systems
+        if opponents[name] < min(NEEDED["opponents"], len(pool.systems) - 1) or voters[name] < NEEDED["voters"]
+    }
+    served = {met: numbers[0] for met, numbers in counts.items()}
+    return PairingField(pool, rate_quickly(pool.systems, results), votes, served, provisional)
 
 
 def count_between(session: Session, battle: Battle, a: str) -> tuple[int, int, int]:
     """Count the votes on the pair of a battle, on its dimension: for system `a`, for the other, for neither."""
-    counts: Counter[str] = Counter()
-    for on_a, _, outcome, count in _read_results(session, battle.protocol, battle.dimension, (battle.low, battle.high)):
-        winner = {"a": on_a == a, "b": on_a != a}.get(outcome)
-        counts["neither" if winner is None else "a" if winner else "b"] += count
-    return counts["a"], counts["b"], counts["neither"]
-
-
-def _read_results(
-    session: Session, protocol: str, dimension: str, only: Pair | None = None
-) -> list[tuple[str, str, str, int]]:
-    """Return the counted votes of one kind, or on one pair: `(system on side a, the other, outcome, how often)`."""
-    a = aliased(ArenaOutput)
-    query = (
-        select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
-        .join(Vote, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .where(Battle.protocol == protocol, Battle.dimension == dimension, Battle.purpose == "rating")
-        .where(Vote.standing == "counted", Vote.outcome != "skip")
-        .group_by(Battle.low, Battle.high, a.system, Vote.outcome)
-    )
-    if only is not None:
-        query = query.where(Battle.low == only[0], Battle.high == only[1])
-    return [
-        (on_a, high if on_a == low else low, outcome, count)
-        for low, high, on_a, outcome, count in session.execute(query)
-    ]
+    names = ("protocol", "dimension", "low", "high")
+    same = (PAIR_COUNTS.c[name] == getattr(battle, name) for name in names)
+    counts = session.execute(select(PAIR_COUNTS).where(*same)).one_or_none()
+    if counts is None:
+        return 0, 0, 0
+    won = (counts.low_won, counts.high_won) if a == battle.low else (counts.high_won, counts.low_won)
+    return *won, counts.neither
 
 
 def _length(output: ArenaOutput) -> RecordingLength:

@@ -18,7 +18,8 @@ from podeval.arena.service import Arena
 from podeval.errors import BadInput
 from podeval.store import operator_settings
 from podeval.store.operator_settings import validate_reason
-from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Vote
+from podeval.store.vote_counts import count_rated
 
 Clock = Callable[[], datetime]
 Found = TypeVar("Found")
@@ -74,8 +75,7 @@ class ArenaModeration:
             if not votes:
                 raise BadInput(f"there is no vote of {voter}")
             changing = [vote for vote in votes if vote.standing != standing]
-            for vote in changing:
-                vote_review.decide(session, vote, standing, reason, by, now)
+            vote_review.decide(session, [(vote, standing, reason) for vote in changing], by, now)
             return [vote.id for vote in changing]
 
         changed = self._carry_out(f"voter {standing}", voter, reason, by, change)
@@ -146,16 +146,9 @@ class ArenaModeration:
             )
             systems = session.execute(select(ArenaSystem, playable.scalar_subquery()).order_by(ArenaSystem.title)).all()
             closed = operator_settings.read_closed_dimensions(session)
-            counts = (
-                select(Battle.dimension, func.count())
-                .join(Vote, Vote.battle == Battle.id)
-                .where(Battle.purpose == "rating", Vote.standing == "counted", Vote.outcome != "skip")
-                .group_by(Battle.dimension)
-            )
-            votes = {dimension: count for dimension, count in session.execute(counts)}
             names = session.scalars(select(ArenaItem.dimension).distinct().order_by(ArenaItem.dimension))
             return Pool(
                 [(system.id, system.title, system.active, items) for system, items in systems],
-                {name: (name not in closed, votes.get(name, 0)) for name in names},
+                {name: (name not in closed, count_rated(session, name)) for name in names},
                 operator_settings.read_votes_goal(session),
             )

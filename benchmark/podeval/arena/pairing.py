@@ -6,15 +6,20 @@ meets those with whom it has the fewest votes, and whether a voter meets it next
 voter and the number of their votes. Anyone who skips such a battle, or leaves it, is given the same pair again.
 `mtalk`: one of the three closest pairs, as in MTalk-Bench. Sides are random. Everything else follows from one seed,
 which is recorded with the battle.
+
+Pairs are sorted by the difference of their ratings once for all voters; for each battle, those that the voter has left
+are looked through as arrays, so that its cost does not depend on votes.
 """
 
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 Rule = Literal["closest", "mtalk"]
 """The name of a rule, which is recorded with each battle."""
@@ -35,6 +40,11 @@ Pair = tuple[str, str]
 
 Kind = TypeVar("Kind", bound=Hashable)
 
+Positions = NDArray[np.intp]
+"""Positions of pairs in a pool."""
+
+Mask = NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class Meeting:
@@ -50,26 +60,34 @@ class Meeting:
         return pair(self.a, self.b)
 
 
-@dataclass(frozen=True)
-class Deal:
-    """The basis of a new system's battles: the voter, the pairs that they voted on, and everybody's votes by pair.
-
-    `provisional` are the systems that have too few opponents or voters, however many votes there are on them.
-    """
-
-    voter: str
-    pairs_of_voter: Sequence[Pair]
-    votes: Mapping[Pair, int]
-    provisional: Collection[str] = ()
-
-
 def pair(one: str, other: str) -> Pair:
     """Return the pair of two systems; the order of the arguments does not matter."""
     return (one, other) if one < other else (other, one)
 
 
+class MetBefore:
+    """The meetings that a voter had before.
+
+    Args:
+        meetings: pairs and items.
+        again: whether a system may come again on an item on which the voter heard it, with one not met there.
+    """
+
+    def __init__(self, meetings: Collection[tuple[Pair, str]], again: bool = True) -> None:
+        self.meetings = frozenset(meetings)
+        self.again = again
+        self.systems: dict[str, set[str]] = {}
+        """Systems that the voter heard, by item."""
+        for met, item in self.meetings:
+            self.systems.setdefault(item, set()).update(met)
+
+    def is_spent(self, met: Pair, item: str) -> bool:
+        """Tell whether the voter must not meet this pair on this item."""
+        return (met, item) in self.meetings if self.again else not self.systems.get(item, set()).isdisjoint(met)
+
+
 class PairingPool:
-    """The systems and items that can be compared, with counts that are the same for all voters.
+    """The systems and items that can be compared.
 
     Args:
         items: systems that have an output for an item, by item.
@@ -77,23 +95,126 @@ class PairingPool:
 
     def __init__(self, items: Mapping[str, Collection[str]]) -> None:
         self.items = {item: frozenset(systems) for item, systems in sorted(items.items())}
-        self.common: Counter[Pair] = Counter()
-        """Number of items on which each pair can meet."""
+        self.systems = sorted(frozenset[str]().union(*self.items.values()))
+        self.number = {system: number for number, system in enumerate(self.systems)}
+        size = len(self.systems)
+        together = np.zeros((size, size), dtype=np.intp)
+        self._members: dict[frozenset[str], Positions] = {}
         for systems, count in Counter(self.items.values()).items():
-            for met in combinations(sorted(systems), 2):
-                self.common[met] += count
+            self._members[systems] = np.array([self.number[system] for system in systems], dtype=np.intp)
+            together[np.ix_(self._members[systems], self._members[systems])] += count
+        self.low, self.high = (side.astype(np.intp) for side in np.nonzero(np.triu(together, 1)))
+        self.common = together[self.low, self.high]
+        """Number of items on which each pair can meet; pairs are in order of their names."""
+        self._position = np.full((size, size), -1, dtype=np.intp)
+        self._position[self.low, self.high] = np.arange(len(self.low))
 
-    def open_pairs(self, judged: Collection[tuple[Pair, str]]) -> list[Pair]:
-        """List the pairs that one voter can still meet, in order of their names."""
-        spent = Counter(met for met, item in judged if self.items.get(item, frozenset()).issuperset(met))
-        return sorted(met for met, count in self.common.items() if count > spent[met])
+    def find(self, met: Pair) -> int | None:
+        """Return the position of a pair; None if the two cannot meet."""
+        low, high = (self.number.get(system) for system in met)
+        if low is None or high is None or (position := int(self._position[low, high])) < 0:
+            return None
+        return position
+
+    def name(self, position: int) -> Pair:
+        """Return the pair at a position."""
+        return self.systems[self.low[position]], self.systems[self.high[position]]
+
+    def spread(self, counts: Mapping[Pair, int]) -> NDArray[np.int64]:
+        """Return the counts of pairs by their positions; those that cannot meet are left out."""
+        values = np.zeros(len(self.low), dtype=np.int64)
+        for met, count in counts.items():
+            if (position := self.find(met)) is not None:
+                values[position] = count
+        return values
+
+    def find_open(self, before: MetBefore) -> Mask:
+        """Return which pairs a voter can still meet on some item."""
+        heard = {item: self.items[item] & systems for item, systems in before.systems.items() if item in self.items}
+        is_open = np.ones(len(self.low), dtype=np.bool_)
+        if not len(self.low) or len(heard) < self.common.min():
+            return is_open
+        spent = np.zeros((len(self.systems), len(self.systems)), dtype=np.intp)
+        if before.again:
+            for (low, high), item in before.meetings:
+                if item in heard and {low, high} <= self.items[item]:
+                    spent[self.number[low], self.number[high]] += 1
+        else:
+            for item, systems in heard.items():
+                members, theirs = self._members[self.items[item]], [self.number[system] for system in systems]
+                for system in theirs:
+                    spent[system, members] += 1
+                    spent[members, system] += 1
+                # Of two that were both heard, each was counted.
+                spent[np.ix_(theirs, theirs)] -= 1
+        return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
+
+
+class PairingField:
+    """A pool with everybody's ratings and votes: what is the same for all voters, arranged once.
+
+    Args:
+        pool: the systems and items that can be compared.
+        ratings: ratings of systems, on any interval scale; a system without one is new.
+        votes: numbers of votes by pair.
+        served: numbers of battles by pair.
+        provisional: systems that have too few opponents or voters, however many votes there are on them.
+    """
+
+    def __init__(
+        self,
+        pool: PairingPool,
+        ratings: Mapping[str, float],
+        votes: Mapping[Pair, int],
+        served: Mapping[Pair, int],
+        provisional: Collection[str] = (),
+    ) -> None:
+        self.pool, self.ratings = pool, ratings
+        self.votes, self.served = pool.spread(votes), pool.spread(served)
+        by_system: Counter[str] = Counter()
+        for met, count in votes.items():
+            by_system.update(dict.fromkeys(met, count))
+        # Which systems are new, and the pairs with one of them.
+        self.new = {
+            system
+            for system in pool.systems
+            if by_system[system] < SETTLED_VOTES or system not in ratings or system in provisional
+        }
+        is_new = np.array([system in self.new for system in pool.systems], dtype=np.bool_)
+        with_new = is_new[pool.low] | is_new[pool.high]
+        self.with_new = np.flatnonzero(with_new)
+        # All pairs, and those of settled systems, closest first; the difference is 0 where one has no rating.
+        rating = np.array([ratings.get(system, np.nan) for system in pool.systems], dtype=np.float64)
+        self.gaps = np.nan_to_num(np.abs(rating[pool.low] - rating[pool.high]))
+        self.by_gap = np.argsort(self.gaps, kind="stable")
+        self.settled = self.by_gap[~with_new[self.by_gap]]
+        # A number for each pair that stays the same while others come and go.
+        keys = np.array([_hash(system) for system in pool.systems], dtype=np.uint64)
+        self.keys = _mix(keys[pool.low] * np.uint64(3) + keys[pool.high])
+
+    def count(self, met: Pair) -> None:
+        """Count one more battle of a pair."""
+        if (position := self.pool.find(met)) is not None:
+            self.served[position] += 1
+
+    def find_nearest(self, positions: Positions, count: int) -> Positions:
+        """Return the closest of some pairs, which are sorted by their difference, and all as close as the last."""
+        gaps = self.gaps[positions]
+        return positions[: np.searchsorted(gaps, gaps[min(count, len(gaps)) - 1], side="right")]
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The basis of a new system's battles: the voter, and the pairs that they voted on."""
+
+    voter: str
+    pairs_of_voter: Sequence[Pair] = ()
 
 
 def choose_next_meeting(
-    field: PairingPool,
-    ratings: Mapping[str, float],
-    battles: Mapping[tuple[Pair, str], int],
-    judged: Collection[tuple[Pair, str]],
+    field: PairingField,
+    before: MetBefore,
+    count_items: Callable[[Pair], Mapping[str, int]],
     *,
     seed: int | str,
     rule: Rule = "closest",
@@ -102,28 +223,30 @@ def choose_next_meeting(
     """Choose the next comparison for one voter; return None where the voter has judged everything.
 
     Args:
-        field: the systems and items that can be compared.
-        ratings: ratings of systems, on any interval scale; a system without one is new.
-        battles: number of meetings of each pair on each item, over all voters.
-        judged: meetings that this voter had before; none of them is shown again.
+        field: the systems and items that can be compared, with ratings and votes.
+        before: meetings that this voter had before; none of them is shown again.
+        count_items: returns the numbers of battles of a pair by item, over all voters.
         seed: seed of all random choices.
         rule: the rule for which pair meets.
-        deal: the basis of the choice of new systems' battles; by default the seed and the numbers of meetings.
+        deal: the basis of the choice of new systems' battles; by default the seed.
     """
     chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
-    candidates = field.open_pairs(judged)
-    if not candidates:
+    is_open = field.pool.find_open(before)
+    if not is_open.any():
         return None
     if rule == "mtalk":
-        gaps = _gaps(candidates, ratings)
-        chosen = chance.choice(_nearest(candidates, gaps, CLOSEST_PAIRS, chance)[:CLOSEST_PAIRS])
+        position = _draw_of_three(field, field.by_gap[is_open[field.by_gap]], chance)
     else:
-        by_pair = _by_pair(battles)
-        chosen = _closest(field, candidates, ratings, by_pair, chance, deal or Deal(str(seed), (), by_pair))
+        position = _draw_closest(field, is_open, chance, deal or Deal(str(seed)))
+    chosen = field.pool.name(position)
     items = [
-        item for item, systems in field.items.items() if systems.issuperset(chosen) and (chosen, item) not in judged
+        item
+        for item, systems in field.pool.items.items()
+        if systems.issuperset(chosen) and not before.is_spent(chosen, item)
     ]
-    item = _least(items, {item: battles.get((chosen, item), 0) for item in items}, chance)
+    counts = count_items(chosen)
+    fewest = min(counts.get(item, 0) for item in items)
+    item = chance.choice([item for item in items if counts.get(item, 0) == fewest])
     a, b = chosen if chance.random() < 0.5 else chosen[::-1]
     return Meeting(a, b, item)
 
@@ -133,67 +256,54 @@ def pick_dimension(available: Sequence[str], *, seed: int) -> str:
     return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
 
 
-def _by_pair(battles: Mapping[tuple[Pair, str], int]) -> Counter[Pair]:
-    counts: Counter[Pair] = Counter()
-    for (met, _), count in battles.items():
-        counts[met] += count
-    return counts
+def _draw_of_three(field: PairingField, candidates: Positions, chance: random.Random) -> int:
+    """Draw one of the three closest pairs; of those that are equally close, random ones are among the three."""
+    near = field.find_nearest(candidates, CLOSEST_PAIRS)
+    closer = near[field.gaps[near] < field.gaps[near[-1]]].tolist()
+    tied = near[len(closer) :].tolist()
+    left = min(CLOSEST_PAIRS, len(candidates)) - len(closer)
+    return int(chance.choice([*closer, *chance.sample(tied, left)]))
 
 
-def _closest(
-    field: PairingPool,
-    candidates: list[Pair],
-    ratings: Mapping[str, float],
-    by_pair: Mapping[Pair, int],
-    chance: random.Random,
-    deal: Deal,
-) -> Pair:
-    # Which systems are new.
-    by_system: Counter[str] = Counter()
-    for met, count in deal.votes.items():
-        by_system.update(dict.fromkeys(met, count))
-    new = {
-        system
-        for met in field.common
-        for system in met
-        if by_system[system] < SETTLED_VOTES or system not in ratings or system in deal.provisional
-    }
+def _draw_closest(field: PairingField, is_open: Mask, chance: random.Random, deal: Deal) -> int:
+    settled = field.settled[is_open[field.settled]]
     # A new system's battle is the same until the voter has voted.
-    settled = [met for met in candidates if not new.intersection(met)]
     turn = random.Random(f"{deal.voter}:{len(deal.pairs_of_voter)}").random()  # noqa: S311 - reproducible, no secret
-    if new and (turn < NEWCOMERS_SHARE or not settled):
-        dealt = _deal([met for met in field.common if new.intersection(met)], new, deal)
-        if dealt in candidates or not settled:
-            return dealt if dealt in candidates else _least(candidates, deal.votes, chance)
-    gaps = _gaps(settled, ratings)
-    near = _nearest(settled, gaps, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))), chance)
-    return _least(near, by_pair, chance)
+    if len(field.with_new) and (turn < NEWCOMERS_SHARE or not len(settled)):
+        dealt = _deal(field, deal)
+        if is_open[dealt]:
+            return dealt
+        if not len(settled):
+            return _draw_least(np.flatnonzero(is_open), field.votes, chance)
+    near = field.find_nearest(settled, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(settled))))
+    return _draw_least(near, field.served, chance)
 
 
-def _deal(pairs: list[Pair], new: set[str], deal: Deal) -> Pair:
-    """Return one of the pairs with the fewest votes, by the voter and how often they voted on a new system."""
-    fewest = min(deal.votes.get(met, 0) for met in pairs)
-    turn = f"{deal.voter}:{sum(not new.isdisjoint(met) for met in deal.pairs_of_voter)}"
-    least = (met for met in pairs if deal.votes.get(met, 0) == fewest)
-    return min(least, key=lambda met: hashlib.blake2b(f"{turn}:{met}".encode()).digest())
+def _deal(field: PairingField, deal: Deal) -> int:
+    """Return one of the pairs with the fewest votes, by the voter and how often they voted on a new system.
+
+    Each pair has a number of its own in each turn, of which the smallest counts: votes of others on other pairs change
+    nothing.
+    """
+    votes = field.votes[field.with_new]
+    least = field.with_new[votes == votes.min()]
+    turn = _hash(f"{deal.voter}:{sum(not field.new.isdisjoint(met) for met in deal.pairs_of_voter)}")
+    return int(least[np.argmin(_mix(field.keys[least] ^ np.uint64(turn)))])
 
 
-def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float]) -> dict[Pair, float]:
-    """Return the differences of ratings by pair; 0 where one of the two systems has no rating."""
-    return {
-        (one, other): abs(ratings[one] - ratings[other]) if one in ratings and other in ratings else 0.0
-        for one, other in candidates
-    }
+def _draw_least(candidates: Positions, counts: NDArray[np.int64], chance: random.Random) -> int:
+    """Draw one of the pairs with the smallest count."""
+    values = counts[candidates]
+    least = candidates[values == values.min()]
+    return int(least[chance.randrange(len(least))])
 
 
-def _nearest(candidates: list[Pair], gaps: Mapping[Pair, float], count: int, chance: random.Random) -> list[Pair]:
-    """Return the closest pairs, closest first, ties in random order, and every other as close as the last of them."""
-    mixed = chance.sample(candidates, len(candidates))
-    mixed.sort(key=gaps.__getitem__)
-    return [met for met in mixed if gaps[met] <= gaps[mixed[min(count, len(mixed)) - 1]]]
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def _least(candidates: Sequence[Kind], counts: Mapping[Kind, int], chance: random.Random) -> Kind:
-    """Return a random one of those with the smallest count."""
-    fewest = min(counts.get(candidate, 0) for candidate in candidates)
-    return chance.choice([candidate for candidate in candidates if counts.get(candidate, 0) == fewest])
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread numbers over all numbers of 64 bits (the finaliser of SplitMix64; Steele, Lea and Flood 2014)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,8 +1,10 @@
 """The public ranking of an arena, cached until the votes change: the data of its page, its JSON and its CSV."""
 
+import logging
+import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,33 +12,35 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import Session, aliased
 
+from podeval.arena.kept_ranking import find_file, read_ranking, write_ranking
 from podeval.arena.matchmaking import count_between
 from podeval.arena.ratings import (
     POOLED,
     Standings,
     compute_standings,
     compute_standings_by_dimension,
-    make_battles,
+    read_battles,
 )
 from podeval.arena.service import Arena
 from podeval.arena.settings import PROTOCOLS
-from podeval.arena.vote_review import Status
+from podeval.arena.vote_review import Status, report_status
 from podeval.arena.voting import may_tell
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.metrics.battle_log import BATTLES, JUDGES, read_judged_logs
 from podeval.runs.board_tables import stamp
+from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating, describe_missing, votes_needed
-from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
+from podeval.store.vote_counts import count_rated
+
+_LOG = logging.getLogger("podeval.arena")
 
 CSV_COLUMNS = (
     "protocol", "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high",
     "rating_by_strength", "elo", "battles", "wins", "losses", "ties", "both_bad", "provisional",
 )  # fmt: skip
-
-_QUICK = 0.2
-"""Seconds of rating up to which a reader waits for the new ranking."""
 
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _SYSTEMS_OF_VOTE = (
@@ -70,6 +74,9 @@ class Ranking:
     protocols: Mapping[str, Mapping[str, Standings]]
     systems: Mapping[str, Known]
     status: Status
+    made_at: datetime
+    newest: tuple[int, str]
+    """Number and battle of the newest vote that it rests on."""
 
     @property
     def excluded_share(self) -> float:
@@ -86,6 +93,7 @@ class Ranking:
             "excluded": self.status.excluded,
             "excluded_share": self.excluded_share,
             "alarms": self.status.alarms,
+            "made_at": self.made_at.isoformat(timespec="seconds"),
             "protocols": {
                 protocol: {"dimensions": {name: self._plain(part) for name, part in parts.items()}}
                 for protocol, parts in self.protocols.items()
@@ -169,38 +177,61 @@ class RevealedBattle:
 class Rankings:
     """The ranking of an arena, computed again when the counted votes change; safe for threads.
 
-    Where rating takes long, readers get the last ranking while the next is computed.
+    It is computed beside those who ask, who get the last one meanwhile; after a restart, the last one is on the disk.
+    Where rating is quick, whoever asks first waits for the new one.
 
     Args:
         arena: the arena whose votes are ranked.
         share: largest share of the time that may go into rating.
         runs: the folder of runs, whose judges' battles are ranked too; None for votes of people alone.
+        quick: seconds of rating up to which a reader waits for the new ranking; one that takes longer is kept on disk.
     """
 
-    def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None) -> None:
+    def __init__(self, arena: Arena, share: float = 0.01, runs: Path | None = None, quick: float = 0.2) -> None:
         self._arena, self._runs = arena, runs
         self._share = share
+        self._quick = quick
         self._lock = threading.Lock()
         self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
-        self._renewing = False
+        self._renewing: threading.Thread | None = None
+        self._error: Exception | None = None
         self._cost = 0.0
         self._until = 0.0
 
     def current(self) -> Ranking:
-        """Return the ranking by all counted votes, or a slightly older one where rating takes long."""
+        """Return the ranking by all counted votes, or a slightly older one where rating takes long.
+
+        Raises:
+            PodevalError: there is none yet, and none could be computed.
+        """
+        ranking = self._look(None)
+        if ranking is None:
+            raise self._error or StoreUnusable("the ratings could not be computed; try again")
+        return ranking
+
+    def _look(self, patience: float | None) -> Ranking | None:
+        """Return the newest ranking; where there is none yet, wait for so many seconds, or until there is one."""
         with self._lock:
-            if self._ranking is None:
-                self._renew()
-            mine = time.monotonic() > self._until and not self._renewing
-            self._renewing = self._renewing or mine
-        if mine and self._cost > _QUICK:
-            threading.Thread(target=self._renew, daemon=True).start()
-        elif mine:
-            # Who else asks meanwhile is given the last one.
-            self._renew()
-        assert self._ranking is not None
+            if self._ranking is None and self._renewing is None and (kept := self._read_kept()) is not None:
+                self._ranking, self._cost = kept, math.inf
+            mine = time.monotonic() > self._until and self._renewing is None
+            if mine:
+                self._renewing = threading.Thread(target=self._renew, daemon=True)
+                self._renewing.start()
+            renewing, ranking, quick = self._renewing, self._ranking, self._cost <= self._quick
+        if renewing is not None and (ranking is None or (mine and quick)):
+            renewing.join(patience)
         return self._ranking
+
+    def _read_kept(self) -> Ranking | None:
+        """Return the ranking on the disk, if its votes are those of this database."""
+        ranking = read_ranking(find_file(self._arena.database.name), Ranking)
+        if ranking is None:
+            return None
+        number, battle = ranking.newest
+        with self._arena.database.reading(one_state=False) as session:
+            return ranking if session.scalar(select(Vote.battle).where(Vote.number == number)) == battle else None
 
     def reveal(self, voter: str, vote: str) -> RevealedBattle | None:
         """Return the two systems of a battle that this voter judged; None if it is not theirs or may not be told.
@@ -216,7 +247,9 @@ class Rankings:
             vote_row, battle, *sides = judged
             counts = vote_row.standing == "counted" and vote_row.outcome != "skip" and battle.purpose == "rating"
             between = count_between(session, battle, sides[0]) if counts else None
-        part = self.current().protocols.get(battle.protocol, {}).get(battle.dimension)
+        # A voter does not wait for the first ranking of many votes.
+        ranking = self._look(self._quick)
+        part = ranking.protocols.get(battle.protocol, {}).get(battle.dimension) if ranking is not None else None
         rated = {row.system: row for row in part.ratings.systems} if part else {}
         a, b = (
             self._reveal_side(battle, side, system, Known(title, kind), rated.get(system))
@@ -234,60 +267,61 @@ class Rankings:
         return Revealed(system, known.title, known.kind, rating, battle.item, audio, whole)
 
     def _renew(self) -> None:
-        began, first = time.monotonic(), self._ranking is None
+        began, first = time.monotonic(), self._state is None
         try:
-            state = self._count()
-            if state != self._state:
-                self._ranking, self._state = self._make(), state
+            with self._arena.database.reading() as session:
+                state = self._count(session)
+                ranking = self._make(session) if state != self._state else None
+            if ranking is not None:
+                self._ranking, self._state, self._error = ranking, state, None
+                self._arena.rated_at = ranking.made_at
                 self._cost = time.monotonic() - began
+                if self._cost > self._quick:
+                    write_ranking(find_file(self._arena.database.name), ranking)
+        except (PodevalError, OSError) as error:
+            _LOG.warning("the ranking was not computed or not kept: %s", error)
+            self._error = error
+        finally:
             # The first time also loads libraries, which says nothing about the next.
             self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
-        finally:
-            self._renewing = False
+            self._renewing = None
 
-    def _count(self) -> tuple[object, ...]:
+    def _count(self, session: Session) -> tuple[object, ...]:
         """Return counts that differ whenever a vote is added or removed or changes standing, or a system its title."""
-        with self._arena.database.reading() as session:
-            votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
-            counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))
-            decided = session.scalar(select(func.max(Flag.number)))
-            systems = session.execute(
-                select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
-            ).all()
+        decided, erased = select(func.max(Flag.number)), select(func.count()).select_from(Erasure)
+        systems = select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
         logs = sorted(self._runs.glob(f"{JUDGES}/*/{BATTLES}")) if self._runs else []
-        return (*votes, counted, decided, *systems, *((log, stamp(log)) for log in logs))
+        return (
+            *(session.scalar(query) for query in (select(func.max(Vote.number)), decided, erased)),
+            count_rated(session),
+            *session.execute(systems).all(),
+            *((log, stamp(log)) for log in logs),
+        )
 
-    def _make(self) -> Ranking:
-        table = self._arena.battles()
-        protocols = {
-            protocol: rate_dimensions(part)
-            for protocol in PROTOCOLS
-            if not (part := table[table["protocol"] == protocol]).empty
-        }
-        status = self._arena.status()
+    def _make(self, session: Session) -> Ranking:
+        newest = session.execute(select(Vote.number, Vote.battle).order_by(Vote.number.desc()).limit(1)).one_or_none()
+        status, battles = report_status(session, self._arena.settings), read_battles(session)
+        protocols = {protocol: rate_dimensions(*part) for protocol, part in battles.items()}
         try:
             protocols |= rate_judges(self._runs) if self._runs else {}
         except BadInput as refusal:
             status = replace(status, alarms=[*status.alarms, str(refusal).replace(str(self._runs), "")])
         rated = (row.system for parts in protocols.values() for part in parts.values() for row in part.ratings.systems)
         systems = {name: Known(name, "system") for name in rated}
-        with self._arena.database.reading() as session:
-            systems |= {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        ranking = Ranking(protocols, systems, status)
-        self._arena.rated_at = datetime.now(UTC)
-        return ranking
+        systems |= {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
+        return Ranking(protocols, systems, status, datetime.now(UTC), (newest[0], newest[1]) if newest else (0, ""))
 
 
-def rate_dimensions(votes: pd.DataFrame) -> dict[str, Standings]:
-    """Rate the systems by some votes of one protocol: pooled, where there are several dimensions, and by dimension.
+def rate_dimensions(battles: Battles, dimensions: Sequence[str]) -> dict[str, Standings]:
+    """Rate the systems by the votes of one protocol: pooled, where there are several dimensions, and by dimension.
 
     Args:
-        votes: table of votes with the columns of `build_rating_table`, at least one row.
+        battles: the votes, at least one.
+        dimensions: the dimension of each.
     """
-    standings = compute_standings_by_dimension(make_battles(votes), list(votes["dimension"]))
-    if len(standings) == 2:
-        del standings[POOLED]
-    return standings
+    if len(set(dimensions)) == 1:
+        return {dimensions[0]: compute_standings(battles)}
+    return compute_standings_by_dimension(battles, dimensions)
 
 
 def rate_judges(runs: Path) -> dict[str, dict[str, Standings]]:

@@ -5,30 +5,40 @@ and Bradley–Terry with ties and voter-clustered intervals as the ranking.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Select, bindparam, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from podeval.arena.settings import EXCERPTS, PROTOCOLS
 from podeval.errors import BadInput
-from podeval.stats.battles import Battles, Elo, Tally, elo, tally
+from podeval.stats.battles import OUTCOMES, Battles, Elo, Tally, elo, tally
 from podeval.stats.bradley_terry import Ratings, SystemRating, rate, votes_needed
 from podeval.store.tables import ArenaOutput, Battle, Vote
+from podeval.store.vote_counts import RATED, RATED_VOTES
 
-COLUMNS = (
-    "vote", "number", "voter", "system_a", "system_b", "outcome", "preference", "item", "protocol", "dimension",
-    "capability", "seconds_a", "seconds_b", "heard_seconds_a", "heard_seconds_b", "loudness_a", "loudness_b",
-    "standing",
-)  # fmt: skip
+_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
+_CELLS: dict[str, InstrumentedAttribute[Any]] = {
+    "vote": Vote.id, "number": Vote.number, "voter": Vote.voter, "system_a": _A.system, "system_b": _B.system,
+    "outcome": Vote.outcome, "preference": Vote.preference, "item": Battle.item, "protocol": Battle.protocol,
+    "dimension": Battle.dimension, "capability": Battle.capability, "seconds_a": _A.seconds, "seconds_b": _B.seconds,
+    "heard_seconds_a": Vote.heard_seconds_a, "heard_seconds_b": Vote.heard_seconds_b, "loudness_a": _A.loudness,
+    "loudness_b": _B.loudness, "standing": Vote.standing,
+}  # fmt: skip
+
+COLUMNS = tuple(_CELLS)
 """`seconds_*`: length of the whole output; `heard_seconds_*`: how much of it was heard; `loudness_*`: LUFS, NaN where
 there is none; `preference`: `clear`, `slight` or empty."""
 
 PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "heard_seconds_", "loudness_")))
 """Columns that are public while people vote; exact lengths are not, because they identify the output."""
+
+_ROWS = 20_000
+"""Votes that are read at once."""
 
 POOLED = "pooled"
 """The rating over the votes of all dimensions together."""
@@ -183,50 +193,101 @@ def make_battles(votes: pd.DataFrame, covariates: Mapping[str, Sequence[float]] 
     return Battles.of(a, b, outcome, voter, covariates, list(votes["preference"] == "slight"))
 
 
-_RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
-_NUMBERS = select(Vote.number).join(Battle, Vote.battle == Battle.id).where(*_RATED)
+class _Codes(dict[str, int]):
+    """Numbers of texts, in the order in which they come."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
 
 
-def count_rated(session: Session, dimension: str | None = None) -> int:
-    """Count the votes of which `build_rating_table` has a row each."""
-    numbers = _NUMBERS if dimension is None else _NUMBERS.where(Battle.dimension == dimension)
-    return session.scalar(select(func.count()).select_from(numbers.subquery())) or 0
+def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
+    """Return, by protocol, the rated votes in the order in which they were recorded, and the dimension of each.
+
+    They are those of `build_rating_table`, read as numbers a part at a time, so that a million of them fit anywhere.
+
+    Args:
+        session: session of the database.
+    """
+    columns = (Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b, Vote.voter, Vote.outcome)
+    query = select(*columns, Vote.preference).join(Battle, Vote.battle == Battle.id).where(*RATED).order_by(Vote.number)
+    codes = [_Codes() for _ in range(len(columns) + 1)]
+    parts = []
+    for rows in session.execute(query.execution_options(yield_per=_ROWS)).partitions():
+        texts = zip(codes, zip(*rows, strict=True), strict=True)
+        parts.append([np.fromiter(map(code.__getitem__, column), np.int32, len(rows)) for code, column in texts])
+    if not parts:
+        return {}
+    protocol, dimension, a, b, voter, outcome, preference = (np.concatenate(part) for part in zip(*parts, strict=True))
+    protocols, dimensions, outputs_a, outputs_b, voters, outcomes, preferences = codes
+    # Systems and voters as codes in the order of their names.
+    of_output = {id: system for id, system in session.execute(select(ArenaOutput.id, ArenaOutput.system))}
+    systems = sorted({of_output[output] for output in (*outputs_a, *outputs_b)})
+    place = {system: number for number, system in enumerate(systems)}
+    first, second = (
+        np.array([place[of_output[output]] for output in outputs], dtype=np.intp)[side]
+        for outputs, side in ((outputs_a, a), (outputs_b, b))
+    )
+    by_name = np.argsort(np.argsort(np.array(list(voters), dtype=object)))
+    battles = Battles(
+        systems=tuple(systems),
+        voters=tuple(sorted(voters)),
+        first=first,
+        second=second,
+        outcome=np.array([OUTCOMES.index(text) for text in outcomes], dtype=np.intp)[outcome],
+        voter=by_name[voter],
+        covariates={},
+        slight=np.array([text == "slight" for text in preferences], dtype=np.bool_)[preference],
+    )
+    names = np.array(list(dimensions), dtype=object)[dimension]
+    masks = {name: protocol == protocols[name] for name in PROTOCOLS if name in protocols}
+    return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items()}
 
 
-def build_rating_table(
-    session: Session, *, dimension: str | None = None, after: int = 0, offset: int = 0, limit: int | None = None
-) -> pd.DataFrame:
-    """Return the counted votes in the order in which they were recorded, with `COLUMNS`.
-
-    Skipped and repeated battles are left out.
+def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:
+    """Return the rated votes in the order in which they were recorded, with `COLUMNS`.
 
     Args:
         session: session of the database.
         dimension: include only this dimension.
-        after: include only votes of a higher number, which the database finds at once.
-        offset: leave out so many of the first, which the database counts.
-        limit: most rows; all by default.
     """
-    a, b = aliased(ArenaOutput), aliased(ArenaOutput)
-    query = (
-        select(
-            Vote.id, Vote.number, Vote.voter, a.system, b.system, Vote.outcome, Vote.preference, Battle.item,
-            Battle.protocol, Battle.dimension, Battle.capability, a.seconds, b.seconds, Vote.heard_seconds_a,
-            Vote.heard_seconds_b, a.loudness, b.loudness, Vote.standing,
-        )
-        .join(Battle, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .where(*_RATED)
-        .order_by(Vote.number)
-    )  # fmt: skip
-    if dimension is not None and limit is None:
-        query = query.where(Battle.dimension == dimension)
-    if limit is not None:
-        # Hidden from the planner, which would sort all votes of the dimension instead of reading the next few.
-        page = _NUMBERS if dimension is None else _NUMBERS.where(func.coalesce(Battle.dimension, "") == dimension)
-        page = page.where(Vote.number > after).order_by(Vote.number).offset(offset).limit(limit)
-        query = query.where(Vote.number.in_(page))
+    query = _select_votes(COLUMNS).where(*RATED)
+    query = query if dimension is None else query.where(Battle.dimension == dimension)
     table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith(("seconds_", "heard_seconds_", "loudness_"))]
     return table.astype(dict.fromkeys(numbers, float))
+
+
+def _select_votes(columns: Iterable[str]) -> Select[Any]:
+    return (
+        select(*(_CELLS[name].label(name) for name in columns))
+        .join(Battle, Vote.battle == Battle.id)
+        .join(_A, Battle.output_a == _A.id)
+        .join(_B, Battle.output_b == _B.id)
+        .order_by(Vote.number)
+    )
+
+
+# Statements of requests are made once: making one takes longer than asking it.
+_NUMBERS = select(RATED_VOTES.c.number).where(RATED_VOTES.c.number > bindparam("after")).order_by(RATED_VOTES.c.number)
+_PAGE, _PAGE_OF_DIMENSION = (
+    _select_votes(PUBLIC_COLUMNS).where(Vote.number.in_(numbers.offset(bindparam("offset")).limit(bindparam("limit"))))
+    for numbers in (_NUMBERS, _NUMBERS.where(RATED_VOTES.c.dimension == bindparam("dimension")))
+)
+
+
+def list_public_votes(
+    session: Session, *, limit: int, dimension: str | None = None, after: int = 0, offset: int = 0
+) -> list[dict[str, Any]]:
+    """List some rated votes in the order in which they were recorded, with `PUBLIC_COLUMNS`.
+
+    Args:
+        session: session of the database.
+        limit: most votes.
+        dimension: include only this dimension.
+        after: include only votes of a higher number, which the database finds at once.
+        offset: leave out so many of the first, which the database counts in an index.
+    """
+    page = {"after": after, "offset": offset, "limit": limit, "dimension": dimension}
+    rows = session.execute(_PAGE if dimension is None else _PAGE_OF_DIMENSION, page)
+    return [dict(row) for row in rows.mappings()]

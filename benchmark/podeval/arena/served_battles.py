@@ -20,6 +20,7 @@ from podeval.arena.settings import EXCERPTS, ArenaSettings
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Vote
+from podeval.store.vote_counts import count_battles
 from podeval.texts import write_sentence
 
 CACHED_SECONDS, CACHED = 30.0, 10_000
@@ -322,6 +323,7 @@ def keep_battle(session: Session, battle: Battle, now: datetime, settings: Arena
         return False
     session.add(battle)
     session.flush()
+    count_battles(session, [battle])
     return True
 
 

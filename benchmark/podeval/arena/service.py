@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from podeval.arena import vote_review, voting
 from podeval.arena.matchmaking import Matchmaker, list_open_dimensions
-from podeval.arena.ratings import build_rating_table, count_rated
+from podeval.arena.ratings import build_rating_table, list_public_votes
 from podeval.arena.refusal import (
     CLOSED,
     EXPIRED,
@@ -48,6 +48,7 @@ from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import Battle, Erasure, Flag, Vote
+from podeval.store.vote_counts import count_rated
 from podeval.texts import write_sentence
 
 Clock = Callable[[], datetime]
@@ -84,7 +85,7 @@ class Arena:
         self._secret_lasts = secret is not None or is_set()
         self._clock = clock
         self._objects = objects
-        self._matchmaker = Matchmaker(self.settings)
+        self._matchmaker = Matchmaker(database, self.settings)
         self.sounds = AudioTokens(database, self._secret, clock)
         """Names sounds opaquely, and finds them by their names."""
         self._lock = threading.Lock()
@@ -92,8 +93,6 @@ class Arena:
         """Pseudonyms by identity and name."""
         self._frozen: TTLCache[Any, str | None] = TTLCache(1, _FREEZING_SECONDS)
         """The operator's sentence on why no votes are taken."""
-        self._rated: TTLCache[Any, int] = TTLCache(CACHED, CACHED_SECONDS)
-        """Numbers of rated votes, by dimension."""
         self.rated_at: datetime | None = None
         """Time of the last rating of this process."""
 
@@ -287,7 +286,10 @@ class Arena:
         self.changed()
 
     def sweep(self) -> vote_review.VoteReview:
-        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them."""
+        """Apply the rules of integrity to all votes; voters wait for no more than the writing of some of them.
+
+        What one sweep wrote before it was interrupted stays, and the next writes the rest.
+        """
         with self.database.reading() as session:
             findings = judge(vote_review.read_evidence(session, self.settings), self.settings.limits)
             plan = vote_review.plan_review(session, findings)
@@ -358,16 +360,15 @@ class Arena:
         with self.database.reading() as session:
             return vote_review.report_status(session, self.settings)
 
-    def battles(self, *, dimension: str | None = None, **page: Any) -> pd.DataFrame:
-        """Return the votes that ratings are computed from, or a page of them; see `ratings.build_rating_table`."""
-        with self.database.reading() as session:
-            return build_rating_table(session, dimension=dimension, **page)
+    def battles(self, dimension: str | None = None) -> pd.DataFrame:
+        """Return the votes that ratings are computed from; see `ratings.build_rating_table`."""
+        with self.database.reading(one_state=False) as session:
+            return build_rating_table(session, dimension)
 
-    @cachedmethod(attrgetter("_rated"), lock=attrgetter("_lock"))
-    def count_battles(self, dimension: str | None = None) -> int:
-        """Return how many votes ratings are computed from, as of the last half minute."""
+    def list_votes(self, *, dimension: str | None = None, **page: int) -> tuple[int, list[dict[str, Any]]]:
+        """Return how many votes ratings are computed from, and a page of them; see `ratings.list_public_votes`."""
         with self.database.reading() as session:
-            return count_rated(session, dimension)
+            return count_rated(session, dimension), list_public_votes(session, dimension=dimension, **page)
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
         return make_view(session, battle, self.sounds, self._secret.sign("battle", battle.id), self.settings)

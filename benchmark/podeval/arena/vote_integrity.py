@@ -310,15 +310,24 @@ def list_alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits = _LIM
     if votes.empty:
         return []
     out = votes["vote"].isin(excluded)
-    last_day = votes["at"] > votes["at"].max() - 86400
-    sentences = []
-    for name, part in (("all votes", out), ("the votes of the last day", out[last_day])):
-        if len(part) >= limits.alarm_votes and part.mean() > limits.alarm_share:
-            sentences.append(
-                f"{part.sum()} of {len(part)} ({100 * part.mean():.0f} %) of {name} are excluded, more than "
-                f"{100 * limits.alarm_share:.0f} %: the arena is attacked, or something in it is broken"
-            )
-    return sentences
+    of_day = out[votes["at"] > votes["at"].max() - 86400]
+    return describe_alarms((int(out.sum()), len(out)), (int(of_day.sum()), len(of_day)), limits)
+
+
+def describe_alarms(all_votes: tuple[int, int], last_day: tuple[int, int], limits: IntegrityLimits) -> list[str]:
+    """Describe the alarms that numbers of votes give.
+
+    Args:
+        all_votes: the numbers of votes that are excluded and that could count.
+        last_day: the same numbers of the last day's votes.
+        limits: the thresholds of the rules.
+    """
+    return [
+        f"{excluded} of {votes} ({100 * excluded / votes:.0f} %) of {name} are excluded, more than "
+        f"{100 * limits.alarm_share:.0f} %: the arena is attacked, or something in it is broken"
+        for name, (excluded, votes) in (("all votes", all_votes), ("the votes of the last day", last_day))
+        if votes >= limits.alarm_votes and excluded > limits.alarm_share * votes
+    ]
 
 
 def _collect_signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:

@@ -4,9 +4,9 @@ No rule overrules a person's decision. Every signal and every decision is kept a
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pandas as pd
 from sqlalchemy import func, select
@@ -14,17 +14,17 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.excerpt_choice import read_spans
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.vote_integrity import COLUMNS, RuleFindings, list_alarms
+from podeval.arena.vote_integrity import COLUMNS, RuleFindings, describe_alarms
 from podeval.errors import BadInput
-from podeval.store import operator_settings
+from podeval.store import operator_settings, vote_counts
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
 """Author of a decision that no person made."""
 
 _NOT_SEEN = "the rules see nothing in it any more"
-_AT_ONCE = 500
-"""Most votes that one writer changes."""
+AT_ONCE = 50
+"""Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
 
@@ -156,8 +156,8 @@ class ReviewPlan:
         for signal in self.signals:
             signals.setdefault(signal[0], []).append(signal)
         votes, out, back = [*{*signals, *self.excluded, *self.restored}], {*self.excluded}, {*self.restored}
-        for start in range(0, len(votes), _AT_ONCE):
-            part = votes[start : start + _AT_ONCE]
+        for start in range(0, len(votes), AT_ONCE):
+            part = votes[start : start + AT_ONCE]
             theirs = [signal for vote in part for signal in signals.get(vote, ())]
             yield ReviewPlan(self.votes, [v for v in part if v in out], [v for v in part if v in back], theirs)
 
@@ -194,16 +194,31 @@ def apply(session: Session, part: ReviewPlan, findings: RuleFindings, now: datet
         for vote, rule, points, detail in part.signals
         if vote in votes and (vote, rule) not in flagged
     )  # fmt: skip
-    for id, standing in (*((id, "excluded") for id in part.excluded), *((id, "counted") for id in part.restored)):
-        vote = votes.get(id)
-        if vote is not None and vote.standing != standing and vote.standing_by in ("", RULES):
-            decide(session, vote, standing, findings.excluded.get(id, _NOT_SEEN), RULES, now)
+    standings = dict.fromkeys(part.excluded, "excluded") | dict.fromkeys(part.restored, "counted")
+    decisions = [
+        (vote, standings[id], findings.excluded.get(id, _NOT_SEEN))
+        for id, vote in votes.items()
+        if id in standings and vote.standing != standings[id] and vote.standing_by in ("", RULES)
+    ]
+    decide(session, decisions, RULES, now)
 
 
-def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, now: datetime) -> None:
-    """Set the standing of a vote, and record who decided and why."""
-    vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
-    session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+def decide(session: Session, decisions: Sequence[tuple[Vote, str, str]], by: str, now: datetime) -> None:
+    """Set the standing of votes, record who decided and why, and change the counts of what is rated.
+
+    Args:
+        session: a writing session.
+        decisions: votes, each with its new standing and the reason.
+        by: `RULES`, or the name of the person who decides.
+        now: the time.
+    """
+    theirs = Vote.id.in_([vote.id for vote, *_ in decisions])
+    vote_counts.count_votes(session, theirs, -1)
+    for vote, standing, reason in decisions:
+        vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
+        session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+    session.flush()
+    vote_counts.count_votes(session, theirs)
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
@@ -217,7 +232,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
     vote = session.scalar(select(Vote).where(Vote.id == vote_id))
     if vote is None:
         raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
-    decide(session, vote, standing, reason.strip(), by.strip(), now)
+    decide(session, [(vote, standing, reason.strip())], by.strip(), now)
     operator_settings.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
     return vote
 
@@ -240,18 +255,19 @@ def count_votes(session: Session) -> Counts:
 def report_status(session: Session, settings: ArenaSettings) -> Status:
     """Return the counts, and the current alarms."""
     counted = count_votes(session)
+    # Of those that could count: which are excluded, and by whom; the others are counted already.
     excluded = (
-        select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)
+        select(Vote.recorded_at, Vote.standing_by)
         .join(Battle, Vote.battle == Battle.id)
-        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+        .where(Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "excluded")
     )
-    rows = session.execute(excluded).all()
-    table = pd.DataFrame({
-        "vote": [row.id for row in rows],
-        "at": [row.recorded_at.timestamp() for row in rows],
-        "counts": True,
-    })  # fmt: skip
-    out = {row.id for row in rows if row.standing == "excluded"}
+    out = session.execute(excluded).all()
+    newest = session.scalar(select(func.max(Vote.recorded_at)).where(Vote.outcome != "skip"))
+    last_day = newest - timedelta(days=1) if newest else None
+    rated = select(func.count()).select_from(Vote).join(Battle, Vote.battle == Battle.id)
+    of_day = session.scalar(rated.where(*vote_counts.RATED, Vote.recorded_at > last_day)) if last_day else 0
+    out_of_day = sum(row.recorded_at > last_day for row in out) if last_day else 0
+    counts = (len(out), vote_counts.count_rated(session) + len(out)), (out_of_day, (of_day or 0) + out_of_day)
     return Status(
         systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
         items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
@@ -259,6 +275,6 @@ def report_status(session: Session, settings: ArenaSettings) -> Status:
         outcomes=counted.outcomes,
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
         excluded=len(out),
-        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in rows if row.id in out),
-        alarms=list_alarms(table, out, settings.limits),
+        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in out),
+        alarms=describe_alarms(*counts, settings.limits),
     )

@@ -1,19 +1,17 @@
 """Statistics of one voter: how many judgements they gave, and how often the other voters agree."""
 
-import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import and_, bindparam, func, select
 
 from podeval.stats.battles import rate_quickly
 from podeval.stats.bias import wilson
 from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.vote_counts import PAIR_COUNTS
 
 BOARD_FROM = 5
 """Judgements from which a voter has a board of their own."""
@@ -49,9 +47,6 @@ class Personal:
     board: tuple[PersonalRow, ...] = ()
 
 
-_NOTHING = 0.003
-"""Seconds of counting up to which it is done at every request."""
-
 _Preferences = Counter[tuple[str, str, str, str, str]]
 """Number of times that each system of a pair was preferred: `(protocol, dimension, low, high, preferred)`."""
 
@@ -65,23 +60,25 @@ _WHAT = (
     ArenaOutput.system,
     Vote.outcome,
 )
-_COUNTS = (
-    select(*_WHAT, func.count().label("votes"))
+_ALL_VOTES = (PAIR_COUNTS.c.low_won, PAIR_COUNTS.c.high_won)
+"""Numbers of votes by everybody for each of the two."""
+
+_MINE = (
+    select(*_WHAT, *_ALL_VOTES, func.count().label("votes"))
     .join(Vote, Vote.battle == Battle.id)
     .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
-    .group_by(*_WHAT)
+    .outerjoin(
+        PAIR_COUNTS,
+        and_(*(PAIR_COUNTS.c[name] == getattr(Battle, name) for name in ("protocol", "dimension", "low", "high"))),
+    )
+    .where(Vote.voter == bindparam("voter"))
+    .group_by(*_WHAT, *_ALL_VOTES)
 )
-"""Number of equal votes."""
-
-_MINE = _COUNTS.where(Vote.voter == bindparam("voter"))
-_COUNTED = _COUNTS.where(Vote.standing == "counted", Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
+"""Number of equal votes of a voter."""
 
 
 class Personals:
-    """The statistics of voters, each compared with all others; safe for threads.
-
-    The preferences of all voters are counted again on request; under many requests, counting takes at most a fiftieth
-    of the time.
+    """The statistics of voters, each compared with all others by the running counts of pairs; safe for threads.
 
     Args:
         database: the database of the arena.
@@ -89,9 +86,6 @@ class Personals:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lock = threading.Lock()
-        self._all: _Preferences = Counter()
-        self._until = 0.0
 
     def of(self, voter: str) -> Personal:
         """Return the statistics of a voter up to now.
@@ -101,10 +95,13 @@ class Personals:
         """
         with self._database.reading(one_state=False) as session:
             rows = session.execute(_MINE, {"voter": voter}).all()
-            everybody = self._everybody(session)
         # The voter's preferences, and those of them that count.
         mine: _Preferences = Counter()
         preferences: _Preferences = Counter()
+        everybody: _Preferences = Counter()
+        for row in rows:
+            pair = row.protocol, row.dimension, row.low, row.high
+            everybody[*pair, row.low], everybody[*pair, row.high] = row.low_won or 0, row.high_won or 0
         for standing, side, count in _sides(rows):
             mine[side] += count
             preferences[side] += count if standing == "counted" else 0
@@ -113,8 +110,7 @@ class Personals:
         for side, count in mine.items():
             *kind, low, high, preferred = side
             opposite = (kind[0], kind[1], low, high, high if preferred == low else low)
-            # What was counted a moment ago may not hold this voter's newest.
-            others, against = (max(0, everybody[one] - preferences[one]) for one in (side, opposite))
+            others, against = (everybody[one] - preferences[one] for one in (side, opposite))
             compared += count if others != against else 0
             agreed += count if others > against else 0
         share = wilson(agreed, compared)
@@ -144,21 +140,10 @@ class Personals:
         order = sorted(battles, key=lambda system: (-strength[system], titles[system]))
         return tuple(PersonalRow(s, titles[s], battles[s], float(wins[s]), strength[s]) for s in order)
 
-    def _everybody(self, session: Session) -> "_Preferences":
-        with self._lock:
-            began = time.monotonic()
-            if began >= self._until:
-                self._all = Counter()
-                for _, side, count in _sides(session.execute(_COUNTED)):
-                    self._all[side] += count
-                took = time.monotonic() - began
-                self._until = began + (took * 50 if took > _NOTHING else 0.0)
-            return self._all
-
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str, str], int]]:
     """Yield standing, preferred side and count of those rows that are about a rating and prefer a side."""
-    for purpose, standing, protocol, dimension, low, high, on_a, outcome, count in rows:
+    for purpose, standing, protocol, dimension, low, high, on_a, outcome, *_, count in rows:
         if purpose == "rating" and outcome in ("a", "b"):
             preferred = on_a if outcome == "a" else high if on_a == low else low
             yield standing, (protocol, dimension, low, high, preferred), count

@@ -25,6 +25,7 @@ from podeval.arena.refusal import (
 )
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, PREFERENCES, ArenaOutput, ArenaSystem, Battle, Vote
+from podeval.store.vote_counts import count_votes
 from podeval.texts import write_sentence
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
@@ -188,6 +189,7 @@ def record(
     )
     session.add(vote)
     session.flush()
+    count_votes(session, Vote.number == vote.number)
     return _acknowledge(vote, *titles if may_tell(session, vote, battle, settings) else (None, None))
 
 

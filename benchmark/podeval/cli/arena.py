@@ -35,6 +35,7 @@ class Covariate(StrEnum):
 
 
 Dimension = Annotated[str | None, typer.Option(help="only battles on this dimension")]
+Recount = Annotated[bool, typer.Option("--recount", help="first count battles and votes anew; nobody votes meanwhile")]
 
 
 @arena.command()
@@ -97,18 +98,21 @@ def add(
 
 
 @arena.command()
-def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def status(database: Place = DEFAULT, runs: Runs = RUNS, recount: Recount = False, as_json: AsJson = False) -> None:
     """Show counts, and check that the database is intact and that there is no alarm. The exit code is 1 otherwise.
 
     Example: podeval arena status --json
     """
     from podeval.store.database import find_damage
+    from podeval.store.vote_counts import recount as count_anew
 
     with _open(database, runs) as opened:
         wrong, name = find_damage(opened.database), opened.database.name
         if wrong is not None:
             say(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log")
             raise typer.Exit(1)
+        if recount:
+            opened.database.write(count_anew)
         now = opened.status()
     if as_json:
         emit(asdict(now) | {"votes": now.votes})
@@ -138,8 +142,6 @@ def ratings(
     """Show the ranking by counted votes: Bradley-Terry ratings with 95 % intervals by voter, and rank ranges.
 
     Votes on excerpts and votes on whole recordings are rated separately.
-
-    Example: podeval arena ratings --dimension semantic
 
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
@@ -192,10 +194,8 @@ def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
     if as_json:
         emit(done)
     else:
-        print(
-            f"{done.votes} votes: {len(done.excluded)} excluded now, {len(done.restored)} count again, "
-            f"{done.signals} new signals"
-        )
+        out, back = len(done.excluded), len(done.restored)
+        print(f"{done.votes} votes: {out} excluded now, {back} count again, {done.signals} new signals")
     _exit_at_alarm(done.alarms)
 
 

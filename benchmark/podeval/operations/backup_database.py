@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.files import DiskFull
-from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
+from podeval.store import operator_settings, submission_tables, vote_counts  # noqa: F401 - makes their tables known
 from podeval.store.database import Database, parse_address
 from podeval.store.migrate import create_tables
 from podeval.store.tables import ArenaItem, ArenaOutput, ListeningTest, TableBase, list_audio

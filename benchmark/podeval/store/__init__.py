@@ -9,4 +9,5 @@ __all__ = [
     "secret",
     "submission_tables",
     "tables",
+    "vote_counts",
 ]

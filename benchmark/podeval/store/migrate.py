@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.orm import Session
 
 from podeval.errors import StoreUnusable
+from podeval.store.vote_counts import recount
 
 if TYPE_CHECKING:
     from alembic.config import Config
     from alembic.script import ScriptDirectory
+
+_COUNTED = "0008"
+"""The version since which votes are counted as they come: those of before are counted once."""
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
@@ -32,8 +37,13 @@ def upgrade(engine: Engine, name: str) -> None:
     with _ONE, engine.execution_options(writes=True).begin() as connection:
         if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        _refuse_newer(_version_seen(connection), name)
+        version = _version_seen(connection)
+        _refuse_newer(version, name)
         command.upgrade(build_configuration(connection), "head")
+        if version is not None and version < _COUNTED:
+            with Session(connection) as session:
+                recount(session)
+                session.commit()
 
 
 def create_tables(engine: Engine, revision: str, name: str) -> None:

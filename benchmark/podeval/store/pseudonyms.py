@@ -15,7 +15,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, delete
+from sqlalchemy import CursorResult, delete, select
 from sqlalchemy.orm import Session
 
 from podeval.store.secret import Secret
@@ -26,6 +26,7 @@ from podeval.store.tables import (
     Pseudonym,
     Vote,
 )
+from podeval.store.vote_counts import count_battles, count_votes
 
 _NAMED = "="
 """Prefix of the pseudonym in a row that links a name to a person; the person's own row has no prefix."""
@@ -95,7 +96,10 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     reads them leaves out what is erased.
     """
     erasure = session.get(Erasure, pseudonym)
-    # Delete what the person gave; battles that repeat another first, because they refer to it.
+    # Take what the person gave out of the counts.
+    count_votes(session, Vote.voter == pseudonym, -1)
+    count_battles(session, session.scalars(select(Battle).where(Battle.voter == pseudonym)), -1)
+    # Delete it; battles that repeat another first, because they refer to it.
     votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
+from podeval.store import operator_settings, submission_tables, vote_counts  # noqa: F401 - makes their tables known
 from podeval.store.tables import TableBase
 
 connection = context.config.attributes["connection"]

@@ -1,0 +1,229 @@
+"""Running counts of the arena's battles and votes, by pair, item, system with its voters, and dimension.
+
+They are changed in the transaction that adds, excludes or removes a battle or vote, so that nobody counts all votes to
+deal a battle, to reveal one or to find a page of the public list. At any time they equal what `recount` makes of the
+battles and votes anew. A vote is rated if it counts, is no skip, and its battle repeats no other.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Column,
+    ColumnElement,
+    Index,
+    Integer,
+    String,
+    Table,
+    and_,
+    bindparam,
+    case,
+    delete,
+    distinct,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from podeval.store.tables import ArenaOutput, Battle, TableBase, Vote
+
+RATED = (Battle.purpose == "rating", Vote.outcome != "skip", Vote.standing == "counted")
+"""Conditions on a vote that ratings are computed from."""
+
+
+def _make_table(name: str, keys: Mapping[str, int], numbers: Iterable[str]) -> Table:
+    """Return a table of numbers by texts, each of which has a greatest length."""
+    columns: list[Column[Any]] = [Column(key, String(length), primary_key=True) for key, length in keys.items()]
+    columns += [Column(number, Integer, nullable=False) for number in numbers]
+    return Table(name, TableBase.metadata, *columns, sqlite_with_rowid=False)
+
+
+_PAIR_KEYS = {"protocol": 20, "dimension": 100, "low": 200, "high": 200}
+
+PAIR_COUNTS = _make_table("pair_counts", _PAIR_KEYS, ("served", "low_won", "high_won", "neither"))
+"""The battles of two systems under one protocol on one dimension, and their rated votes by outcome."""
+
+ITEM_COUNTS = _make_table("item_counts", {**_PAIR_KEYS, "item": 200}, ("served",))
+"""The battles of two systems on one item."""
+
+SYSTEM_COUNTS = _make_table("system_counts", {"protocol": 20, "dimension": 100, "system": 200}, ("votes", "voters"))
+"""The rated votes on a system under one protocol on one dimension, and how many people gave them."""
+
+RATED_VOTES = Table(
+    "rated_votes",
+    TableBase.metadata,
+    Column("dimension", String(100), primary_key=True),
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Index("ix_rated_votes_number", "number"),
+    sqlite_with_rowid=False,
+)
+"""The numbers of the rated votes of each dimension, in which a page is found at once."""
+
+COUNTS = (PAIR_COUNTS, ITEM_COUNTS, SYSTEM_COUNTS, RATED_VOTES)
+"""All tables of counts."""
+
+_KIND = (Battle.protocol, Battle.dimension)
+_PAIR = (*_KIND, Battle.low, Battle.high)
+_WINNER = case(
+    (Vote.outcome.not_in(("a", "b")), "neither"),
+    ((Vote.outcome == "a") == (ArenaOutput.system == Battle.low), "low_won"),
+    else_="high_won",
+)
+"""The column of `PAIR_COUNTS` in which a rated vote counts."""
+
+_VOTES = (
+    select(Vote.number, Vote.voter, *_PAIR, _WINNER.label("winner"))
+    .join(Battle, Vote.battle == Battle.id)
+    .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
+    .where(*RATED)
+)
+
+
+_SYSTEMS: BindParameter[Any] = bindparam("systems", expanding=True)
+_JUDGED = (
+    select(Vote.number, Vote.voter, *_PAIR)
+    .join(Battle, Vote.battle == Battle.id)
+    .where(Vote.voter.in_(bindparam("voters", expanding=True)), *RATED)
+    .where(or_(Battle.low.in_(_SYSTEMS), Battle.high.in_(_SYSTEMS)))
+)
+"""The rated votes of some voters on some systems."""
+
+_REMOVED = delete(RATED_VOTES).where(
+    RATED_VOTES.c.dimension == bindparam("dimension"), RATED_VOTES.c.number == bindparam("number")
+)
+
+
+def count_battles(session: Session, battles: Iterable[Battle], by: int = 1) -> None:
+    """Add battles to the counts, or take them out; repeated battles are not counted.
+
+    Args:
+        session: the writing session that adds or removes the battles.
+        battles: the battles.
+        by: 1, or -1 to take them out.
+    """
+    pairs: Counter[tuple[str, ...]] = Counter()
+    items: Counter[tuple[str, ...]] = Counter()
+    for battle in battles:
+        if battle.purpose == "rating":
+            pair = battle.protocol, battle.dimension, battle.low, battle.high
+            pairs[pair] += by
+            items[(*pair, battle.item)] += by
+    for table, counts in ((PAIR_COUNTS, pairs), (ITEM_COUNTS, items)):
+        _add(session, table, {key: {"served": count} for key, count in counts.items()})
+
+
+def count_votes(session: Session, which: ColumnElement[bool], by: int = 1) -> None:
+    """Add those of some votes that are rated to the counts, or take them out.
+
+    To be called after votes are added; to change or delete votes, call it with -1 before and, if they stay, with 1
+    afterwards.
+
+    Args:
+        session: the writing session that changes the votes.
+        which: the condition of the votes.
+        by: 1, or -1 to take them out.
+    """
+    votes = session.execute(_VOTES.where(which)).all()
+    if not votes:
+        return
+    pairs: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    systems: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    judged: set[tuple[str, ...]] = set()
+    for vote in votes:
+        kind = vote.protocol, vote.dimension
+        pairs[*kind, vote.low, vote.high][vote.winner] += by
+        for system in (vote.low, vote.high):
+            systems[*kind, system]["votes"] += by
+            judged.add((vote.voter, *kind, system))
+    # Whoever has other votes on a system is one of its voters either way.
+    for _, *key in judged - _find_judged(session, judged, {vote.number for vote in votes}):
+        systems[tuple(key)]["voters"] += by
+    _add(session, PAIR_COUNTS, pairs)
+    _add(session, SYSTEM_COUNTS, systems)
+    numbers = [{"dimension": vote.dimension, "number": vote.number} for vote in votes]
+    session.execute(insert(RATED_VOTES) if by > 0 else _REMOVED, numbers)
+
+
+def _find_judged(session: Session, judged: Iterable[tuple[str, ...]], without: set[int]) -> set[tuple[str, ...]]:
+    """Return voter, protocol, dimension and system of the rated votes of some voters on some systems.
+
+    Args:
+        session: session of the database.
+        judged: the voters and systems, each as voter, protocol, dimension and system.
+        without: the numbers of votes that are left out.
+    """
+    about = {"voters": list({row[0] for row in judged}), "systems": list({row[3] for row in judged})}
+    rows = session.execute(_JUDGED, about)
+    return {
+        (voter, protocol, dimension, system)
+        for number, voter, protocol, dimension, *pair in rows
+        if number not in without
+        for system in pair
+    }
+
+
+def _add(session: Session, table: Table, counts: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
+    """Add numbers to the rows of a table, which are made where they do not exist; always in the same order."""
+    if counts:
+        upsert, keys, numbers = _make_upsert(table, session.get_bind().dialect.name)
+        rows = [
+            {**dict(zip(keys, key, strict=True)), **dict.fromkeys(numbers, 0), **change}
+            for key, change in sorted(counts.items())
+        ]
+        session.execute(upsert, rows)
+
+
+@cache
+def _make_upsert(table: Table, dialect: str) -> tuple[Any, list[str], list[str]]:
+    """Return the statement that adds to the numbers of a row, the names of its keys, and those of its numbers."""
+    statement: Any = (sqlite if dialect == "sqlite" else postgresql).insert(table)
+    keys, numbers = ([column.name for column in table.c if column.primary_key is is_key] for is_key in (True, False))
+    added = {name: table.c[name] + statement.excluded[name] for name in numbers}
+    return statement.on_conflict_do_update(index_elements=keys, set_=added), keys, numbers
+
+
+def recount(session: Session) -> None:
+    """Make all counts anew from the battles and votes, however many there are."""
+    for table in COUNTS:
+        session.execute(delete(table))
+    votes = _VOTES.subquery()
+    by_pair = select(*_PAIR, func.count().label("served")).where(Battle.purpose == "rating").group_by(*_PAIR).subquery()
+    pair = [votes.c[column.name] for column in _PAIR]
+    outcomes = ("low_won", "high_won", "neither")
+    by_outcome = (
+        select(*pair, *(func.sum(case((votes.c.winner == name, 1), else_=0)).label(name) for name in outcomes))
+        .group_by(*pair)
+        .subquery()
+    )
+    same = and_(*(by_pair.c[column.name] == by_outcome.c[column.name] for column in _PAIR))
+    numbers = (func.coalesce(by_outcome.c[name], 0) for name in outcomes)
+    sides = union_all(
+        *(select(votes.c.protocol, votes.c.dimension, side.label("system"), votes.c.voter) for side in pair[2:])
+    ).subquery()
+    system = sides.c.protocol, sides.c.dimension, sides.c.system
+    items = select(*_PAIR, Battle.item, func.count()).where(Battle.purpose == "rating").group_by(*_PAIR, Battle.item)
+    for table, rows in (
+        (PAIR_COUNTS, select(*by_pair.c, *numbers).outerjoin_from(by_pair, by_outcome, same)),
+        (ITEM_COUNTS, items),
+        (SYSTEM_COUNTS, select(*system, func.count(), func.count(distinct(sides.c.voter))).group_by(*system)),
+        (RATED_VOTES, select(votes.c.dimension, votes.c.number)),
+    ):
+        session.execute(insert(table).from_select(table.c.keys(), rows))
+
+
+# Each vote is on two systems.
+_COUNT = select(func.sum(SYSTEM_COUNTS.c.votes) / 2)
+_COUNT_OF_DIMENSION = _COUNT.where(SYSTEM_COUNTS.c.dimension == bindparam("dimension"))
+
+
+def count_rated(session: Session, dimension: str | None = None) -> int:
+    """Count the rated votes, of one dimension or all."""
+    return int(session.scalar(_COUNT if dimension is None else _COUNT_OF_DIMENSION, {"dimension": dimension}) or 0)
