@@ -83,7 +83,8 @@ def find_departure(
 
     The range is the mean of the first `reference` values, give or take the tolerance or `SPREADS` spreads, if those are
     more. The spread is the standard deviation of independent values whose neighbours differ as much, by the median
-    (1.4826 times the median difference, divided by the square root of 2): neither a trend nor a leap widens it.
+    (1.4826 times their median distance from the median difference, divided by the square root of 2): neither a trend nor
+    a leap widens it.
 
     Args:
         values: one value per minute; None if a minute has no value.
@@ -95,7 +96,8 @@ def find_departure(
     if len(pairs) < reference + 2:
         return None
     at, y = np.asarray(pairs, dtype=np.float64).T
-    spread = 1.4826 / np.sqrt(2) * float(np.median(np.abs(np.diff(y))))
+    steps = np.diff(y)
+    spread = 1.4826 / np.sqrt(2) * float(np.median(np.abs(steps - np.median(steps))))
     away = y - y[:reference].mean()
     outside = (np.abs(away) if side == 0 else side * away) > max(tolerance, SPREADS * spread)
     twice = outside[:-1] & outside[1:] & (away[:-1] * away[1:] > 0)
