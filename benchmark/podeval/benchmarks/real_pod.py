@@ -238,7 +238,7 @@ BENCHMARK = Benchmark(
         Dimension(
             name="endurance",
             title="Endurance (beyond the papers)",
-            description="Whether an episode is as good at its end as at its beginning: level, pace, voice, sound, words.",
+            description="Whether an episode ends as well as it begins: level, pace, voice, sound and words.",
             tracks=("voice",),
             metrics=(
                 MetricUse(

@@ -82,9 +82,9 @@ def find_departure(
     """Return where a value leaves its usual range, or None: the first of two in a row that are outside on one side.
 
     The range is the mean of the first `reference` values, give or take the tolerance or `SPREADS` spreads, if those are
-    more. The spread is the standard deviation of independent values whose neighbours differ as much, by the median
-    (1.4826 times their median distance from the median difference, divided by the square root of 2): neither a trend nor
-    a leap widens it.
+    more. The spread is the standard deviation of independent values whose neighbours differ as much: 1.4826 times the
+    median distance of the differences from their median, divided by the square root of 2. Neither a trend nor a leap
+    widens it.
 
     Args:
         values: one value per minute; None if a minute has no value.

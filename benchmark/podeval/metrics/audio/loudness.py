@@ -101,7 +101,9 @@ _BLOCK = 1 << 16
         "peaks by one decibel raises the peak score from 0.01 to 1: both tell how a file was mastered, not how good it"
         " is."
     ),
-    intended_use="Checking whether an episode meets the loudness targets of podcast platforms.",
+    intended_use=(
+        "Checking whether an episode meets the loudness targets of podcast platforms. For volume fade, see endurance."
+    ),
     limitations=(
         "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
         "well have a wider range. Recordings of a few seconds have no reliable range, and as the "

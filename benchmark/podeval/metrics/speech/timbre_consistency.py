@@ -1,4 +1,4 @@
-"""Timbre consistency: whether a voice stays the same voice from beginning to end.
+"""Timbre consistency: whether a voice stays the same voice from beginning to end, without voice drift.
 
 Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several speakers,
 each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better. LFS-Bench,
