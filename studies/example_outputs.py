@@ -44,6 +44,9 @@ TOPIC, READER = "Sports_27", "drawn_gaps"
 MUSIC, SEED, BELOW = "band", 3, 6.0
 """What `studies/smr_accuracy.py` plays under the dialogue where a metric hears music, and how many LU below."""
 
+FIVE_MINUTES = 310.0
+"""Seconds for which the dialogue is played again and again where a metric needs a long recording."""
+
 REQUEST = {
     "instruction": "Why the sea is salty",
     "language": "en",
@@ -63,6 +66,8 @@ def sources_of(metric: Metric) -> dict[str, Any]:
         return {"recording": read_longer_dialogue()}
     if metric.name == "smr":
         return {"recording": mix_dialogue_with_music()}
+    if metric.name == "endurance":
+        return {"recording": repeat_dialogue()}
     script = (AUDIO / "dialogue.json").read_text(encoding="utf-8")
     turns = json.loads(script)
     names = list(dict.fromkeys(turn["speaker"] for turn in (turns["turns"] if isinstance(turns, dict) else turns)))
@@ -87,6 +92,17 @@ def read_longer_dialogue() -> Path:
     atexit.register(shutil.rmtree, folder)
     soundfile.write(folder / "dialogue.wav", speech.samples, speech.rate)
     return folder / "dialogue.wav"
+
+
+@functools.cache
+def repeat_dialogue() -> Path:
+    """Play the dialogue of the tutorials again and again for five minutes; the file lasts as long as we do."""
+    spoken = decode(AUDIO / "dialogue.mp3")
+    folder = Path(tempfile.mkdtemp(prefix="podeval-example-"))
+    atexit.register(shutil.rmtree, folder)
+    repeated = np.resize(spoken.samples, (int(FIVE_MINUTES * spoken.rate), spoken.samples.shape[1]))
+    soundfile.write(folder / "repeated.wav", repeated, spoken.rate)
+    return folder / "repeated.wav"
 
 
 @functools.cache
@@ -125,6 +141,8 @@ def compute_example(metric: Metric) -> dict[str, Any]:
     of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
     if metric.name == "smr":
         of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
+    if metric.name == "endurance":
+        of = "the dialogue of the tutorials (`docs/tutorials/audio`), played again and again for five minutes,"
     return {"output": _compute(metric), **({"of": of} if of else {})}
 
 

@@ -27,6 +27,28 @@ def test_every_link_into_the_repository_leads_somewhere(page: Path) -> None:
     assert not missing
 
 
+SEARCHED = {
+    "hallucination": "content_errors",
+    "skipped text": "content_errors",
+    "voice drift": "timbre_consistency",
+    "speaker swap": "speaker_attribution",
+    "volume fade": "endurance",
+    "latency": "rtf",
+    "TTFA": "rtf",
+    "barge-in": "turn_taking",
+}
+"""Words that people search for, with a metric that answers them."""
+
+
+@pytest.mark.parametrize(("word", "metric"), SEARCHED.items())
+def test_what_people_search_for_is_on_the_card_and_in_the_table_of_questions(word: str, metric: str) -> None:
+    card = (REPOSITORY / "hf_metrics" / metric / "README.md").read_text(encoding="utf-8")
+    assert word.lower() in " ".join(card.split()).lower()
+    page = (REPOSITORY / "docs" / "reading-scores.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and word.lower() in line.lower()]
+    assert any(f"hf_metrics/{metric}/README.md" in row for row in rows)
+
+
 def test_the_start_page_lists_every_page_in_four_groups_the_guide_first() -> None:
     docs = REPOSITORY / "docs"
     start = (docs / "README.md").read_text(encoding="utf-8")

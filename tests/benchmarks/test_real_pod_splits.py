@@ -6,7 +6,7 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
-from podeval.benchmarks.real_pod_splits import TAGS
+from podeval.benchmarks.real_pod_splits import TAG_BREAKDOWN, TAGS
 from podeval.runs.item_inputs import write_prompt
 
 REAL_POD = benchmarks.get("real_pod")
@@ -25,6 +25,11 @@ def test_hard_lines_are_tagged_and_each_tag_has_several() -> None:
     assert min(counts.values()) >= 4
     assert all(line.tags or line.readings for item in items for line in item.lines)
     assert {item.voices for item in items} == {1, 2, 3}
+
+
+def test_what_a_transcript_does_not_show_is_in_no_breakdown() -> None:
+    assert set(TAGS) - set(TAG_BREAKDOWN.groups) == {"name", "homograph"}
+    assert set(TAG_BREAKDOWN.groups) < set(TAGS)
 
 
 @pytest.mark.parametrize("item", REAL_POD.items("hard"), ids=lambda item: item.id)

@@ -236,6 +236,30 @@ BENCHMARK = Benchmark(
             splits=("topics", "long", "zh", "long_zh"),
         ),
         Dimension(
+            name="endurance",
+            title="Endurance (beyond the papers)",
+            description="Whether an episode ends as well as it begins: level, pace, voice, sound and words.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(
+                    name="endurance",
+                    keys=(
+                        "lasts",
+                        "lasting_share",
+                        "level_slope",
+                        "rate_slope",
+                        "timbre_slope",
+                        "quality_slope",
+                        "errors_slope",
+                        "attribution_slope",
+                    ),
+                ),
+            ),
+            main="endurance.lasting_share",
+            needs_accurate_speech=True,
+            splits=("long", "long_zh"),
+        ),
+        Dimension(
             name="opinion",
             title="Predicted opinion (beyond the papers)",
             description="What predictors of listeners' opinions say that other papers print; reference profile only.",

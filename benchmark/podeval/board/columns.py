@@ -103,7 +103,7 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
     if metric == reliability.NAME:
         return _reliability_column(key, dimension)
     declared = find_declaration(metric)
-    keys = {key.name: key for key in declared.keys} if declared else {}
+    keys = {key.name: key for key in (*declared.keys, *declared.courses)} if declared else {}
     known = declared is not None and declared.name in catalogue.NAMES
     position = catalogue.NAMES.index(declared.name) if declared and known else len(catalogue.NAMES)
     if declared and key in keys:

@@ -324,13 +324,16 @@ def _print_means(metric: "Metric", results: "list[Result]") -> None:
 
 def describe_result(metric: "Metric", result: "Result") -> str:
     """Return a result as `podeval measure` prints it: values, notes and clear drifts."""
-    from podeval.metrics.score import Unscored, describe_notes
+    from podeval.metrics.score import CENSORED, Unscored, describe_notes
+    from podeval.metrics.standing import AT_LEAST
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
     keys = {key.name: key for key in metric.keys}
+    marks = dict.fromkeys(result.notes.get(CENSORED, ()), AT_LEAST)
     values = "  ".join(
-        f"{name} {_format_number(value, keys.get(name))} {keys[name].unit_text if name in keys else ''}".rstrip()
+        f"{name} {marks.get(name, '')}{_format_number(value, keys.get(name))} "
+        f"{keys[name].unit_text if name in keys else ''}".rstrip()
         for name, value in result.values.items()
     )
     drifts = result.timeline.drift if result.timeline else {}

@@ -65,7 +65,7 @@ def plot_results(
         raise BadInput(f"{name or 'no metric'} has no values over time; metrics that have: {choices}")
     pictures = {}
     for one, timeline in timelines.items():
-        keys = {key.name: key for key in catalogue.get(one).keys}
+        keys = {key.name: key for key in (*catalogue.get(one).keys, *catalogue.get(one).courses)}
         for column, values in timeline.values.items():
             if column not in keys or column != (wanted or column) or all(value is None for value in values):
                 continue

@@ -12,7 +12,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
-from podeval.metrics.score import Defect, Result, Score, Timeline, Unscored, describe_notes
+from podeval.metrics.score import CENSORED, Defect, Result, Score, Timeline, Unscored, describe_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,6 +150,7 @@ class RecordingResults:
                         self.profile,
                         bool(self.defects),
                         lengths.get(keys[key].unit, 0.0),
+                        key in notes.get(CENSORED, ()),
                     )
                     for key, value in result.values.items()
                     if key in keys

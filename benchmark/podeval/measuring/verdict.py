@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from podeval.metrics.catalogue import NAMES, get, get_title
 from podeval.metrics.declaration import ARROWS
 from podeval.metrics.score import Defect, Result, Score, Unscored, format_clock
-from podeval.metrics.standing import TARGET, choose_word, describe_band, format_span, format_value
+from podeval.metrics.standing import AT_LEAST, TARGET, choose_word, describe_band, format_span, format_value
 from podeval.metrics.translation import translate
 from podeval.reports.page import LANGUAGES, read_report_texts
 from podeval.texts import translate_reason
@@ -53,6 +53,7 @@ class ScoreRow:
 
     A value that is not ranked (`unranked` says why) is neither good nor bad news, and none is better than people's in a
     recording with defects (`faulty`). Of a rate, `counted` is the length in its own unit: hours, or thousands of words.
+    A `censored` value is the least that it can be.
     """
 
     metric: Metric
@@ -62,6 +63,7 @@ class ScoreRow:
     profile: str = "embedded"
     faulty: bool = False
     counted: float = 0.0
+    censored: bool = False
 
     @property
     def word(self) -> Word:
@@ -147,7 +149,7 @@ class ReportWords:
     def value(self, row: ScoreRow) -> str:
         """A value as people read it: in percent, or counted in what was heard where it is a rate."""
         if not row.counted or row.value is None:
-            return format_value(row.key, row.value)
+            return AT_LEAST * row.censored + format_value(row.key, row.value)
         in_hours = row.key.unit == "per hour"
         length = self.length(3600 * row.counted) if in_hours else str(round(1000 * row.counted))
         return str(self["counted"]["hours" if in_hours else "words"]).format(round(row.value * row.counted), length)

@@ -45,6 +45,7 @@ _ORDER = (
     "speaker_attribution",
     "content_errors",
     "integrity",
+    "endurance",
     "podcast_checks",
     "grounding",
     "arena",

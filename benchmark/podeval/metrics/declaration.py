@@ -126,6 +126,8 @@ class Metric:
     """The model jobs that it uses in profiles that have a model for them, and does without in others."""
     no_benchmark: str = ""
     """Why no benchmark measures it; empty if one does."""
+    courses: tuple[Key, ...] = ()
+    """Values over time that a recording as a whole does not have."""
 
     @property
     def emoji(self) -> str:
@@ -314,6 +316,7 @@ def metric(
     limitations: str = "",
     where_available: tuple[str, ...] = (),
     no_benchmark: str = "",
+    courses: tuple[Key, ...] = (),
 ) -> Callable[[Callable[..., Result | Conversation[Result]]], Metric]:
     """Declare a function as a metric.
 
@@ -333,6 +336,7 @@ def metric(
         limitations: distinctions that it cannot make, and whom or what it favours; on its card.
         where_available: model jobs that it uses in profiles that have a model for them, and does without in others.
         no_benchmark: why no benchmark measures it, in a sentence; on its card.
+        courses: values over time that a recording as a whole does not have.
 
     Raises:
         ValueError: a field without which nothing can be told of the metric is missing, or the dimension's group is none
@@ -372,6 +376,7 @@ def metric(
             limitations=limitations,
             where_available=where_available,
             no_benchmark=no_benchmark,
+            courses=courses,
         )
         REGISTERED[name] = declared
         return declared

@@ -3,11 +3,15 @@
 Unscored is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+
+CENSORED, LEFT_AFTER, SLOPES = "censored", "left_after", "slope_intervals"
+"""Notes of `endurance`: keys whose value is the least that it can be, because the recording ended before; the minute
+after which each value left its usual range; and the 95 % interval of each slope per ten minutes."""
 
 UNRANKED = "unranked"
 """The note that says, by key, why a value is shown and ranks with none."""
@@ -149,6 +153,7 @@ def describe_notes(score: Score) -> list[str]:
     for reason in dict.fromkeys(score.unranked.values()):
         keys = ", ".join(key for key, why in score.unranked.items() if why == reason)
         lines.append(f"not ranked ({keys}): {reason}")
+    lines += _describe_endurance(notes)
     for name, value in notes.items():
         if name.endswith("_unscored"):
             reason = value["unscored"] if isinstance(value, Mapping) else value
@@ -164,6 +169,18 @@ def describe_notes(score: Score) -> list[str]:
         what = "is what is scored" if notes.get("scored") else "is scored beside the recording as it is"
         lines.append(f"{stem['music_seconds']:.1f} s of music are heard, and the speech without it {what}")
     return lines
+
+
+def _describe_endurance(notes: Mapping[str, Any]) -> Iterator[str]:
+    """Say what left its usual range and when, and how sure the slopes are."""
+    if notes.get(CENSORED):
+        yield "nothing leaves its usual range before the end, so it lasts at least as long as the recording"
+    if left_after := notes.get(LEFT_AFTER):
+        minutes = sorted(left_after.items(), key=lambda pair: pair[1])
+        yield f"leaves its usual range: {', '.join(f'{name} after {minute} min' for name, minute in minutes)}"
+    if slopes := notes.get(SLOPES):
+        ends = (f"{name} {low:+.2g} to {high:+.2g}" for name, (low, high) in slopes.items())
+        yield f"95 % intervals of the slopes per 10 min: {', '.join(ends)}"
 
 
 BESIDE_VALUES = ("notes", "drift", "timeline", "weights", "parts")
@@ -198,7 +215,11 @@ FEWEST = 20
 
 
 def compute_share_by_minute(
-    key: str, duration: float, counts: Iterable[tuple[float, float, float]], scale: float = 1.0
+    key: str,
+    duration: float,
+    counts: Iterable[tuple[float, float, float]],
+    scale: float = 1.0,
+    fewest: float = FEWEST,
 ) -> Timeline | None:
     """Return how often something happens in each minute, or None for a recording under five minutes.
 
@@ -207,6 +228,7 @@ def compute_share_by_minute(
         duration: length of the recording in seconds; a short rest of a minute belongs to the minute before it.
         counts: time in seconds, amount and possible amount of each thing that is counted.
         scale: the factor of the shares.
+        fewest: the possible amount that a minute must have for a share.
     """
     if duration < LONG:
         return None
@@ -217,7 +239,7 @@ def compute_share_by_minute(
         happened[minute] += part
         possible[minute] += whole
     shares = [
-        float(scale * part / whole) if whole >= FEWEST else None for part, whole in zip(happened, possible, strict=True)
+        float(scale * part / whole) if whole >= fewest else None for part, whole in zip(happened, possible, strict=True)
     ]
     return Timeline(starts=[MINUTE * minute for minute in range(minutes)], window=MINUTE, values={key: shares})
 

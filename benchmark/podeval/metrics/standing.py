@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 TARGET = "target"
 """The material of a band that nobody measured: the range in which a key is best."""
 
+AT_LEAST = "≥"
+"""Mark of a value that is the least that it can be."""
+
 Word = Literal["good", "usual", "poor", ""]
 
 

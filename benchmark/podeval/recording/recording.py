@@ -29,6 +29,7 @@ from podeval.recording.cache import Cache, derive_content, dump_array, load_arra
 from podeval.version import find_version
 
 if TYPE_CHECKING:
+    from podeval.audio.loudness import Loudness
     from podeval.audio.prosody import VoiceContour
     from podeval.audio.windows import Clip, Span
     from podeval.models.interfaces import Samples, SpeakerTurn, Transcript
@@ -286,12 +287,14 @@ class Recording:
         )
         return self._transcripts.get(detected_language)
 
-    def prosody(self) -> VoiceContour:
-        """Return pitch and level over time, cached in memory and on disk.
+    def loudness(self) -> Loudness:
+        """Return the loudness of the whole and over time; raises as `podeval.audio.loudness.measure` does."""
+        from podeval.audio.loudness import measure
 
-        Raises:
-            ModelMissing: librosa is not installed.
-        """
+        return self._compute_once("loudness", lambda: measure(self.samples, self.rate, self.layout))
+
+    def prosody(self) -> VoiceContour:
+        """Return pitch and level over time, cached in memory and on disk; raises ModelMissing without librosa."""
         from podeval.audio.prosody import VoiceContour, measure_prosody
 
         librosa = find_version("librosa")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,38 @@ def drift(starts: Sequence[float], values: Sequence[float | None], window: float
 
     reach = float(special.stdtrit(independent - 2, 0.975)) * error
     return Drift(slope, slope - reach, slope + reach, len(filled))
+
+
+SPREADS = 5.0
+"""Spreads from one minute to the next from which on a value is outside of the range that its own variation allows."""
+
+
+def find_departure(
+    values: Sequence[float | None], tolerance: float, side: Literal[-1, 0, 1], reference: int
+) -> int | None:
+    """Return where a value leaves its usual range, or None: the first of two in a row that are outside on one side.
+
+    The range is the mean of the first `reference` values, give or take the tolerance or `SPREADS` spreads, if those are
+    more. The spread is the standard deviation of independent values whose neighbours differ as much: 1.4826 times the
+    median distance of the differences from their median, divided by the square root of 2. Neither a trend nor a leap
+    widens it.
+
+    Args:
+        values: one value per minute; None if a minute has no value.
+        tolerance: distance from the mean that is usual in any case.
+        side: the side on which the range is left: -1 below, 1 above, 0 either.
+        reference: number of values at the beginning that the rest is compared with.
+    """
+    pairs = [(place, value) for place, value in enumerate(values) if value is not None]
+    if len(pairs) < reference + 2:
+        return None
+    at, y = np.asarray(pairs, dtype=np.float64).T
+    steps = np.diff(y)
+    spread = 1.4826 / np.sqrt(2) * float(np.median(np.abs(steps - np.median(steps))))
+    away = y - y[:reference].mean()
+    outside = (np.abs(away) if side == 0 else side * away) > max(tolerance, SPREADS * spread)
+    twice = outside[:-1] & outside[1:] & (away[:-1] * away[1:] > 0)
+    return int(at[twice.argmax()]) if twice.any() else None
 
 
 def _memory(residuals: NDArray[np.float64]) -> float:

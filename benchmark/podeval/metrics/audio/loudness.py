@@ -101,7 +101,9 @@ _BLOCK = 1 << 16
         "peaks by one decibel raises the peak score from 0.01 to 1: both tell how a file was mastered, not how good it"
         " is."
     ),
-    intended_use="Checking whether an episode meets the loudness targets of podcast platforms.",
+    intended_use=(
+        "Checking whether an episode meets the loudness targets of podcast platforms. For volume fade, see endurance."
+    ),
     limitations=(
         "The targets are conventions (about −16 to −14 LUFS), not matters of taste; a radio play or an audiobook may "
         "well have a wider range. Recordings of a few seconds have no reliable range, and as the "
@@ -116,10 +118,8 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` the public code.
     """
     recording.require_sound(0.4)
-    if variant == "standard":
-        levels = meter.measure(recording.samples, recording.rate, recording.layout)
-    else:
-        levels = meter.measure_podeval(recording.samples, recording.rate)
+    standard = variant == "standard"
+    levels = recording.loudness() if standard else meter.measure_podeval(recording.samples, recording.rate)
     scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     # A minute of programme, not of what was appended.

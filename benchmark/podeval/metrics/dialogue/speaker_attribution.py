@@ -1,4 +1,4 @@
-"""Speaker attribution: whether each speaker says the lines that the script gives them, in a voice of their own.
+"""Speaker attribution: whether each speaker says the lines that the script gives them, without a speaker swap.
 
 The words are transcribed and aligned with the script. Which voice says them is determined from the voices alone:
 stretches of about 2 s are grouped into as many voices as the script has speakers. If there is a reference recording for
@@ -117,7 +117,7 @@ FEWEST = 3
         "to 0.00 with two voices of Kokoro) and `swapped_turns`; `cpwer`, `cpcer` and `cpsim` give each voice the "
         "speaker that suits it and do not change."
     ),
-    intended_use="Checking whether each line is said by the right speaker, for scripts with two or more speakers.",
+    intended_use="Finding speaker swaps: whether each line is in the right voice, in scripts of two or more speakers.",
     limitations=(
         "Similar voices (relatives, speakers of the same sex, clones of one voice) are confused more often, whether by"
         " the system or by the measurement. Stretches under 0.6 s, and with them most backchannels, are left out. "

@@ -96,7 +96,10 @@ of conversation, than the same number of turns that are strung together with equ
     needs=(*speech_track.NEEDS, *NEEDS),
     paper="ours",
     only_for="two speakers or more who take turns for minutes",
-    intended_use="Checking whether the rhythm of a dialogue is close to that of people talking.",
+    intended_use=(
+        "Checking whether the rhythm of a dialogue is close to that of people talking. How a live system reacts to "
+        "barge-in is measured in conversations with a server (docs/running.md)."
+    ),
     limitations=(
         "The reference consists of English broadcasts and meetings; other languages, phone calls and scripted shows "
         "have other rhythms. It depends on diarisation, which makes large errors near overlaps."

@@ -1,4 +1,4 @@
-"""Content errors: which words of the script are omitted, repeated or made up, and where.
+"""Content errors: which words of the script are omitted (skipped text), repeated or made up (hallucination), and where.
 
 The recording is transcribed and aligned with the script. Words of the script for which nothing is heard count as
 omitted; words that have no place in the script count as repeated if the script has them nearby, otherwise as inserted.
@@ -105,7 +105,7 @@ _UNIT = "per 1000 words"
     needs=(*speech_track.NEEDS, "transcriber"),
     where_available=("aligner", "second_transcriber"),
     paper="ours",
-    intended_use="Finding what was skipped, repeated or invented, and where.",
+    intended_use="Finding what was skipped, repeated or invented (hallucination), and where.",
     limitations=(
         "Substitutions of up to three words are left to WER, so a system that replaces words one for one is not "
         "penalised. Some false errors remain on undamaged recordings: in recordings that were not used to tune it, "

@@ -64,7 +64,8 @@ RUN = 8
 
 REPEATED = "most of what is said is said more than once, which makes any pace even"
 
-_LANGUAGES = ("en", "zh")
+LANGUAGES = ("en", "zh")
+"""Languages whose syllables, or characters, are counted."""
 
 
 @metric(
@@ -156,13 +157,13 @@ def pace(recording: Recording, script: Script | None = None, *, source: Literal[
     require_speech(track, SHORTEST)
     speech = join_speech(track.speech())
     transcript = track.transcript()
-    if transcript.language not in _LANGUAGES:
+    if transcript.language not in LANGUAGES:
         raise CannotScore(f"syllables are counted in English and Chinese, and {transcript.language!r} is heard")
-    middles, counts = locate_syllables(transcript)
+    counts = locate_syllables(transcript)[1]
     if not counts.sum():
         raise CannotScore("no words are heard in the recording")
     windows = place_windows(speech, WINDOW, STRIDE)
-    rates = [float(counts[_lies_in(clip, middles)].sum() / WINDOW) for clip in windows]
+    rates = count_rates(transcript, windows)
     starts = [round(clip[0].start, 3) for clip in windows]
     trend = drift(starts, rates, WINDOW)
     prosody = track.prosody()
@@ -223,6 +224,12 @@ def locate_syllables(transcript: Transcript) -> tuple[np.ndarray[Any, Any], np.n
     """Return the middle of each word, seconds, and how many syllables it has."""
     middles = np.array([(word.start + word.end) / 2 for word in transcript.words])
     return middles, np.array([count_syllables(word.text, transcript.language) for word in transcript.words])
+
+
+def count_rates(transcript: Transcript, windows: Sequence[Clip]) -> list[float]:
+    """Return the syllables per second of speech in each window of `WINDOW` seconds."""
+    middles, counts = locate_syllables(transcript)
+    return [float(counts[_lies_in(clip, middles)].sum() / WINDOW) for clip in windows]
 
 
 def measure_repeated(words: Sequence[str]) -> float:

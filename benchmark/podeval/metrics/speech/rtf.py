@@ -1,11 +1,11 @@
-"""Real-time factor (RTF): how long a system takes to generate a second of audio.
+"""Real-time factor (RTF): how long a system takes to generate a second of audio, and to begin (latency).
 
 Seconds of generation, excluding the loading of models, divided by seconds of audio; both are summed over the pieces in
 the log. 0 or more, lower is better; below 1, audio is generated faster than it plays. LFS-Bench, appendix F.1.
 `speech_rtf` counts only seconds of speech, so that pauses do not help; `p50` and `p95` are percentiles over the pieces.
-For streamed pieces, `time_to_first_audio` is the median time until playback could begin, and `underrun` the longest
-stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work are
-refused. Values from different hardware belong to different protocols: name yours with `hardware`.
+For streamed pieces, `time_to_first_audio` (TTFA) is the median time until playback could begin, and `underrun` the
+longest stall; each is None, and unscored, unless the log records it for every piece. Logs that claim 0 seconds of work
+are refused. Values from different hardware belong to different protocols: name yours with `hardware`.
 
 Differs from the paper in pooling all pieces of a run, so that long pieces count for more than short ones.
 """
@@ -201,7 +201,7 @@ def _collect(pieces: Sequence[tuple[int, Mapping[str, Any]]], key: str) -> tuple
         "only speech. A log supplied by a submitter belongs to another protocol and is not ranked with our "
         "measurements."
     ),
-    intended_use="Comparing the speed of systems on one kind of machine.",
+    intended_use="Comparing the speed and the latency (TTFA) of systems on one kind of machine.",
     limitations=(
         "It depends on hardware, load, batch size and warm-up, of which the protocol records only the hardware class. "
         "A log supplied by a submitter is never ranked with one that was measured here."

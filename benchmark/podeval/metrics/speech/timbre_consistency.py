@@ -1,4 +1,4 @@
-"""Timbre consistency: whether a voice stays the same voice from beginning to end.
+"""Timbre consistency: whether a voice stays the same voice from beginning to end, without voice drift.
 
 Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several speakers,
 each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is better. LFS-Bench,
@@ -160,24 +160,37 @@ def timbre_consistency(
 def _voices(
     recording: Recording, script: Script | None, speakers: int, *windows: float
 ) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
-    """Return the speakers, and notes on them; a single speaker has the whole recording, pauses included.
-
-    The one speaker heard in a script of several has only its own turns.
+    """Return the speakers, and notes on them.
 
     Raises:
         CannotScore: no speaker is found, or fewer than are stated where there is no script.
     """
-    whole = (SpeakerTurn("1", 0.0, recording.duration),)
-    if speakers == 1 or (script and len(script.speakers) == 1):
-        require_speech(recording)
-        return recording.voices(whole, *windows), {}
-    turns, notes = find_speaker_turns(recording, script, speakers)
-    if not turns:
-        raise CannotScore("no speaker is found in the recording; check that it contains speech")
+    turns, notes = find_turns(recording, script, speakers)
     voices = recording.voices(turns, *windows)
+    if notes is None:
+        return voices, {}
     if script is None and len(voices) != speakers:
         raise CannotScore(f"there should be {speakers} speakers, {len(voices)} are heard")
     return voices, {"speakers_found": len(voices), **notes}
+
+
+def find_turns(
+    recording: Recording, script: Script | None, speakers: int
+) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any] | None]:
+    """Return who speaks when, and notes; a single speaker has the whole recording, pauses included, and no notes.
+
+    The one speaker heard in a script of several has only its own turns.
+
+    Raises:
+        CannotScore: no speaker is found.
+    """
+    if speakers == 1 or (script and len(script.speakers) == 1):
+        require_speech(recording)
+        return (SpeakerTurn("1", 0.0, recording.duration),), None
+    turns, notes = find_speaker_turns(recording, script, speakers)
+    if not turns:
+        raise CannotScore("no speaker is found in the recording; check that it contains speech")
+    return turns, notes
 
 
 def count_repeated(embeddings: NDArray[np.float32], starts: Sequence[float], window: float = VOICE_WINDOW) -> int:
