@@ -58,6 +58,8 @@ Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
 """A metric, a protocol, and one of the metric's keys with its values."""
+Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
+"""What `compare` does."""
 
 TABLES = Path(__file__).parent / "paper_tables"
 ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
@@ -134,12 +136,21 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
         The agreements; pairs with fewer than five common outputs are left out.
     """
     human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
-    agreements = _compare_all(_values_by_key(items), human)
+    agreements = compare_all(_values_by_key(items), human)
     return sorted(agreements, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
 
 
-def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]]) -> list[Validity]:
-    """Return the agreement of each key with each human measure, on at least five outputs that both have."""
+def compare_all(
+    keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
+) -> list[Validity]:
+    """Return the agreement of each key with each human measure, on at least five outputs that both have.
+
+    Args:
+        keys: the keys with their values.
+        human: people's scores by measure.
+        comparison: compares one key with one measure; `compare` by default.
+    """
+    comparison = comparison or compare
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
     for metric, protocol, key, values in keys:
@@ -148,8 +159,8 @@ def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, 
             if len(shared) < FEWEST:
                 continue
             ours = [to_badness(key, values[output]) for output in shared]
-            agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
-            means.setdefault(measure, []).append(_means_by_system(shared, ours))
+            agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
+            means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
     # A quantile of few possible values is reached by more than its share.
     rare = {
@@ -180,16 +191,9 @@ def compare(
 ) -> Validity:
     """Return the agreement of one key with people.
 
-    Args:
-        metric: its name.
-        key: the key's declaration.
-        protocol: protocol of the key's values.
-        measure: the name of the human measure.
-        outputs: system and item of each value.
-        ours: the key's values as `to_badness` gives them.
-        theirs: people's scores.
+    `ours` are the key's values of the outputs as `to_badness` gives them, `theirs` people's scores.
     """
-    by_system, liked = _means_by_system(outputs, ours), _means_by_system(outputs, theirs)
+    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     left_out = {}
     for system in by_system:
         rest = [name for name in by_system if name != system]
@@ -286,7 +290,7 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
     if not ranks or len(shared) < FEWEST_CLUSTERS:
         return np.zeros(0)
-    liked = _means_by_system(list(scores), list(scores.values()))
+    liked = average_by_system(list(scores), list(scores.values()))
     order = rankdata([liked[system] for system in shared])
     random = np.random.default_rng(0)
     few = len(shared) <= ALL_ORDERS
@@ -311,7 +315,8 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
             yield metric, protocol, key, values
 
 
-def _means_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+    """Return the mean of each system's values."""
     of_system: dict[str, list[float]] = defaultdict(list)
     for (system, _), value in zip(outputs, values, strict=True):
         of_system[system].append(value)
@@ -340,10 +345,8 @@ def read_printed_audits() -> tuple[Row, ...]:
 
 def list_printed_agreements() -> list[dict[str, Any]]:
     """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
-    return [
-        {**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None}
-        for row in read_table(TABLES / "human_agreement.csv")
-    ]
+    rows = read_table(TABLES / "human_agreement.csv")
+    return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
 
 
 def recompute_agreement() -> list[Validity]:
@@ -361,8 +364,15 @@ def recompute_agreement() -> list[Validity]:
         if has_direction(key):
             keys.append((metric, "embedded, no script", key, values))
     outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
-    rows = _compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}})
-    within = {(metric, key.name): _compare_within(key, values, people) for metric, _, key, values in keys}
+    rows = compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}})
+    within = {
+        (metric, key.name): compare_within(
+            [item for _, item in values],
+            [to_badness(key, value) for value in values.values()],
+            [people[system] for system, _ in values],
+        )
+        for metric, _, key, values in keys
+    }
     rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
     return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
 
@@ -380,11 +390,14 @@ def _read_values() -> dict[str, dict[Output, float]]:
     return columns
 
 
-def _compare_within(key: Key, values: Mapping[Output, float], people: Mapping[str, float]) -> Estimate:
-    """Return the mean over categories of the SRCC of the systems' clips."""
-    by_category: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for (system, category), value in values.items():
-        by_category[category].append((to_badness(key, value), people[system]))
-    figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_category.values()]
-    mean = mean_ci([value for value in figures if value is not None], bounds=(-1, 1))
+def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items that have one."""
+    by_item: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for item, mine, liked in zip(items, ours, theirs, strict=True):
+        by_item[item].append((mine, liked))
+    figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
+    defined = [value for value in figures if value is not None]
+    if not defined:
+        return Estimate(None, None, None, 0)
+    mean = mean_ci(defined, bounds=(-1, 1))
     return Estimate(mean.mean, mean.low, mean.high, mean.n)
