@@ -232,7 +232,7 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.validation.agreement import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.published_agreement import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
     if as_json:

@@ -9,13 +9,6 @@ freedom as the smaller of the two has. With the six systems of a paper that is a
 
 In addition there is the agreement on systems as wholes, of which there are few, without each of them in turn, and what
 the best of so many keys would reach by chance.
-
-Public clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured
-here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
-PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
-of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
-six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
-the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` their audits of judges.
 """
 
 import csv
@@ -28,7 +21,6 @@ from functools import cache
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -62,15 +54,6 @@ Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Se
 """What `compare` does."""
 
 TABLES = Path(__file__).parent / "paper_tables"
-ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
-MEASURE = "PodEval, dialogue naturalness, printed order"
-THIN = (
-    "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
-    "systems no correlation is more than a hint."
-)
-CV = "reverb_consistency.reverb_consistency_cv"
-
 Row = dict[str, str]
 
 
@@ -193,23 +176,29 @@ def compare(
 
     `ours` are the key's values of the outputs as `to_badness` gives them, `theirs` people's scores.
     """
+    of_systems = compare_systems(metric, key, protocol, measure, outputs, ours, theirs)
+    of_outputs = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
+    return replace(of_systems, **dict(zip(("srcc", "plcc", "krcc"), of_outputs, strict=True)))
+
+
+def compare_systems(
+    metric: str,
+    key: Key,
+    protocol: str,
+    measure: str,
+    outputs: Sequence[Output],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+) -> Validity:
+    """Return the agreement of one key with people over the systems' means alone, which takes little time."""
     by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     left_out = {}
     for system in by_system:
         rest = [name for name in by_system if name != system]
         left_out[system] = srcc([by_system[name] for name in rest], [liked[name] for name in rest]).value
-    return Validity(
-        metric,
-        key.name,
-        protocol,
-        measure,
-        key.better,
-        correlate(srcc, ours, theirs, outputs),
-        correlate(plcc, ours, theirs, outputs),
-        correlate(krcc, ours, theirs, outputs),
-        srcc(list(by_system.values()), list(liked.values())),
-        left_out,
-    )
+    nothing = Estimate(None, None, None, len(outputs))
+    of_systems = srcc(list(by_system.values()), list(liked.values()))
+    return Validity(metric, key.name, protocol, measure, key.better, nothing, nothing, nothing, of_systems, left_out)
 
 
 def to_badness(key: Key, value: float) -> float:
@@ -341,53 +330,6 @@ def read_table(path: Path) -> tuple[Row, ...]:
 def read_printed_audits() -> tuple[Row, ...]:
     """Read the papers' own figures on judges, as printed: MTalk-Bench tables 3 and 13, LFS-Bench 4 to 6, PodBench 4."""
     return read_table(TABLES / "judges.csv")
-
-
-def list_printed_agreements() -> list[dict[str, Any]]:
-    """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
-    rows = read_table(TABLES / "human_agreement.csv")
-    return [{**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None} for row in rows]
-
-
-def recompute_agreement() -> list[Validity]:
-    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
-
-    The interval of `within`, the mean over categories, is valid for new categories alone.
-    """
-    people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
-    keys: list[KeyValues] = []
-    for name, values in _read_values().items():
-        metric, _, key_name = name.partition(".")
-        key = catalogue.get(metric).key(key_name)
-        # Never ranked, because it is easily won; by its formula 1 is what people reach.
-        key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
-        if has_direction(key):
-            keys.append((metric, "embedded, no script", key, values))
-    outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
-    rows = compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}})
-    within = {
-        (metric, key.name): compare_within(
-            [item for _, item in values],
-            [to_badness(key, value) for value in values.values()],
-            [people[system] for system, _ in values],
-        )
-        for metric, _, key, values in keys
-    }
-    rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
-    return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
-
-
-def _read_values() -> dict[str, dict[Output, float]]:
-    """Read the values of the systems in the order by `metric.key`, then by system and category."""
-    columns: dict[str, dict[Output, float]] = defaultdict(dict)
-    for row in read_table(TABLES / "podeval_subjective_metrics.csv"):
-        for name, value in row.items():
-            if row["system"] in ORDER and "." in name and value:
-                columns[name][row["system"], row["category"]] = float(value)
-    # What ranks today did not exist when the clips were measured, and follows from what was.
-    spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
-    columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
-    return columns
 
 
 def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:

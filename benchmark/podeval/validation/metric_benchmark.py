@@ -1,9 +1,9 @@
 """A benchmark of metrics: any set of them against what people say of the same outputs.
 
 For each key of a metric and each scale of people's: SRCC, PLCC and KRCC over single outputs and over the means of the
-systems, turned so that a positive value is agreement. Intervals are over systems, because a metric is wanted for systems
-that nobody has rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`); over means, where each
-system is one point, by Fisher's z, because a bootstrap of six points draws two or three of them too often.
+systems, turned so that a positive value is agreement. Intervals are over systems, because a metric is wanted for
+systems that nobody has rated: over outputs by a bootstrap of systems (`stats.clustered_correlations`); over means, of
+which each is one point, by Fisher's z, because a bootstrap of six points often draws only two or three of them.
 
 In addition: what the best of so many keys reaches by chance (`agreement.compare_all`); the listeners' own ceiling,
 which no metric can be expected to pass; the correlation that remains without loudness, bandwidth or length of the
@@ -36,7 +36,7 @@ from podeval.validation.agreement import (
     group_by_measure,
     to_badness,
 )
-from podeval.validation.listener_ceiling import NOTHING, average_figures, describe_marks
+from podeval.validation.human_scores import NOTHING, average_figures, describe_marks
 from podeval.validation.output_values import CONTROLS, Values, list_key_values, measure_recordings, read_values
 from podeval.validation.raters import AnalysisLine, analyse_votes
 from podeval.validation.rating_files import Output, Preference, RatingFile
