@@ -334,9 +334,8 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
         for row in recompute_agreement(compare_systems)
     ]
     printed = [
-        (f"{one['paper']} {one['table']}", one["who"], one["about"], one["statistic"], _write_figure(one["value"]))
-        + (one["n"] or "not stated",)
-        for one in list_printed_agreements()
+        (one["paper"], one["table"], one["who"], one["about"], one["statistic"], _write_figure(one["value"]), one["n"])
+        for one in ({**one, "n": one["n"] or "not stated"} for one in list_printed_agreements())
     ]
     evidence = [
         (
@@ -358,7 +357,7 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
             ("key", "SRCC of 6 systems [95 %]", "with one left out", "by chance", "within a category [95 %]", "n"),
             clips,
         ),
-        "printed agreement": _write_table(("table", "who", "about", "statistic", "value", "n"), printed),
+        "printed agreement": _write_table(("paper", "table", "who", "about", "statistic", "value", "n"), printed),
         "evidence": _write_table(("key", "agreement", "95 % interval", "n", "source"), evidence)
         + f"\nNever measured: {', '.join(f'`{name}`' for name in unmeasured)}.\n",
     }

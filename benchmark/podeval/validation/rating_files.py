@@ -13,6 +13,8 @@ import csv
 import math
 import re
 import shutil
+import tarfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -144,7 +146,8 @@ def _read_records(path: Path) -> Records:
 
         schema = pyarrow.parquet.read_schema(path)
         names = [f"{one.name}.path" if is_struct(one.type) else one.name for one in schema if not is_binary(one.type)]
-        rows = list(enumerate(pyarrow.parquet.read_table(path, columns=names).to_pylist(), 1))
+        with pyarrow.parquet.ParquetFile(path) as file:
+            rows = list(enumerate(file.read(columns=names).to_pylist(), 1))
         return [(f"row {number}", {name.lower(): value for name, value in row.items()}) for number, row in rows]
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     if lines and _VOICEMOS.match(lines[0]):
@@ -299,7 +302,7 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
     try:
         # Names that lead out of the folder are skipped or refused.
         shutil.unpack_archive(archive, into, **({} if archive.suffix == ".zip" else {"filter": "data"}))
-    except (shutil.ReadError, OSError, EOFError) as error:
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise BadInput(f"{archive} is not the archive of {layout.archive} ({error}); delete it, try again") from None
     return into
 
