@@ -1,4 +1,4 @@
-"""Metrics against people: planted agreement is found, controls explain what they were planted to, tables are matched."""
+"""Metrics against people: planted agreement is found, controls explain what is theirs, tables are matched."""
 
 from pathlib import Path
 

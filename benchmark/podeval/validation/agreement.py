@@ -51,7 +51,7 @@ Output = tuple[str, str]
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
 """A metric, a protocol, and one of the metric's keys with its values."""
 Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
-"""What `compare` does."""
+"""Signature of `compare`."""
 
 TABLES = Path(__file__).parent / "paper_tables"
 Row = dict[str, str]

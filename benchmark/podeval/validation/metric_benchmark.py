@@ -53,7 +53,7 @@ class KeyAgreement(Validity):
         systems_plcc: PLCC over the systems' means.
         systems_krcc: KRCC over the systems' means.
         partial: SRCC over outputs without the influence of a control, by its name, and of all of them (`all`).
-        each_system: by system the mean of the key, and SRCC and PLCC over the outputs of the system.
+        each_system: the mean of the key by system, and SRCC and PLCC over the outputs of the system.
     """
 
     systems_plcc: Estimate = NOTHING

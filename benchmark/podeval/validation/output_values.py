@@ -73,7 +73,7 @@ def measure_recordings(
 
     Args:
         folder: the folder with the recordings, at any depth.
-        outputs: as for `match_recordings`, as are the systems.
+        outputs: the rated outputs, as `match_recordings` takes them.
         systems: systems that are rated as wholes.
         request: the metrics with their choices.
 
@@ -114,7 +114,7 @@ def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[
     recording = source.recording
     bandwidth = measure_bandwidth(recording.mono(recording.rate), recording.rate)
     loudness = values if LOUDNESS in values else score_source(source, ScoreRequest(metrics=("loudness",))).values
-    return {BANDWIDTH: bandwidth, LENGTH: recording.seconds, **{k: v for k, v in loudness.items() if k == LOUDNESS}}
+    return {BANDWIDTH: bandwidth, LENGTH: recording.duration, **{k: v for k, v in loudness.items() if k == LOUDNESS}}
 
 
 def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
@@ -123,7 +123,7 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
 
     Args:
         path: the table.
-        outputs: as for `match_recordings`, as are the systems.
+        outputs: the rated outputs, as `match_recordings` takes them.
         systems: systems that are rated as wholes.
 
     Raises:
@@ -169,7 +169,7 @@ def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) 
 
     Args:
         values: the values by name.
-        protocol: how they came about, in a word.
+        protocol: the source of the values, such as the name of their table.
         metrics: names of metrics, or of keys as `metric.key`; empty for all.
 
     Returns:

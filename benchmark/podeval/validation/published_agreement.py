@@ -48,7 +48,7 @@ def recompute_agreement(comparison: Comparison | None = None) -> list[Validity]:
     The interval of `within`, the mean over categories, is valid for new categories alone.
 
     Args:
-        comparison: as for `compare_all`.
+        comparison: the comparison of one key, as `compare_all` takes it.
     """
     people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
     keys: list[KeyValues] = []

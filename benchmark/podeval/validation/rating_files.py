@@ -87,7 +87,7 @@ class Layout:
         name: its name, for `podeval data fetch ratings NAME`.
         title: the ratings that it is for.
         columns: sets of columns, any of which a file must have.
-        where: where the data is to be had.
+        where: the place where the data is to be had.
         scales: columns with marks, each with the name of its scale; those that a file does not have are skipped.
         locate: returns system, item and the name of the recording of a line.
         counts: column that says whether a line counts, with the reason why others do not.
