@@ -26,9 +26,8 @@ from podeval.validation.agreement import (
     Validity,
     compute_validity,
     group_by_measure,
-    list_printed_agreements,
-    recompute_agreement,
 )
+from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
 
 NEWEST = 100
 """Number of changes in the list of what changed."""

@@ -2,8 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
+import soundfile
+
+from podeval.validation.agreement import TABLES
 
 
 def write_votes(path: Path) -> None:
@@ -95,3 +100,86 @@ def test_a_person_reads_what_follows_and_what_was_measured_on_other_material(pod
     assert "printed 0.515, recomputed 0.5176, difference +0.0026" in words
     assert "podeval Table 9: 15 figures have no difference: measured on 17 public clips" in words
     assert "pam Table 8: order of noise suppressors cannot be recomputed" in words
+
+
+ORDER = "system,place\nHQ,1\nnotebooklm,2\nmossttsd,3\nmooncast,4\npodagent,5\nLQ,6\n"
+"""PodEval's systems as its listeners order them (section 7.2)."""
+PRINTED = {
+    "dnsmos.ovrl": (0.20, 0.41),
+    "dnsmos.sig": (0.37, 0.52),
+    "dnsmos.p808": (0.43, 0.41),
+    "distillmos.distillmos": (0.20, 0.29),
+    "sptd.sptd": (0.09, 0.10),
+    "reverb_consistency.reverb_consistency": (0.49, 0.20),
+    "reverb_consistency.reverb_consistency_norm": (0.60, 0.26),
+    "loudness.true_peak_score": (0.71, 0.68),
+    "loudness.integrated_score": (-0.54, -0.46),
+}
+"""SRCC of six systems, and within a category, as the README beside the values prints them (reverberation turned)."""
+
+
+def test_values_and_an_order_give_the_printed_table_of_public_clips(podeval: Any, tmp_path: Path) -> None:
+    (tmp_path / "order.csv").write_text(ORDER)
+    files = ("--ratings", tmp_path / "order.csv", "--values", TABLES / "podeval_subjective_metrics.csv")
+    rows = [json.loads(line) for line in podeval("report", "agreement", *files, "--json", code=0).out.splitlines()]
+    keys = {f"{row['metric']}.{row['key']}": row for row in rows if "metric" in row}
+    figures = {
+        key: (round(keys[key]["systems"]["value"], 2), round(keys[key]["within"]["value"], 2)) for key in PRINTED
+    }
+    assert figures == PRINTED
+    assert {row["systems"]["count"] for row in keys.values()} == {6}
+    assert {row["keys"] for row in keys.values()} == {len(keys)}
+    assert keys["dnsmos.ovrl"]["partial"].keys() == {"loudness.integrated"}
+    assert keys["dnsmos.ovrl"]["srcc"]["low"] < 0 < keys["dnsmos.ovrl"]["srcc"]["high"], "over six systems"
+    chosen = podeval("report", "agreement", *files, "--metrics", "dnsmos.sig,distillmos", "--by-system", code=0).out
+    assert "order: 2 keys were compared" in chosen
+    table = [line for line in chosen.splitlines() if line.startswith("| dnsmos.sig")]
+    assert "| 0.52 [" in table[0]
+    assert "| 0.37 [-0.65, 0.92]" in table[0]
+    assert "| order | distillmos.distillmos | notebooklm | 4.6" in chosen
+    assert "no values of pam" in podeval("report", "agreement", *files, "--metrics", "pam", code=2).err
+
+
+def write_clips(folder: Path) -> dict[tuple[str, str], float]:
+    """Write clips of six systems, each louder than the one before; people like what is loud."""
+    random, liking = np.random.default_rng(0), {}
+    for system in range(6):
+        for item in range(2):
+            noise = random.normal(size=(48_000 + 800 * (system % 4), 2)) * 0.002 * 2**system
+            (folder / f"s{system}").mkdir(parents=True, exist_ok=True)
+            soundfile.write(folder / f"s{system}" / f"i{item}.wav", noise, 16_000)
+            liking[f"s{system}", f"i{item}"] = 1 + system / 2 + item / 10
+    return liking
+
+
+def test_recordings_are_measured_matched_by_name_and_compared_per_listener(podeval: Any, tmp_path: Path) -> None:
+    liking = write_clips(tmp_path / "clips")
+    lines = [f"{s},{i},{mark + rater / 7},r{rater}" for (s, i), mark in liking.items() for rater in range(4)]
+    ratings = tmp_path / "marks.csv"
+    ratings.write_text("\n".join(["system,item,score,rater", *lines, "s9,i0,3,r0"]))
+    asked = ("report", "agreement", "--ratings", ratings, "--audio", tmp_path / "clips", "--metrics", "loudness")
+    said = podeval(*asked, "--json", code=0)
+    rows = [json.loads(line) for line in said.out.splitlines()]
+    assert "1 outputs were not measured: no recording has their name (s9/i0" in said.err
+    keys = {row["key"]: row for row in rows if "metric" in row}
+    assert keys["integrated_score"]["srcc"]["count"] == 12
+    assert keys["integrated_score"]["systems"]["count"] == 6
+    (ceiling,) = [row["data"] for row in rows if row.get("analysis") == "ceiling"]
+    assert ceiling["halves"]["value"] == pytest.approx(1)
+    assert ceiling["leave_one_out"]["count"] == 4
+    assert "length" in keys["integrated_score"]["partial"]
+    twice = podeval(*asked, "--set", "loudness.variant", code=2).err
+    assert "--set takes METRIC.PARAMETER=VALUE" in twice
+    (tmp_path / "other").mkdir()
+    soundfile.write(tmp_path / "other" / "x.wav", np.zeros(16_000), 16_000)
+    assert "no recording of the rated outputs" in podeval(*asked[:4], "--audio", tmp_path / "other", code=2).err
+
+
+def test_ratings_are_needed_and_the_corpora_are_listed(podeval: Any, tmp_path: Path) -> None:
+    assert "give --ratings FILE" in podeval("report", "agreement", "--audio", tmp_path, code=2).err
+    listed = podeval("data", "fetch", "ratings").out
+    for name in ("pam", "voicemos", "somos", "nisqa", "speechjudge", "webmushra", "https://zenodo.org/records/7378801"):
+        assert name in listed
+    rows = [json.loads(line) for line in podeval("data", "fetch", "ratings", "--json").out.splitlines()]
+    assert rows[0]["columns"][0] == ["file name", "model", "ovl"]
+    assert "cannot be fetched by a program" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err

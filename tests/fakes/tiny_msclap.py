@@ -110,6 +110,7 @@ def ways(model: Any, sound: Any, said: Any) -> dict[str, list[float]]:
         "paper": score(mixed, 1.0),
         "repro": score(first, scale),
         "msclap": score(joined, scale),
+        "pcc": score(joined[:1], scale),
         "naive": [(mixed @ said[0]).mean().item()],
         "short": score(embed_audio(model, chunks(sound[:100_000, 0])), scale),
     }

@@ -11,9 +11,10 @@ from podeval.datasets.http import is_loopback, strip_secrets
 from podeval.errors import PodevalError, find_address
 from podeval.judges.prompt import break_control_words, mark_for
 from podeval.listening.listener_pages import clean_words as kept
-from podeval.listening.webmushra import read_configuration, read_results
+from podeval.listening.webmushra import read_configuration
 from podeval.metrics.checklists import Requirement
 from podeval.metrics.citations import list_missing
+from podeval.metrics.human_records import read_webmushra
 from podeval.metrics.judge_use import note
 from podeval.metrics.judged.content_density import describe_difference
 from podeval.metrics.judged.script_quality import Item
@@ -150,7 +151,7 @@ def listening_test(text: str) -> None:
 
 def listening_marks(text: str) -> None:
     """Results of webMUSHRA."""
-    _read_from_file("session_uuid,trial_id,rating_stimulus,rating_score\n" + text, read_results)
+    _read_from_file("session_uuid,trial_id,rating_stimulus,rating_score\n" + text, read_webmushra)
 
 
 def _read_from_file(text: str, read: Callable[[Path], object]) -> None:

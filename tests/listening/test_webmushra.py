@@ -13,6 +13,7 @@ from podeval.listening import webmushra
 from podeval.listening.designs import Design, measure_durations, read_design, resolve_recordings
 from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.listening.results import draw_listeners
+from podeval.metrics.human_records import read_webmushra
 from podeval.plots.svg import stack_pictures
 from podeval.stats.mushra_scores import Mark, screen
 from podeval.stats.questionnaire_scores import RATED, SPEAKERS
@@ -79,7 +80,7 @@ def test_a_configuration_becomes_a_design_a_kind(tmp_path: Path) -> None:
 def test_results_are_read_with_their_systems(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
     path.write_text(RESULTS, encoding="utf-8")
-    marks = webmushra.read_results(path)
+    marks = read_webmushra(path)
     assert marks[0] == Mark("u-1", "Arts", "HQ", 100.0, seconds=1.944)
     assert (marks[1].stimulus, marks[1].value, marks[1].comment) == ("our_tts", 55.5, "fine, but thin")
     assert [(mark.page, mark.stimulus) for mark in marks[2:]] == [("1", "C1"), ("1", "anchor35")]
@@ -95,7 +96,7 @@ def test_what_we_write_is_read_back_and_no_cell_is_a_formula(tmp_path: Path) -> 
     path = tmp_path / "ours.csv"
     path.write_text(webmushra.tabulate("small", "mushra", rows_of(marks)), encoding="utf-8")
     assert path.read_text().splitlines()[0] == ",".join(webmushra.COLUMNS)
-    again = webmushra.read_results(path)
+    again = read_webmushra(path)
     assert again[0].rater == "'=cmd()"
     assert [(m.page, m.stimulus, m.value, m.seconds, m.comment) for m in again] == [
         (m.page, m.stimulus, m.value, m.seconds, m.comment) for m in marks
@@ -115,7 +116,7 @@ def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) ->
     path = tmp_path / "results.csv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(BadInput, match=sentence):
-        webmushra.read_results(path)
+        read_webmushra(path)
     for text, told in (
         ("pages: 3", "no list of pages"),
         ("pages: [{type: generic}]", "no page of type"),
@@ -238,14 +239,14 @@ def test_podevals_own_configurations_are_read() -> None:
 @with_shared
 def test_the_published_results_are_read_and_written_back_alike(tmp_path: Path) -> None:
     path = next((SHARED / "results" / "default_example").glob("*.csv"))
-    marks = webmushra.read_results(path)
+    marks = read_webmushra(path)
     assert len(marks) == 8
     assert {mark.stimulus for mark in marks} == {"anchor35", "anchor70", "C1", "C2", "C3"}
     assert {mark.page for mark in marks} == {"trial1", "random_1"}
     ours = tmp_path / "ours.csv"
     ours.write_text(webmushra.tabulate("default_example", "mushra", rows_of(marks)), encoding="utf-8")
     assert ours.read_text().splitlines()[0] == path.read_text().splitlines()[0]
-    assert webmushra.read_results(ours) == marks
+    assert read_webmushra(ours) == marks
 
 
 def test_the_picture_has_a_panel_a_listener_and_says_who_is_left_out() -> None:

@@ -47,7 +47,7 @@ def test_every_variant_is_the_formula_on_the_package_s_forward_pass(tiny: Path, 
     expected = json.loads((tiny / "pam.json").read_text())
     sound = np.load(tiny / "sound.npy")
     recording = Recording.from_samples(sound, RATE, profile="reference", cache=cache)
-    for variant in ("default", "paper", "repro", "msclap"):
+    for variant in ("default", "paper", "repro", "msclap", "pcc"):
         values = measure(recording, variant=variant).values
         assert [values[key] for key in KEYS] == pytest.approx(expected[variant], abs=1e-4), variant
     naive = measure(recording, variant="naive").values
@@ -55,7 +55,7 @@ def test_every_variant_is_the_formula_on_the_package_s_forward_pass(tiny: Path, 
     short = Recording.from_samples(sound[:100_000, 0], RATE, profile="reference", cache=cache)
     assert [measure(short).values[key] for key in KEYS] == pytest.approx(expected["short"], abs=1e-4)
     # The variants differ by more than the tolerance, so that none can stand for another.
-    assert len({round(row[0], 3) for row in expected.values()}) == len(expected)
+    assert len({tuple(round(value, 3) for value in row) for row in expected.values()}) == len(expected)
 
 
 def test_own_prompts_give_the_score_of_their_pair(tiny: Path, cache: Cache) -> None:
@@ -174,6 +174,15 @@ def test_a_channel_shorter_than_a_chunk_is_joined_with_the_next(listener: Listen
     left = np.linspace(0.1, 1, CHUNK // 3, dtype=np.float32)
     measure(recorded(np.stack([left, -left, 2 * left], axis=1), cache), variant="msclap")
     np.testing.assert_array_equal(listener.heard[0], np.resize(np.concatenate([left, -left, 2 * left]), CHUNK))
+
+
+def test_the_script_that_correlates_with_listeners_hears_the_first_seconds_of_the_joined_channels(
+    listener: Listener, cache: Cache
+) -> None:
+    left, right = swell(CHUNK + RATE), swell(CHUNK + RATE)[::-1].copy()
+    score = measure(recorded(np.stack([left, right], axis=1), cache), variant="pcc")
+    assert score.notes["windows"] == 1
+    np.testing.assert_allclose(listener.heard[0], left[:CHUNK], atol=1e-6)
 
 
 # Refusals

@@ -169,6 +169,8 @@ def test_each_column_is_explained_and_says_unit_and_direction_in_its_tooltip(loc
     assert any("34 clips of real podcasts" in text for _, text in facts)
     assert any(name == "Range" and text.startswith("0 to 2") for name, text in facts)
     assert card == "/metrics/sptd"
+    assert any(name == "Agreement with people" and text.startswith("SRCC 0.09 [") for name, text in facts)
+    assert ["Agreement with people", "never measured"] in columns["wer.wer"]["about"][1]
 
 
 def test_a_system_page_and_a_comparison_open_with_the_leading_systems(local: TestClient) -> None:

@@ -24,6 +24,9 @@ recording's level up to which a sample belongs to the silence at an end."""
 FRAME = 0.02
 """Seconds of a frame."""
 
+BANDWIDTH_WINDOW, BANDWIDTH_DECIBELS = 2048, 60.0
+"""Samples of a window, and decibels below the strongest frequency up to which there is sound."""
+
 _BLOCK = 1 << 20
 """Number of samples that are read at a time."""
 
@@ -40,6 +43,22 @@ def measure_sounding(samples: Samples, rate: int) -> float:
     """Measure the seconds in which there can be faults: without silence at the ends and of more than 2 s."""
     silent = int(np.count_nonzero(~find_sounding_frames(measure_powers(samples, rate))))
     return max(FRAME, len(samples) / rate - silent * FRAME)
+
+
+def measure_bandwidth(samples: Samples, rate: int) -> float:
+    """Measure the highest frequency, in Hz, that is within 60 dB of the strongest.
+
+    The power is that of the whole recording (Welch's periodogram in windows of `BANDWIDTH_WINDOW` samples), so that a
+    cut by a codec, a telephone or an earlier resampling is seen, whatever the rate of the file; 0 for silence.
+    """
+    from scipy.signal import welch
+
+    window = min(BANDWIDTH_WINDOW, len(samples))
+    if window < 2:
+        return 0.0
+    frequencies, power = welch(samples, rate, nperseg=window)
+    loud = np.flatnonzero(power > power.max(initial=0.0) * 10 ** (-BANDWIDTH_DECIBELS / 10))
+    return float(frequencies[loud[-1]]) if loud.size else 0.0
 
 
 def find_sounding_frames(powers: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from podeval.board.view import EVERYTHING, OVERVIEW
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key
 from podeval.metrics.description import format_range
-from podeval.metrics.standing import format_reach, format_span
+from podeval.metrics.standing import describe_human_agreement, format_reach, format_span
 from podeval.metrics.translation import translate
 from podeval.runs import reliability
 
@@ -79,6 +79,7 @@ def explain_column(column: Column, words: Words) -> dict[str, Any]:
         "people": declared["people"],
         "systems": declared["systems"],
         "source": declared["source"] or declared["unreached"],
+        "agreement": declared["agreement"],
     }
     return {
         "id": column.id,
@@ -94,7 +95,8 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
 
     They are by name: `metric` (that has a card), `about` (what the value is), `of_metric` (what the metric measures),
     `range`, `ideal` (where it is best, of what is best in a range), `people` and `systems` (what they reach), `source`
-    (where these are from), and `unreached` (why nothing comparable is known).
+    (where these are from), `unreached` (why nothing comparable is known), and `agreement` (how far it agrees with
+    people, or that this was never measured).
     """
     key, declared = find_declared_key(of, language), find_declaration(of.metric)
     metric = declared if declared and declared.name in catalogue.NAMES else None
@@ -108,6 +110,7 @@ def explain(of: Column, language: str = "en") -> dict[str, str]:
         **dict(zip(("people", "systems"), format_reach(key) if key else ("", ""), strict=True)),
         "source": translate(reach.source, language) if reach else "",
         "unreached": translate(key.unreached, language) if key else "",
+        "agreement": describe_human_agreement(metric, key, language) if metric and key else "",
     }
 
 

@@ -192,14 +192,23 @@ def push(
 
 @data.command()
 def fetch(
-    name: Name,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="name of the dataset, or `ratings`", autocompletion=complete_dataset),
+    ],
+    corpus: Annotated[
+        str | None, typer.Argument(metavar="[CORPUS]", help="of ratings, which corpus; without it, all are listed")
+    ] = None,
     topic: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number (repeatable)")
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="folder to write to; ./NAME_episodes by default")
+        Path | None, typer.Option(metavar="DIR", help="folder to write to; ./NAME_episodes or ./CORPUS by default")
     ] = None,
-    most_megabytes: Annotated[int, typer.Option(min=1, help="skip episodes larger than this, in MB")] = 1024,
+    most_megabytes: Annotated[
+        int | None,
+        typer.Option(min=1, help="skip what is larger than this, in MB; 1024 for an episode, 8192 for ratings"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch the published episodes of a benchmark and list those no longer available. The exit code is 1 if any is
@@ -209,21 +218,47 @@ def fetch(
     Audio files are written to DIR, the findings to DIR/episodes.jsonl; a second call resumes.
     Episodes belong to their makers: use them for your own evaluation only, and do not redistribute them.
 
+    With `ratings`, it fetches a public corpus of human ratings, or lists them, for `podeval report agreement`.
+
     Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
+
+    Example: podeval data fetch ratings somos --into somos
     """
+    if name == "ratings":
+        _fetch_ratings(corpus, into, most_megabytes or 8192, as_json)
+        return
     from podeval.cli.progress_bar import show_progress
     from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
     episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with show_progress(name):
-        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=most_megabytes << 20, tell=say)
+        attempts = fetch_episodes(episodes, to, make_web(), most_bytes=(most_megabytes or 1024) << 20, tell=say)
     if as_json:
         for one in attempts:
             emit(one)
     else:
         print("\n".join(render_table(attempts)))
     raise typer.Exit(0 if all(one.status == "found" for one in attempts) else 1)
+
+
+def _fetch_ratings(corpus: str | None, into: Path | None, most_megabytes: int, as_json: bool) -> None:
+    """Fetch a corpus of human ratings; without its name, list the layouts with where their data is to be had."""
+    from podeval.cli.progress_bar import show_progress
+    from podeval.datasets.fetch_episodes import make_web
+    from podeval.validation.rating_files import LAYOUTS, fetch_ratings
+
+    if corpus is not None:
+        with show_progress(corpus):
+            print(fetch_ratings(corpus, into or Path(corpus), make_web(), most_megabytes << 20))
+        return
+    for layout in LAYOUTS.values():
+        columns = [sorted(names) for names in layout.columns]
+        if as_json:
+            emit({"name": layout.name, "title": layout.title, "where": layout.where, "columns": columns})
+        else:
+            print(f"{layout.name:12} {layout.title}\n{'':12} {layout.where}")
+            print(f"{'':12} columns: {'; or '.join(', '.join(names) for names in columns)}")
 
 
 def _describe_ask(ask: "Ask") -> str:

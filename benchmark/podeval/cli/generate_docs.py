@@ -4,8 +4,10 @@
 """
 
 import ast
+import csv
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.standing import format_reach
 from podeval.models.registry import CARDS
 from podeval.plots.svg import draw_layers
+from podeval.stats.agreement import Estimate
 from podeval.systems.adapters.adapter import ModelClass, list_adapters
 from podeval.systems.adapters.presets import PRESETS
 
@@ -116,6 +119,8 @@ def pages(checkout: Path) -> dict[Path, str]:
     contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
     presets = checkout / "docs" / "presets.md"
     contents[presets] = _fill_tables(presets.read_text(encoding="utf-8"), {"paper presets": render_paper_presets()})
+    validity = checkout / "docs" / "validity.md"
+    contents[validity] = _fill_tables(validity.read_text(encoding="utf-8"), render_validity_tables(checkout))
     board = checkout / "space" / "README.md"
     contents[board] = _list_models(board.read_text(encoding="utf-8"))
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
@@ -304,6 +309,82 @@ def render_presets_table() -> str:
     lines = ["| preset | what it sets | from |", "| --- | --- | --- |"]
     lines += [f"| `{preset.name}` | {preset.about} | {preset.source} |" for preset in PRESETS.values()]
     return "\n".join(lines) + "\n"
+
+
+STUDIES: dict[str, tuple[str, str]] = {
+    "real raters": ("real_raters.csv", "No table of real raters has been read."),
+    "likeness": ("human_likeness.csv", "Not measured yet: `human_likeness` is shown as not validated until it is."),
+}
+"""Tables of docs/validity.md that a study writes to docs/studies as CSV, and what is said without the file."""
+
+
+def render_validity_tables(checkout: Path) -> dict[str, str]:
+    """Render the tables of docs/validity.md, each row with its number and its interval, or that none is printed."""
+    from podeval.metrics.standing import NEVER_COMPARED, describe_human_agreement, read_human_agreements
+    from podeval.validation.agreement import compare_systems
+    from podeval.validation.published_agreement import list_printed_agreements, recompute_agreement
+
+    turned = {"higher": "", "lower": ", reversed", "in range": ", distance from the range, reversed"}
+    clips = [
+        (
+            f"{row.metric}.{row.key}{turned[row.better]}",
+            _write_estimate(row.systems),
+            "–" if row.without_one is None else " to ".join(map(_write_figure, row.without_one)),
+            "–" if row.chance is None else f"{100 * row.chance:.3g} %",
+            *((_write_estimate(row.within), str(row.within.count)) if row.within else ("–", "0")),
+        )
+        for row in recompute_agreement(compare_systems)
+    ]
+    printed = [
+        (one["paper"], one["table"], one["who"], one["about"], one["statistic"], _write_figure(one["value"]), one["n"])
+        for one in ({**one, "n": one["n"] or "not stated"} for one in list_printed_agreements())
+    ]
+    evidence = [
+        (
+            f"`{row['metric']}.{row['key']}`",
+            f"{row['statistic']} {row['value']}",
+            f"[{row['low']}, {row['high']}]" if row["low"] else "none printed",
+            f"{row['n']} {row['of']}",
+            row["source"],
+        )
+        for row in read_human_agreements()
+    ]
+    unmeasured = [
+        one.name
+        for one in load_all_metrics()
+        if all(describe_human_agreement(one, key) == NEVER_COMPARED for key in one.keys)
+    ]
+    tables = {
+        "public clips": _write_table(
+            ("key", "SRCC of 6 systems [95 %]", "with one left out", "by chance", "within a category [95 %]", "n"),
+            clips,
+        ),
+        "printed agreement": _write_table(("paper", "table", "who", "about", "statistic", "value", "n"), printed),
+        "evidence": _write_table(("key", "agreement", "95 % interval", "n", "source"), evidence)
+        + f"\nNever measured: {', '.join(f'`{name}`' for name in unmeasured)}.\n",
+    }
+    for name, (file, absent) in STUDIES.items():
+        path = checkout / "docs" / "studies" / file
+        lines = list(csv.reader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
+        tables[name] = _write_table(lines[0], lines[1:]) if lines else f"{absent}\n"
+    return tables
+
+
+def _write_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def _write_estimate(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "–"
+    ends = () if estimate.low is None else (estimate.low, estimate.high or 0.0)
+    return _write_figure(estimate.value) + (f" [{', '.join(map(_write_figure, ends))}]" if ends else "")
+
+
+def _write_figure(value: float) -> str:
+    """Write a number with two digits behind the point, none before it where that would be zero."""
+    text = f"{value:.2f}".replace("-", "−")
+    return re.sub(r"^(−?)0\.", r"\1.", text)
 
 
 def main() -> None:

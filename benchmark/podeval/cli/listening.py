@@ -214,10 +214,10 @@ def read_results(
 
     Example: podeval listening read results/dialogue/*.csv > marks.jsonl
     """
-    from podeval.listening import webmushra
+    from podeval.metrics.human_records import read_webmushra
 
     for file in files:
-        _lines(webmushra.read_results(file))
+        _lines(read_webmushra(file))
 
 
 def _write_table(rows: list[dict[str, Any]], form: str, out: Path | None) -> None:

@@ -5,14 +5,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from podeval.cli.completion import complete_key
+from podeval.cli.completion import complete_key, complete_metrics, complete_profile
 from podeval.cli.database import DEFAULT, RUNS, Runs, is_there, require_database, resolve_database
-from podeval.cli.output import AsJson, emit
+from podeval.cli.output import AsJson, emit, say
 from podeval.errors import BadInput
+from podeval.models.profiles import CHOICES
 
 if TYPE_CHECKING:
     from podeval.stats.mushra_scores import Mark
@@ -29,7 +30,7 @@ def agreement(
         typer.Option(
             help="scores as CSV (system, item, score, and perhaps measure and rater), or votes as CSV or JSON lines: "
             "first, second, outcome (and voter, group of voters), a log of `podeval judge battles`, or another arena's "
-            "model_a, model_b, winner (repeatable)"
+            "model_a, model_b, winner; or a file of a public corpus (repeatable)"
         ),
     ] = None,
     database: Annotated[
@@ -49,12 +50,45 @@ def agreement(
         Literal["mtalk"] | None,
         typer.Option(help="also print what MTalk-Bench's figures 4 to 12 show, of the runs and the votes in --ratings"),
     ] = None,
+    values: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="values of metrics, instead of runs: CSV or Parquet with system and item, or file, and a column for "
+            "each metric.key or metric of your own; or what `podeval score --out` writes (repeatable)"
+        ),
+    ] = None,
+    audio: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="folder with the rated recordings, which are measured here")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(metavar="A,B", help="only these metrics, or metric.key", autocompletion=complete_metrics)
+    ] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="METRIC.PARAMETER=VALUE", help="with --audio, set a parameter (repeatable)"),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help=f"with --audio, models to use: {CHOICES}", autocompletion=complete_profile)
+    ] = "embedded",
+    allow_upsampling: Annotated[
+        bool, typer.Option("--allow-upsampling", help="also measure recordings whose rate is below the model's")
+    ] = False,
+    by_system: Annotated[
+        bool, typer.Option("--by-system", help="also show the mean, SRCC and PLCC of each key within each system")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
     pairs told apart by votes, groups of voters, and every rater against the mean of the others.
 
+    With --audio or --values it is a benchmark of metrics on any ratings, such as a public corpus; `podeval data fetch
+    ratings` lists the layouts of their files. Its tables are Markdown.
+
     Example: podeval report agreement --runs runs --ratings listeners.csv
+
+    Example: podeval report agreement --ratings NISQA_corpus_file.csv --audio NISQA_Corpus --metrics dnsmos,distillmos
+
+    Example: podeval report agreement --ratings order.csv --values scores.csv
 
     Example: podeval report agreement --runs runs --ratings battles.jsonl --ratings people.csv --figures mtalk
 
@@ -71,6 +105,10 @@ def agreement(
             f"nothing to compare: give --ratings FILE, or a --database with votes or listening tests; there is no "
             f"{resolve_database(database, runs)} (--published shows what the papers have)"
         )
+    if values or audio:
+        options = {"profile": profile, "allow_upsampling": allow_upsampling}
+        _print_benchmark(ratings or [], values or [], audio, metrics, settings or [], options, by_system, as_json)
+        return
     tests: dict[str, list[Mark]] = {}
     lines: list[AnalysisLine] = []
     for path in ratings or []:
@@ -93,13 +131,53 @@ def agreement(
 
 def _read_ratings(path: Path, tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
     """Add the marks of a file, or return the findings on its votes."""
-    from podeval.validation.human_scores import has_scores, read_marks
-    from podeval.validation.raters import analyse_votes, read_votes
+    from podeval.validation.raters import analyse_votes
+    from podeval.validation.rating_files import read_rating_files
 
-    if not has_scores(path):
-        return analyse_votes(path.stem, read_votes(path))
-    tests.setdefault(path.stem, []).extend(read_marks(path, columns=("system", "item", "score")))
-    return []
+    lines = []
+    for file in read_rating_files(path):
+        if file.marks:
+            tests.setdefault(file.name, []).extend(file.marks)
+        lines += analyse_votes(file.name, file.votes) if file.votes else []
+        for note in file.notes:
+            say(f"{file.name}: {note}")
+    return lines
+
+
+def _print_benchmark(
+    ratings: list[Path],
+    tables: list[Path],
+    audio: Path | None,
+    metrics: str,
+    settings: list[str],
+    options: dict[str, Any],
+    by_system: bool,
+    as_json: bool,
+) -> None:
+    """Print how far metrics agree with the ratings of files, on values from tables and a folder of recordings."""
+    from podeval.cli.progress_bar import show_progress
+    from podeval.validation import metric_benchmark as benchmark
+    from podeval.validation.rating_files import read_rating_files
+
+    files = [file for path in ratings for file in read_rating_files(path)]
+    if not files:
+        raise BadInput("--audio and --values are compared with people: add --ratings FILE")
+    with show_progress("agreement"):
+        names = [name.strip() for name in metrics.split(",") if name.strip()]
+        report = benchmark.compare_with_ratings(files, tables, audio, names, settings, options)
+    for note in report.notes:
+        say(note)
+    if as_json:
+        for finding in (*report.agreements, *report.pairs, *report.lines):
+            emit(finding)
+    else:
+        _print_search(report.agreements)
+        print("\n".join(line.says for line in report.lines))
+        print("\n".join(benchmark.tabulate_agreements(report.agreements, report.pairs)))
+        print("\n".join(benchmark.tabulate_systems(report.agreements) if by_system else ()))
+    if not report.agreements and not report.pairs:
+        say("no metric has values of five outputs that people rated")
+        raise typer.Exit(1)
 
 
 def _draw_figures(runs: Path, ratings: list[Path], tests: "dict[str, list[Mark]]") -> "list[AnalysisLine]":
@@ -154,7 +232,7 @@ def _compare_metrics(runs: Path, measures: "Mapping[str, list[Mark]]") -> "list[
 
 
 def _print_published(as_json: bool) -> None:
-    from podeval.validation.agreement import THIN, list_printed_agreements, recompute_agreement
+    from podeval.validation.published_agreement import THIN, list_printed_agreements, recompute_agreement
 
     rows, printed = recompute_agreement(), list_printed_agreements()
     if as_json:
@@ -172,6 +250,23 @@ def _print_published(as_json: bool) -> None:
 def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLine]" = ()) -> None:
     """Print each measure with how many keys were compared and what chance reaches, each agreement, and other lines."""
     from podeval.stats.agreement import format_estimate
+
+    _print_search(agreements)
+    for row in agreements:
+        without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
+        chance = "" if row.chance is None else f", by chance in {100 * row.chance:.1f} % of orders"
+        within = f"; within a category {format_estimate(row.within)}" if row.within else ""
+        print(
+            f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
+            f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
+            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{chance}{within}"
+        )
+    for line in lines:
+        print(line.says)
+
+
+def _print_search(agreements: "Sequence[Validity]") -> None:
+    """Print how many keys were compared with each measure, and what the best of them reaches by chance."""
     from podeval.validation.agreement import ENOUGH_SYSTEMS
 
     for row in {row.human: row for row in agreements}.values():
@@ -189,17 +284,6 @@ def _print_agreements(agreements: "list[Validity]", lines: "Sequence[AnalysisLin
             )
         )
         print(f"{row.human}: {row.keys} keys were compared{chance}")
-    for row in agreements:
-        without = ", {:.2f} to {:.2f} without one of them".format(*row.without_one) if row.without_one else ""
-        chance = "" if row.chance is None else f", by chance in {100 * row.chance:.1f} % of orders"
-        within = f"; within a category {format_estimate(row.within)}" if row.within else ""
-        print(
-            f"{row.metric}.{row.key}{TURNED[row.better]} with {row.human}: SRCC {format_estimate(row.srcc)}, "
-            f"PLCC {format_estimate(row.plcc)}, KRCC {format_estimate(row.krcc)}, {row.srcc.count} outputs; of "
-            f"{row.systems.count} systems {format_estimate(row.systems)}{without}{chance}{within}"
-        )
-    for line in lines:
-        print(line.says)
 
 
 def papers(

@@ -10,6 +10,7 @@ __all__ = [
     "episodes",
     "feeds",
     "fetch_episodes",
+    "http",
     "items",
     "mtalk_turns",
     "podbench_meta",

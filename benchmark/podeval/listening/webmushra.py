@@ -1,4 +1,4 @@
-"""Read webMUSHRA's test configurations as designs and its results as marks, and write tests in its layout.
+"""Read webMUSHRA's test configurations as designs, and write tests in its layout.
 
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: the part
@@ -11,7 +11,6 @@ last page asks about the listener is asked on a last page here. A file with ques
 message names them.
 """
 
-import csv
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +23,8 @@ import pandas as pd
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
 from podeval.listening.questionnaire import name_questions
-from podeval.stats.mushra_scores import HIGH, LOW, Mark
+from podeval.metrics.human_records import split_names
+from podeval.stats.mushra_scores import HIGH, LOW
 from podeval.stats.questionnaire_scores import SPEAKERS
 from podeval.text.table_files import make_csv_safe
 from podeval.text.yaml_text import LONGEST_YAML, read_yaml
@@ -43,7 +43,6 @@ COLUMNS = (
 )
 """Columns of a results file of PodEval's fork; upstream asks listeners other things and has `rating_time`."""
 
-_NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
 _IN_WORDS = ("text", "long_text", "option")
@@ -113,27 +112,6 @@ def read_configuration(path: Path) -> Imported:
             )
         )
     return Imported(tuple(designs), tuple(dict.fromkeys(notes)))
-
-
-def read_results(path: Path) -> list[Mark]:
-    """Read the marks of a results file of MUSHRA pages; each session is one listener.
-
-    Raises:
-        BadInput: it cannot be read, lacks a column, or holds a mark that is not a number from 0 to 100.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadInput(f"cannot read {path}: {error}") from None
-    if missing := [name for name in _NEEDED if rows and name not in rows[0]] or (not rows and ["any line"]):
-        raise BadInput(f"{path} is not a results file of webMUSHRA: it lacks {', '.join(missing)}")
-    pages: dict[str, dict[str, None]] = {}
-    for row in rows:
-        pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
-    split = {page: _split_names(page, list(stimuli)) for page, stimuli in pages.items()}
-    stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
-    return [_mark(path, number, row, *stimuli_of[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
 
 
 _SESSION = ("session_test_id", "session_uuid", "trial_id")
@@ -228,7 +206,7 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
     name, stimuli = str(page.get("id")), page.get("stimuli")
     if not isinstance(stimuli, Mapping) or not stimuli:
         raise BadInput(f"page {name} has no stimuli")
-    category, systems = _split_names(name, [str(key) for key in stimuli])
+    category, systems = split_names(name, [str(key) for key in stimuli])
     recordings = {
         system: dict(audio) if isinstance(audio, Mapping) else {"audio": str(audio)}
         for system, audio in zip(systems, stimuli.values(), strict=True)
@@ -344,38 +322,3 @@ def _text(markup: Any) -> str:
     """Return the visible text of a piece of HTML."""
     plain = html.unescape(re.sub(r"<[^<>]*>", "", str(markup if markup is not None else "")))
     return re.sub(r"\s+", " ", plain).strip()
-
-
-def _split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
-    """Split the names of stimuli into the shared part, at the beginning or end, which is the item, and the systems."""
-    parts = [name.split("_") for name in names]
-    shortest = min(len(part) for part in parts)
-    for sign in (-1, 1):
-        shared = 0
-        while shared < shortest - 1 and len({part[::sign][shared] for part in parts}) == 1:
-            shared += 1
-        if shared and len(names) > 1:
-            about = parts[0][-shared:] if sign == -1 else parts[0][:shared]
-            rest = [part[:-shared] if sign == -1 else part[shared:] for part in parts]
-            return "_".join(about), ["_".join(part) for part in rest]
-    about_page = page.removeprefix("trial_")
-    return about_page, [name.removesuffix(f"_{about_page}") for name in names]
-
-
-def _mark(path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]) -> Mark:
-    try:
-        value = float(row["rating_score"] or "")
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
-    milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
-    seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None
-    return Mark(
-        rater=str(row["session_uuid"]),
-        page=category,
-        stimulus=systems[str(row["rating_stimulus"])],
-        value=value,
-        seconds=seconds,
-        comment=row.get("rating_comment") or "",
-    )

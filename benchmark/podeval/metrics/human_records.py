@@ -1,7 +1,7 @@
 """Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
 
 Votes may also have the forms of other arenas and of judges (`podeval.metrics.battle_log`), and a table may be CSV with
-commas, semicolons or tabs, Parquet, or a DataFrame.
+commas, semicolons or tabs, Parquet, or a DataFrame. Results of webMUSHRA are read as marks by `read_webmushra`.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
@@ -16,7 +16,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -248,3 +248,68 @@ def _read_count(record: Mapping[str, Any], name: str, location: str) -> int | No
     if number is None or number < 0 or number != int(number):
         raise BadInput(f"{location}: {name} is a whole number or null, not {value!r}")
     return int(number)
+
+
+_WEBMUSHRA = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
+"""Columns of webMUSHRA's results that a mark is read from."""
+
+
+def read_webmushra(path: Path) -> list[Mark]:
+    """Read the marks of a results file of MUSHRA pages; each session is one listener.
+
+    Raises:
+        BadInput: it cannot be read, lacks a column, or holds a mark that is not a number from 0 to 100.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read {path}: {error}") from None
+    if missing := [name for name in _WEBMUSHRA if rows and name not in rows[0]] or (not rows and ["any line"]):
+        raise BadInput(f"{path} is not a results file of webMUSHRA: it lacks {', '.join(missing)}")
+    pages: dict[str, dict[str, None]] = {}
+    for row in rows:
+        pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
+    split = {page: split_names(page, list(stimuli)) for page, stimuli in pages.items()}
+    stimuli_of = {page: (item, dict(zip(pages[page], systems, strict=True))) for page, (item, systems) in split.items()}
+    return [
+        _read_webmushra_mark(path, number, row, *stimuli_of[str(row["trial_id"])])
+        for number, row in enumerate(rows, start=2)
+    ]
+
+
+def split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
+    """Split the names of stimuli into the shared part, at the beginning or end, which is the item, and the systems."""
+    parts = [name.split("_") for name in names]
+    shortest = min(len(part) for part in parts)
+    for sign in (-1, 1):
+        shared = 0
+        while shared < shortest - 1 and len({part[::sign][shared] for part in parts}) == 1:
+            shared += 1
+        if shared and len(names) > 1:
+            about = parts[0][-shared:] if sign == -1 else parts[0][:shared]
+            rest = [part[:-shared] if sign == -1 else part[shared:] for part in parts]
+            return "_".join(about), ["_".join(part) for part in rest]
+    about_page = page.removeprefix("trial_")
+    return about_page, [name.removesuffix(f"_{about_page}") for name in names]
+
+
+def _read_webmushra_mark(
+    path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]
+) -> Mark:
+    try:
+        value = float(row["rating_score"] or "")
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
+    milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
+    seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None
+    return Mark(
+        rater=str(row["session_uuid"]),
+        page=category,
+        stimulus=systems[str(row["rating_stimulus"])],
+        value=value,
+        seconds=seconds,
+        comment=row.get("rating_comment") or "",
+    )

@@ -1,7 +1,12 @@
-"""How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on."""
+"""How a value stands to what people and good systems reach: in a word, and as the numbers that the word rests on; and
+how far the values of a metric agree with people's judgement, where that was measured (`human_agreement.csv`).
+"""
 
 from __future__ import annotations
 
+import csv
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -12,6 +17,9 @@ TARGET = "target"
 
 AT_LEAST = "≥"
 """Mark of a value that is the least that it can be."""
+
+NEVER_COMPARED = "never measured"
+IS_PEOPLE = "it is the judgement of people itself"
 
 Word = Literal["good", "usual", "poor", ""]
 
@@ -83,3 +91,32 @@ def format_number(value: float | None) -> str:
         return "0"
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
     return text.replace("-", "−")
+
+
+@cache
+def read_human_agreements() -> tuple[dict[str, str], ...]:
+    """Read what is known of the agreement of metrics with people: a line for each key and study.
+
+    Its columns are metric, key, statistic, value, low and high (empty where a paper prints none), n, of (what is
+    counted) and source.
+    """
+    with Path(__file__).with_name("human_agreement.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def describe_human_agreement(metric: Metric, key: Key, language: str = "en") -> str:
+    """Say how far a key agrees with people, each study with its number of systems or outputs, or that nobody knows."""
+    from podeval.metrics.translation import translate
+
+    studies = [
+        f"{row['statistic']} {row['value']}{_format_bounds(row)}, n {row['n']} "
+        f"{translate(row['of'], language)}: {translate(row['source'], language)}"
+        for row in read_human_agreements()
+        if (row["metric"], row["key"]) == (metric.name, key.name)
+    ]
+    absent = IS_PEOPLE if metric.dimension.startswith("human.") else NEVER_COMPARED
+    return "; ".join(studies) or translate(absent, language)
+
+
+def _format_bounds(row: dict[str, str]) -> str:
+    return f" [{row['low']}, {row['high']}]" if row["low"] else ""

@@ -5,6 +5,7 @@ __all__ = [
     "battles",
     "bias",
     "bradley_terry",
+    "clustered_correlations",
     "drift",
     "intervals",
     "mushra_scores",

@@ -7,9 +7,13 @@ __all__ = [
     "judge_answers",
     "judge_audit",
     "judge_report",
+    "metric_benchmark",
     "mtalk_figures",
+    "output_values",
     "paper_runs",
     "papers",
     "planted_cases",
+    "published_agreement",
     "raters",
+    "rating_files",
 ]

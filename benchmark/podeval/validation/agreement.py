@@ -9,13 +9,6 @@ freedom as the smaller of the two has. With the six systems of a paper that is a
 
 In addition there is the agreement on systems as wholes, of which there are few, without each of them in turn, and what
 the best of so many keys would reach by chance.
-
-Public clips are compared with a printed order: `paper_tables/podeval_subjective_metrics.csv` has the values, measured
-here (98b7643, dialogue_naturalness and integrity 282a687; embedded profile, no scripts), of the 119 public clips of
-PodEval's listening test: six systems and another set of real podcasts, 17 categories each. People's side is the order
-of the six that the paper prints (section 7.2 and appendix A.5.2: 17 listeners; no marks are published). So there are
-six human points, whatever the number of clips. `paper_tables/human_agreement.csv` has the agreement with people that
-the papers print of metrics and judges, each with its n where the paper states one; `judges.csv` their audits of judges.
 """
 
 import csv
@@ -28,7 +21,6 @@ from functools import cache
 from itertools import permutations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,17 +50,10 @@ Output = tuple[str, str]
 """A system and an item."""
 KeyValues = tuple[str, str, Key, Mapping[Output, float]]
 """A metric, a protocol, and one of the metric's keys with its values."""
+Comparison = Callable[[str, Key, str, str, Sequence[Output], Sequence[float], Sequence[float]], "Validity"]
+"""Signature of `compare`."""
 
 TABLES = Path(__file__).parent / "paper_tables"
-ORDER = ("HQ", "notebooklm", "mossttsd", "mooncast", "podagent", "LQ")
-"""PodEval's systems as its listeners order them by the naturalness of their dialogue, the best first."""
-MEASURE = "PodEval, dialogue naturalness, printed order"
-THIN = (
-    "The evidence is thin: six systems in the order of 17 listeners of one paper, without marks by item. With six "
-    "systems no correlation is more than a hint."
-)
-CV = "reverb_consistency.reverb_consistency_cv"
-
 Row = dict[str, str]
 
 
@@ -134,12 +119,21 @@ def compute_validity(items: pd.DataFrame, measures: Mapping[str, Iterable[Mark]]
         The agreements; pairs with fewer than five common outputs are left out.
     """
     human = {measure: _mean_by_output(marks) for measure, marks in measures.items()}
-    agreements = _compare_all(_values_by_key(items), human)
+    agreements = compare_all(_values_by_key(items), human)
     return sorted(agreements, key=lambda row: -(row.srcc.value if row.srcc.value is not None else -2))
 
 
-def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]]) -> list[Validity]:
-    """Return the agreement of each key with each human measure, on at least five outputs that both have."""
+def compare_all(
+    keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, float]], comparison: Comparison | None = None
+) -> list[Validity]:
+    """Return the agreement of each key with each human measure, on at least five outputs that both have.
+
+    Args:
+        keys: the keys with their values.
+        human: people's scores by measure.
+        comparison: compares one key with one measure; `compare` by default.
+    """
+    comparison = comparison or compare
     agreements: list[Validity] = []
     means: dict[str, list[dict[str, float]]] = {}
     for metric, protocol, key, values in keys:
@@ -148,8 +142,8 @@ def _compare_all(keys: Iterable[KeyValues], human: Mapping[str, Mapping[Output, 
             if len(shared) < FEWEST:
                 continue
             ours = [to_badness(key, values[output]) for output in shared]
-            agreements.append(compare(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
-            means.setdefault(measure, []).append(_means_by_system(shared, ours))
+            agreements.append(comparison(metric, key, protocol, measure, shared, ours, [scores[o] for o in shared]))
+            means.setdefault(measure, []).append(average_by_system(shared, ours))
     best = {measure: _draw_best(columns, human[measure]) for measure, columns in means.items()}
     # A quantile of few possible values is reached by more than its share.
     rare = {
@@ -180,32 +174,31 @@ def compare(
 ) -> Validity:
     """Return the agreement of one key with people.
 
-    Args:
-        metric: its name.
-        key: the key's declaration.
-        protocol: protocol of the key's values.
-        measure: the name of the human measure.
-        outputs: system and item of each value.
-        ours: the key's values as `to_badness` gives them.
-        theirs: people's scores.
+    `ours` are the key's values of the outputs as `to_badness` gives them, `theirs` people's scores.
     """
-    by_system, liked = _means_by_system(outputs, ours), _means_by_system(outputs, theirs)
+    of_systems = compare_systems(metric, key, protocol, measure, outputs, ours, theirs)
+    of_outputs = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
+    return replace(of_systems, **dict(zip(("srcc", "plcc", "krcc"), of_outputs, strict=True)))
+
+
+def compare_systems(
+    metric: str,
+    key: Key,
+    protocol: str,
+    measure: str,
+    outputs: Sequence[Output],
+    ours: Sequence[float],
+    theirs: Sequence[float],
+) -> Validity:
+    """Return the agreement of one key with people over the systems' means alone, which takes little time."""
+    by_system, liked = average_by_system(outputs, ours), average_by_system(outputs, theirs)
     left_out = {}
     for system in by_system:
         rest = [name for name in by_system if name != system]
         left_out[system] = srcc([by_system[name] for name in rest], [liked[name] for name in rest]).value
-    return Validity(
-        metric,
-        key.name,
-        protocol,
-        measure,
-        key.better,
-        correlate(srcc, ours, theirs, outputs),
-        correlate(plcc, ours, theirs, outputs),
-        correlate(krcc, ours, theirs, outputs),
-        srcc(list(by_system.values()), list(liked.values())),
-        left_out,
-    )
+    nothing = Estimate(None, None, None, len(outputs))
+    of_systems = srcc(list(by_system.values()), list(liked.values()))
+    return Validity(metric, key.name, protocol, measure, key.better, nothing, nothing, nothing, of_systems, left_out)
 
 
 def to_badness(key: Key, value: float) -> float:
@@ -286,7 +279,7 @@ def _draw_best(columns: Sequence[Mapping[str, float]], scores: Mapping[Output, f
     ranks = [rankdata(values) for values in keys if len(set(values)) > 1]
     if not ranks or len(shared) < FEWEST_CLUSTERS:
         return np.zeros(0)
-    liked = _means_by_system(list(scores), list(scores.values()))
+    liked = average_by_system(list(scores), list(scores.values()))
     order = rankdata([liked[system] for system in shared])
     random = np.random.default_rng(0)
     few = len(shared) <= ALL_ORDERS
@@ -311,7 +304,8 @@ def _values_by_key(items: pd.DataFrame) -> Iterator[KeyValues]:
             yield metric, protocol, key, values
 
 
-def _means_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+def average_by_system(outputs: Sequence[Output], values: Sequence[float]) -> dict[str, float]:
+    """Return the mean of each system's values."""
     of_system: dict[str, list[float]] = defaultdict(list)
     for (system, _), value in zip(outputs, values, strict=True):
         of_system[system].append(value)
@@ -338,53 +332,14 @@ def read_printed_audits() -> tuple[Row, ...]:
     return read_table(TABLES / "judges.csv")
 
 
-def list_printed_agreements() -> list[dict[str, Any]]:
-    """Return the agreements with people that the papers print: paper, table, who, about, statistic, value and count."""
-    return [
-        {**row, "value": float(row["value"]), "count": int(row["n"]) if row["n"] else None}
-        for row in read_table(TABLES / "human_agreement.csv")
-    ]
-
-
-def recompute_agreement() -> list[Validity]:
-    """Return the agreement of every key at hand with the printed order of PodEval's systems, the strongest first.
-
-    The interval of `within`, the mean over categories, is valid for new categories alone.
-    """
-    people = {system: float(len(ORDER) - number) for number, system in enumerate(ORDER)}
-    keys: list[KeyValues] = []
-    for name, values in _read_values().items():
-        metric, _, key_name = name.partition(".")
-        key = catalogue.get(metric).key(key_name)
-        # Never ranked, because it is easily won; by its formula 1 is what people reach.
-        key = replace(key, better="higher") if metric == "dialogue_naturalness" else key
-        if has_direction(key):
-            keys.append((metric, "embedded, no script", key, values))
-    outputs = sorted({output for *_, values in keys for output in values}, key=lambda output: ORDER.index(output[0]))
-    rows = _compare_all(keys, {MEASURE: {output: people[output[0]] for output in outputs}})
-    within = {(metric, key.name): _compare_within(key, values, people) for metric, _, key, values in keys}
-    rows = [replace(row, within=within[row.metric, row.key]) for row in rows]
-    return sorted(rows, key=lambda row: -(row.systems.value or 0.0))
-
-
-def _read_values() -> dict[str, dict[Output, float]]:
-    """Read the values of the systems in the order by `metric.key`, then by system and category."""
-    columns: dict[str, dict[Output, float]] = defaultdict(dict)
-    for row in read_table(TABLES / "podeval_subjective_metrics.csv"):
-        for name, value in row.items():
-            if row["system"] in ORDER and "." in name and value:
-                columns[name][row["system"], row["category"]] = float(value)
-    # What ranks today did not exist when the clips were measured, and follows from what was.
-    spread, mean = columns["reverb_consistency.reverb_consistency"], columns["reverb_consistency.srmr"]
-    columns[CV] = {output: spread[output] / mean[output] for output in spread if mean.get(output)}
-    return columns
-
-
-def _compare_within(key: Key, values: Mapping[Output, float], people: Mapping[str, float]) -> Estimate:
-    """Return the mean over categories of the SRCC of the systems' clips."""
-    by_category: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for (system, category), value in values.items():
-        by_category[category].append((to_badness(key, value), people[system]))
-    figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_category.values()]
-    mean = mean_ci([value for value in figures if value is not None], bounds=(-1, 1))
+def compare_within(items: Sequence[str], ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Return the mean over items of the SRCC of the systems' outputs; its count is that of the items that have one."""
+    by_item: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for item, mine, liked in zip(items, ours, theirs, strict=True):
+        by_item[item].append((mine, liked))
+    figures = [srcc(*map(list, zip(*pairs, strict=True))).value for pairs in by_item.values()]
+    defined = [value for value in figures if value is not None]
+    if not defined:
+        return Estimate(None, None, None, 0)
+    mean = mean_ci(defined, bounds=(-1, 1))
     return Estimate(mean.mean, mean.low, mean.high, mean.n)

@@ -14,8 +14,10 @@ in the resampler (SoX HQ instead of torchaudio's windowed sinc with 6 zero cross
 need. `variant` selects how others compute it:
 
 - `paper`: the plain similarity, without the scale, as in the paper's formula; all values lie close to 0.5.
-- `repro`: the first 7 s only, as the public script that correlates PAM with listeners does.
+- `repro`: the first 7 s only, of the mean of the channels.
 - `msclap`: channels joined one after the other in time, as the public code reads them.
+- `pcc`: both, as the public script that correlates PAM with listeners (`pcc.py`) does: the first 7 s of the channels
+  joined, which of stereo is the first channel, followed by the second where the first is shorter.
 - `naive`: the cosine with the good prompt alone (−1 to 1), which the paper shows not to follow listeners.
 """
 
@@ -46,7 +48,7 @@ BAD = ("the sound is noisy and with artifacts.", "the sound quality is bad.")
 _PAIRS = ((0, 1), (1, 0))
 """Pairs of good and bad prompts for `pam_avg`: the paper found the crossed pairs best."""
 
-Variant = Literal["default", "paper", "repro", "msclap", "naive"]
+Variant = Literal["default", "paper", "repro", "msclap", "pcc", "naive"]
 Floats = NDArray[np.float64]
 
 
@@ -95,14 +97,14 @@ def pam(recording: Recording, *, variant: Variant = "default", prompts: str = ""
 
     Args:
         recording: any sound, upsampled to 44.1 kHz where its rate is lower.
-        variant: `default`, or one of `paper`, `repro`, `msclap` and `naive`.
+        variant: `default`, or one of `paper`, `repro`, `msclap`, `pcc` and `naive`.
         prompts: your own prompts, the good one first, separated by a vertical bar; the averages are then not computed.
     """
     good, bad = _parse_prompts(prompts) if prompts else (GOOD, BAD)
     recording.require_sound(SHORTEST)
     tracks, begin = _tracks(recording, variant)
     frames = sum(len(track) for track in tracks)
-    starts = [0] if variant == "repro" else start_windows(frames, CHUNK)
+    starts = [0] if variant in ("repro", "pcc") else start_windows(frames, CHUNK)
     audio_embeddings = recording.array_from(
         "audio_text",
         lambda model: model.audio([_chunk(tracks, start) for start in starts]),
@@ -177,7 +179,7 @@ def _tracks(recording: Recording, variant: Variant) -> tuple[list[Samples], int]
     if variant == "default":
         samples, begin = cut_to_sound(recording, RATE)
         return [samples], begin
-    if variant != "msclap" or recording.channels == 1:
+    if variant not in ("msclap", "pcc") or recording.channels == 1:
         return [recording.mono(RATE, offset=True, upsample=True)], 0
     return [resample(recording.samples[:, number], recording.rate, RATE) for number in range(recording.channels)], 0
 

@@ -1,0 +1,203 @@
+"""Values of metrics for outputs that people rated: from recordings in a folder, or from a table of values.
+
+A recording or a line of a table is matched with an output by its name: what the file of ratings calls the recording, or
+`SYSTEM/ITEM`, `ITEM/SYSTEM`, `SYSTEM_ITEM`, `ITEM_SYSTEM`, or the item alone where only one recording has that name.
+
+Three facts of a recording can go with people's marks and with a metric's values at once without being what the metric
+measures: its loudness (integrated, LUFS), its bandwidth (Hz) and its length (seconds). They are values under the names
+in `CONTROLS`; a table may have them as columns.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+import pandas as pd
+
+from podeval import progress
+from podeval.audio.levels import measure_bandwidth
+from podeval.errors import BadInput, PodevalError
+from podeval.measuring.engine import score_source
+from podeval.measuring.inputs import ScoreRequest
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key
+from podeval.metrics.human_records import list_records
+from podeval.recording.source import AudioSource, list_recordings, read_source
+from podeval.validation.agreement import KeyValues, has_direction
+from podeval.validation.rating_files import Output
+
+LOUDNESS, BANDWIDTH, LENGTH = "loudness.integrated", "bandwidth", "length"
+CONTROLS = (LOUDNESS, BANDWIDTH, LENGTH)
+"""Names of the facts of a recording whose influence is removed."""
+_ALIASES = {"model": "system", "category": "item", "utterance": "item", "seconds": LENGTH, "duration": LENGTH}
+
+Values = dict[str, dict[Output, float]]
+"""Values by output, by `metric.key` or the name of a fact."""
+
+
+def match_recordings(
+    names: Iterable[str], outputs: Mapping[Output, str], systems: Iterable[str] = ()
+) -> dict[str, Output]:
+    """Return the output of each recording that is of one alone.
+
+    Args:
+        names: paths of recordings.
+        outputs: the rated outputs, each with what its file of ratings calls the recording, or an empty text.
+        systems: systems that are rated as wholes; each recording in a folder of that name is an output.
+    """
+    ends: dict[str, list[str]] = defaultdict(list)
+    matches: dict[str, Output] = {}
+    for name in names:
+        parts = _strip_ending(name).split("/")
+        for start in range(len(parts)):
+            ends["/".join(parts[start:])].append(name)
+        if len(parts) > 1 and parts[-2] in systems:
+            matches[name] = (parts[-2], parts[-1])
+    for (system, item), recording in outputs.items():
+        pairs = (f"{system}/{item}", f"{item}/{system}", f"{system}_{item}", f"{item}_{system}")
+        candidates = [ends.get(one, []) for one in (_strip_ending(recording), recording, *pairs, item)]
+        matches |= {name: (system, item) for name in next((same for same in candidates if len(same) == 1), [])}
+    return matches
+
+
+def _strip_ending(name: str) -> str:
+    path = PurePosixPath(name.replace("\\", "/"))
+    return str(path.with_suffix("")) if path.suffix[1:].isalnum() and not path.suffix[1:].isdigit() else str(path)
+
+
+def measure_recordings(
+    folder: Path, outputs: Mapping[Output, str], systems: Iterable[str], request: ScoreRequest
+) -> tuple[Values, list[str]]:
+    """Measure the recordings of outputs; results are kept, so that a second call measures only what is new.
+
+    Args:
+        folder: the folder with the recordings, at any depth.
+        outputs: the rated outputs, as `match_recordings` takes them.
+        systems: systems that are rated as wholes.
+        request: the metrics with their choices.
+
+    Returns:
+        The values, and sentences on what was not measured.
+
+    Raises:
+        BadInput: the folder contains none of the recordings, or a metric or a choice does not exist.
+    """
+    files = {path.relative_to(folder).as_posix(): path for path in list_recordings(folder) or ()}
+    matches = match_recordings(files, outputs, systems)
+    if not matches:
+        some = ", ".join(recording or "/".join(output) for output, recording in [*outputs.items()][:3])
+        raise BadInput(f"{folder} has no recording of the rated outputs; they are called {some or 'SYSTEM/ITEM.wav'}")
+    values: Values = defaultdict(dict)
+    missing: dict[str, list[str]] = defaultdict(list)
+    missing["no recording has their name"] = ["/".join(one) for one in outputs.keys() - {*matches.values()}]
+    for number, (name, output) in enumerate(matches.items()):
+        progress.report("recordings", number, len(matches))
+        try:
+            source = read_source(files[name], profile=request.profile, allow_upsampling=request.allow_upsampling)
+            scores = score_source(source, request)
+            figures = scores.values | _measure_controls(source, scores.values)
+        except PodevalError as refusal:
+            missing[str(refusal)].append(name)
+            continue
+        for key, value in figures.items():
+            values[key][output] = value
+        for metric, reason in scores.failed.items():
+            missing[f"{metric}: {reason}"].append(name)
+    notes = [
+        f"{len(of)} outputs were not measured: {why} ({', '.join(of[:3])}, …)" for why, of in missing.items() if of
+    ]
+    return dict(values), notes
+
+
+def _measure_controls(source: AudioSource, values: Mapping[str, float]) -> dict[str, float]:
+    recording = source.recording
+    bandwidth = measure_bandwidth(recording.mono(recording.rate), recording.rate)
+    loudness = values if LOUDNESS in values else score_source(source, ScoreRequest(metrics=("loudness",))).values
+    return {BANDWIDTH: bandwidth, LENGTH: recording.duration, **{k: v for k, v in loudness.items() if k == LOUDNESS}}
+
+
+def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str]) -> Values:
+    """Read values from a table: what `podeval score --out` writes as CSV or Parquet, or a line for each output with its
+    system and item (or category), or its file, and a column for each value, called `metric.key` or a name of one's own.
+
+    Args:
+        path: the table.
+        outputs: the rated outputs, as `match_recordings` takes them.
+        systems: systems that are rated as wholes.
+
+    Raises:
+        BadInput: it cannot be read, has two lines of an output, or no value of a rated one.
+    """
+    try:
+        table = pd.DataFrame([row for _, row in list_records(path, "value")])
+    except BadInput as refusal:
+        raise BadInput(f"{path}: {refusal}") from None
+    table = table.rename(columns=lambda name: _ALIASES.get(str(name).lower(), str(name)))
+    places = ["system", "item"] if {"system", "item"} <= {*table.columns} else ["file"]
+    if not {*places} <= {*table.columns}:
+        raise BadInput(f"{path} needs the columns system and item, or file; it has {', '.join(table.columns)}")
+    if {"metric", "key", "value"} <= {*table.columns}:
+        table["name"] = table["metric"] + "." + table["key"]
+        table = (
+            table.drop_duplicates([*places, "name"]).pivot(index=places, columns="name", values="value").reset_index()
+        )
+    located = list(table[places].astype(str).itertuples(index=False, name=None))
+    if places == ["file"]:
+        matches = match_recordings([name for (name,) in located], outputs, systems)
+        located = [matches.get(name) for (name,) in located]
+    if twice := [one for one, same in pd.Series(located).value_counts().items() if same > 1]:
+        raise BadInput(f"{path} has two lines of the output {' '.join(twice[0])}")
+    columns = {str(name): pd.to_numeric(table[name], errors="coerce") for name in table.columns if name not in places}
+    rated = {output for output in located if output and (output in outputs or output[0] in systems)}
+    values = {
+        name: {
+            output: float(v) for output, v in zip(located, column, strict=True) if output in rated and math.isfinite(v)
+        }
+        for name, column in columns.items()
+    }
+    if not any(values.values()):
+        some = ", ".join(" ".join(output) for output in [*outputs][:3]) or ", ".join(systems)
+        raise BadInput(f"{path} has no value of a rated output, such as {some}")
+    return {name: of for name, of in values.items() if of}
+
+
+def list_key_values(values: Values, protocol: str, metrics: Sequence[str] = ()) -> tuple[list[KeyValues], list[str]]:
+    """List the values whose direction is known, by metric and key.
+
+    A name that no metric of podeval has is of a metric of one's own: more is better, or less if `-` is before its name.
+
+    Args:
+        values: the values by name.
+        protocol: the source of the values, such as the name of their table.
+        metrics: names of metrics, or of keys as `metric.key`; empty for all.
+
+    Returns:
+        The keys with their values, and a sentence on the names that are none of podeval's.
+
+    Raises:
+        BadInput: there are no values of one of the metrics.
+    """
+    keys: list[KeyValues] = []
+    others = []
+    for name, of_outputs in values.items():
+        metric, _, key_name = name.removeprefix("-").partition(".")
+        if name in CONTROLS[1:] or (metrics and not {metric, f"{metric}.{key_name}"} & {*metrics}):
+            continue
+        key = _find_key(metric, key_name)
+        if key is None:
+            key = Key(key_name or metric, "lower" if name.startswith("-") else "higher")
+            others.append(name)
+        if has_direction(key):
+            keys.append((metric, protocol, key, of_outputs))
+    names = {one for metric, _, key, _ in keys for one in (metric, f"{metric}.{key.name}")}
+    if absent := [one for one in metrics if one not in names]:
+        raise BadInput(f"there are no values of {', '.join(absent)} with a direction; there are {', '.join(values)}")
+    note = f"{', '.join(others)}: no metric of podeval, so more is taken as better (less, if called -NAME)"
+    return keys, [note] if others else []
+
+
+def _find_key(metric: str, key_name: str) -> Key | None:
+    """Return the declaration of a key; None of a metric that podeval does not have."""
+    keys = {key.name: key for key in catalogue.get(metric).keys} if metric in catalogue.NAMES else {}
+    return keys.get(key_name) or next(iter(keys.values()), None)

@@ -1,0 +1,393 @@
+"""Files of human ratings, in the layouts of public corpora and of podeval: marks of outputs, or choices between two.
+
+Each layout is one entry of `LAYOUTS`: its columns, how a line is read, and where its data is to be had. A file is
+recognised by its columns. Systems and items are called what the file calls them; where a file names the recording of an
+output, that name is kept, so that the recording is found in a folder.
+
+Filters that belong to a corpus are applied, and a note counts what they leave out: those of PAM's appendix 10.2 where a
+file has raters and times, SOMOS's own quality checks where a file has the column `clean`, and sessions that a listening
+test of podeval does not count.
+"""
+
+import csv
+import math
+import re
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from podeval.datasets.http import Web
+from podeval.errors import BadInput
+from podeval.metrics.battle_log import read_log_record
+from podeval.metrics.human_records import list_records, read_webmushra
+from podeval.stats.mushra_scores import Mark, screen_pam
+from podeval.validation.human_scores import read_marks
+from podeval.validation.raters import read_votes
+
+Output = tuple[str, str]
+"""A system and an item."""
+Record = Mapping[str, Any]
+Records = Sequence[tuple[str, Record]]
+"""The lines of a file, each with its place; names of columns are in lower case."""
+
+_FALSE = ("0", "0.0", "false")
+_SCORES = ("system", "item", "score")
+_RATERS = ("rater", "listener", "listenerid", "workerid", "worker id")
+_SECONDS = ("seconds", "worktimeinseconds", "work time in seconds")
+_VOICEMOS = re.compile(
+    r"(?P<system>[^,]+,)?(?P<file>[^,]+-[^,]+\.wav),\s*(?P<mark>[\d.]+)(?:,.*?(?P<rater>[^,]+))?\s*$"
+)
+_CHOICES = {"a": 1, "b": -1, "t": 0}
+_OUTCOMES = {"a": 1, "b": -1, "tie": 0, "both_bad": 0}
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A choice between two systems on an item: 1 for the first, -1 for the second, 0 for neither; no item is all."""
+
+    rater: str
+    item: str
+    first: str
+    second: str
+    choice: int
+
+
+@dataclass(frozen=True)
+class RatingFile:
+    """The content of a file of ratings.
+
+    Attributes:
+        name: name of the file, or of the task that it is of.
+        layout: name of its layout.
+        marks: marks of outputs; a mark of a system as a whole has no page.
+        preferences: choices between two systems.
+        votes: votes as records, for the analyses of votes.
+        recordings: name of the recording of an output, where the file has one.
+        notes: sentences on what was left out.
+    """
+
+    name: str
+    layout: str
+    marks: tuple[Mark, ...] = ()
+    preferences: tuple[Preference, ...] = ()
+    votes: tuple[Record, ...] = ()
+    recordings: Mapping[Output, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout of files of ratings.
+
+    Attributes:
+        name: its name, for `podeval data fetch ratings NAME`.
+        title: the ratings that it is for.
+        columns: sets of columns, any of which a file must have.
+        where: the place where the data is to be had.
+        scales: columns with marks, each with the name of its scale; those that a file does not have are skipped.
+        locate: returns system, item and the name of the recording of a line.
+        counts: column that says whether a line counts, with the reason why others do not.
+        read: reads a file of another kind than marks by line.
+        archive: address of the published archive; empty if it cannot be fetched by a program.
+    """
+
+    name: str
+    title: str
+    columns: tuple[frozenset[str], ...]
+    where: str
+    scales: Mapping[str, str] = field(default_factory=dict)
+    locate: Callable[[Record], tuple[str, str, str]] | None = None
+    counts: tuple[str, str] = ("", "")
+    read: Callable[[Path, Records], RatingFile] | None = None
+    archive: str = ""
+
+
+def read_rating_files(path: Path) -> list[RatingFile]:
+    """Read the ratings of a file, or of a folder such as PAM's `human_eval`, with `scores.csv` in a folder per task.
+
+    Raises:
+        BadInput: it cannot be read, is in no layout of `LAYOUTS`, or a line of it is wrong; the message names the line.
+    """
+    if not path.is_dir():
+        return [_read_file(path)]
+    files = sorted({*path.glob("scores.csv"), *path.glob("*/scores.csv")})
+    if not files:
+        raise BadInput(f"{path} contains no scores.csv, at its top or one folder below; name a file of ratings")
+    return [_read_file(file) for file in files]
+
+
+def _read_file(path: Path) -> RatingFile:
+    try:
+        records = _read_records(path)
+        layout = next(
+            (one for one in LAYOUTS.values() if any(needed <= records[0][1].keys() for needed in one.columns)), None
+        )
+        if layout is not None:
+            return layout.read(path, records) if layout.read else _read_lines(path, records, layout)
+        return _read_votes(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path} cannot be read ({error})") from None
+    except BadInput as refusal:
+        names = ", ".join(LAYOUTS)
+        raise BadInput(
+            f"{path}: {refusal} (layouts of ratings: {names}; `podeval data fetch ratings` says more)"
+        ) from None
+
+
+def _read_records(path: Path) -> Records:
+    """Read the lines of a file; of columns with sound in Parquet only the paths, and VoiceMOS's lists have no names."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+        from pyarrow.types import is_binary, is_struct
+
+        schema = pyarrow.parquet.read_schema(path)
+        names = [f"{one.name}.path" if is_struct(one.type) else one.name for one in schema if not is_binary(one.type)]
+        with pyarrow.parquet.ParquetFile(path) as file:
+            rows = list(enumerate(file.read(columns=names).to_pylist(), 1))
+        return [(f"row {number}", {name.lower(): value for name, value in row.items()}) for number, row in rows]
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    if lines and _VOICEMOS.match(lines[0]):
+        matches = [(f"line {number}", _VOICEMOS.match(line)) for number, line in enumerate(lines, 1) if line.strip()]
+        if wrong := [place for place, match in matches if match is None]:
+            raise BadInput(f"{wrong[0]} is neither `system-utterance.wav,mark` nor `system,utterance.wav,mark,…`")
+        return [(place, match.groupdict()) for place, match in matches if match]
+    records = list_records(path, "rating")
+    return [(place, {str(name).strip().lower(): value for name, value in row.items()}) for place, row in records]
+
+
+def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
+    """Read the marks of a file with a line for each output, or for each mark of one.
+
+    Raises:
+        BadInput: a line has no system, or a mark that is not a number.
+    """
+    columns = records[0][1].keys()
+    rater, seconds = (next((name for name in names if name in columns), "") for names in (_RATERS, _SECONDS))
+    scales = {column: scale for column, scale in layout.scales.items() if column in columns}
+    counts, why = layout.counts
+    counted = [(place, row) for place, row in records if str(row.get(counts)).lower() not in _FALSE]
+    recordings, marks = {}, []
+    for place, row in counted:
+        assert layout.locate is not None, "a layout with scales locates its lines"
+        system, item, recording = layout.locate(row)
+        if not system.strip():
+            raise BadInput(f"{place} names no system")
+        recordings[system, item] = recording
+        for column, scale in scales.items():
+            if row[column] not in (None, ""):
+                who, time = str(row.get(rater) or ""), _to_number(place, row, seconds) if seconds else None
+                mark = _to_number(place, row, column)
+                marks.append(Mark(who, item, system, mark, str(row.get("scale") or scale), time))
+    notes = [f"{len(records) - len(counted)} lines were left out: {why}"] if len(counted) < len(records) else []
+    if layout.name == "pam" and rater:
+        screened = screen_pam(marks)
+        marks = list(screened.kept)
+        notes += [
+            f"{len(screened.dropped_raters)} raters were excluded whose scales do not differ on more than five samples,"
+            f" and {screened.hurried} marks that took less than ten seconds (PAM, appendix 10.2)"
+        ]
+    name = path.parent.name if path.name == "scores.csv" else path.stem
+    return RatingFile(name, layout.name, tuple(marks), recordings=recordings, notes=tuple(notes))
+
+
+def _to_number(place: str, record: Record, name: str) -> float:
+    """Return a number.
+
+    Raises:
+        BadInput: it is none.
+    """
+    try:
+        number = float(record[name])
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(f"{place}: {name} is a number, not {record.get(name)!r}")
+    return number
+
+
+def _locate_pam(row: Record) -> tuple[str, str, str]:
+    return str(row["model"]), str(row["file name"]), f"{row['model']}/{row['file name']}"
+
+
+def _locate_voicemos(row: Record) -> tuple[str, str, str]:
+    system, _, item = str(row["file"]).strip().removesuffix(".wav").partition("-")
+    return (row["system"] or system).rstrip(","), item, str(row["file"])
+
+
+def _locate_somos(row: Record) -> tuple[str, str, str]:
+    utterance = str(row.get("utteranceid") or "").removesuffix(".wav")
+    item, _, system = utterance.rpartition("_")
+    return system or str(row.get("systemid") or ""), item, utterance
+
+
+def _locate_nisqa(row: Record) -> tuple[str, str, str]:
+    file = str(row.get("filepath_deg") or row.get("filename_deg"))
+    return f"{row.get('db', '')}/{row['con']}", PurePosixPath(file).stem, file
+
+
+def _read_order(path: Path, records: Records) -> RatingFile:
+    """Read an order of systems (1 is the best place), or a score of each system as a whole."""
+    name, sign = ("place", -1) if "place" in records[0][1] else ("score", 1)
+    marks = tuple(Mark("", "", str(row["system"]), sign * _to_number(at, row, name)) for at, row in records)
+    if len({mark.stimulus for mark in marks}) < len(marks):
+        raise BadInput("a system is in several lines of an order; add the column item for scores by item")
+    return RatingFile(path.stem, "order", marks)
+
+
+def _read_listening(path: Path, records: Records) -> RatingFile:
+    """Read the marks of a listening test of podeval; pages with two outputs are choices, positive for the second."""
+    paired = [(place, row) for place, row in records if row.get("compared_with")]
+    single = [(place, row) for place, row in records if not row.get("compared_with")]
+    ratings = _read_lines(path, single, LAYOUTS["listening"]) if single else RatingFile(path.stem, "listening")
+    preferences = []
+    for place, row in paired:
+        if row.get("kind") != "abx" and str(row.get("counted")).lower() not in _FALSE:
+            mark = _to_number(place, row, "mark")
+            sides = str(row["stimulus"]), str(row["compared_with"])
+            preferences.append(Preference(str(row["listener"]), str(row["item"]), *sides, (mark < 0) - (mark > 0)))
+    left_out = len(paired) - len(preferences)
+    notes = (f"{left_out} choices were left out: of ABX pages, or they do not count",) if left_out else ()
+    return replace(ratings, preferences=tuple(preferences), notes=(*ratings.notes, *notes))
+
+
+def _read_speechjudge(path: Path, records: Records) -> RatingFile:
+    """Read which of audioA and audioB is more natural: by each rater, or by the majority."""
+    preferences, recordings = [], {}
+    for place, row in records:
+        item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]
+        raters = row.get("rater") or [""] * len(choices)
+        sides = [_CHOICES.get(str(choice)[:1].lower()) for choice in choices]
+        if isinstance(choices, str) or None in sides or len(raters) != len(sides):
+            raise BadInput(f"{place}: annotations are a list with A…, B… or Tie for each rater, not {choices!r}")
+        preferences += [Preference(rater, item, "A", "B", side or 0) for rater, side in zip(raters, sides, strict=True)]
+        for side_name in "AB":
+            audio = row.get(f"audio{side_name.lower()}")
+            file = audio.get("path") if isinstance(audio, Mapping) else audio
+            recordings[side_name, item] = str(file or f"{item}_{side_name}")
+    return RatingFile(path.stem, "speechjudge", preferences=tuple(preferences), recordings=recordings)
+
+
+def _read_votes(path: Path) -> RatingFile:
+    """Read votes in any form of `raters.read_votes`; an item, where a vote has one, is that of both outputs."""
+    votes, preferences = read_votes(path), []
+    for number, vote in enumerate(votes):
+        row = read_log_record(f"vote {number + 1}", vote)
+        if row["outcome"] in _OUTCOMES and vote.get("standing") != "excluded" and vote.get("purpose") != "gold":
+            item, sides = str(vote.get("item") or ""), (row["first"], row["second"])
+            preferences.append(Preference(row["voter"] or "", item, *sides, _OUTCOMES[row["outcome"]]))
+    return RatingFile(path.stem, "votes", preferences=tuple(preferences), votes=tuple(votes))
+
+
+def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
+    """Download the archive of a corpus, and unpack it.
+
+    Args:
+        name: name of the layout.
+        into: the folder; the archive stays there, so that a download that was stopped is resumed.
+        web: reads from the server.
+        most_bytes: size of the largest archive that is taken.
+
+    Raises:
+        BadInput: there is no such corpus, it cannot be fetched, or what came is not an archive.
+    """
+    layout = LAYOUTS.get(name)
+    if layout is None or not layout.archive:
+        why = f"{name} cannot be fetched by a program: {layout.where}" if layout else f"there are no ratings {name!r}"
+        raise BadInput(f"{why}; choose {', '.join(one.name for one in LAYOUTS.values() if one.archive)}")
+    archive = web.save(layout.archive, into / PurePosixPath(layout.archive).name, most_bytes)
+    try:
+        # Names that lead out of the folder are skipped or refused.
+        shutil.unpack_archive(archive, into, **({} if archive.suffix == ".zip" else {"filter": "data"}))
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{archive} is not the archive of {layout.archive} ({error}); delete it, try again") from None
+    return into
+
+
+def _columns(*alternatives: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(names.split(", ")) for names in alternatives)
+
+
+_ZENODO = "https://zenodo.org/records/"
+_LIST = (
+    Layout(
+        "pam",
+        "PAM's human_eval: sounds and music by text, OVL and REL",
+        _columns("file name, model, ovl", "file name, model, rel"),
+        f"{_ZENODO}10737388 (ratings and recordings)",
+        {"ovl": "OVL", "rel": "REL"},
+        _locate_pam,
+        archive=f"{_ZENODO}10737388/files/human_eval.zip",
+    ),
+    Layout(
+        "voicemos",
+        "VoiceMOS Challenge 2022 (BVCC): naturalness of synthesis and conversion",
+        _columns("system, file, mark, rater"),
+        f"{_ZENODO}6572573 (lists of marks, and programs that collect the recordings)",
+        {"mark": "MOS"},
+        _locate_voicemos,
+        archive=f"{_ZENODO}6572573/files/main.tar.gz",
+    ),
+    Layout(
+        "somos",
+        "SOMOS: naturalness of 200 systems of speech synthesis",
+        _columns("systemid, utteranceid, choice", "utteranceid, mean", "systemid, mean"),
+        f"{_ZENODO}7378801 (ratings and recordings, 4 GB)",
+        {"choice": "MOS", "mean": "MOS"},
+        _locate_somos,
+        ("clean", "their pages failed SOMOS's quality checks"),
+        archive=f"{_ZENODO}7378801/files/somos.zip",
+    ),
+    Layout(
+        "nisqa",
+        "NISQA Corpus: transmitted speech; overall quality, noisiness, coloration, discontinuity, loudness",
+        _columns("filepath_deg, con, mos", "filename_deg, con, mos"),
+        f"{_ZENODO}4728081 (ratings and recordings)",
+        {scale: scale for scale in ("mos", "noi", "col", "dis", "loud")},
+        _locate_nisqa,
+        archive=f"{_ZENODO}4728081/files/NISQA_Corpus.zip",
+    ),
+    Layout(
+        "speechjudge",
+        "SpeechJudge-Data: which of two clips is more natural",
+        _columns("index, naturalness_annotation", "index, naturalness_label"),
+        "https://huggingface.co/datasets/RMSnow/SpeechJudge-Data (Parquet files, for those who accept its terms)",
+        read=_read_speechjudge,
+    ),
+    Layout(
+        "webmushra",
+        "results of webMUSHRA's MUSHRA pages",
+        _columns("session_uuid, trial_id, rating_stimulus, rating_score"),
+        "results/TEST/*.csv of your webMUSHRA",
+        read=lambda path, records: RatingFile(path.stem, "webmushra", tuple(read_webmushra(path))),
+    ),
+    Layout(
+        "listening",
+        "a listening test of podeval",
+        _columns("listener, item, stimulus, mark"),
+        "`podeval listening export TEST --form csv`",
+        {"mark": ""},
+        lambda row: (str(row["stimulus"]), str(row["item"]), ""),
+        ("counted", "their sessions do not count"),
+        _read_listening,
+    ),
+    Layout(
+        "scores",
+        "scores by system and item, and perhaps rater and measure",
+        _columns("system, item, score"),
+        "a table of your own",
+        read=lambda path, records: RatingFile(path.stem, "scores", tuple(read_marks(path, columns=_SCORES))),
+    ),
+    Layout(
+        "order",
+        "an order of systems by place, or a score of each as a whole",
+        _columns("system, place", "system, score"),
+        "a table of your own, for studies that print no marks by item",
+        read=_read_order,
+    ),
+)
+LAYOUTS: Mapping[str, Layout] = {layout.name: layout for layout in _LIST}
+"""The layouts by name, in the order in which they are tried; a new one is one entry. Files in none are votes."""
