@@ -315,6 +315,7 @@ def human_likeness(
             "recordings": len(described),
             "windows": windows,
             "left_out": left_out,
+            "file": [f"{name} is left out: {reason}" for name, reason in left_out.items()],
             "ci95": intervals,
             "reference": {name: fact for name, fact in people.about.items() if name != "models"},
         },
