@@ -57,6 +57,8 @@ PLACES = 4
 
 def sources_of(metric: Metric) -> dict[str, Any]:
     """What the example measures."""
+    if metric.inputs[0] == "recordings":
+        return {"recordings": AUDIO}
     if metric.inputs[0] != "recording":
         return get_example_texts(metric)
     if metric.name in LONGER:
@@ -125,6 +127,8 @@ def compute_example(metric: Metric) -> dict[str, Any]:
     of = f"the script {TOPIC} of Real-Pod, read by `{READER}`" if metric.name in LONGER else ""
     if metric.name == "smr":
         of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
+    if metric.inputs[0] == "recordings":
+        of = "the two recordings of the tutorials (`docs/tutorials/audio`), a person and two voices of Kokoro,"
     return {"output": _compute(metric), **({"of": of} if of else {})}
 
 

@@ -39,6 +39,7 @@ def heard(people: likeness.Reference, monkeypatch: pytest.MonkeyPatch) -> Callab
 
         monkeypatch.setattr(likeness, "describe_windows", describe)
         monkeypatch.setattr(likeness, "load_reference", lambda path: people)
+        monkeypatch.setattr(Recording, "speech_track", lambda self, source: self)
 
     return hear
 
@@ -58,7 +59,7 @@ def test_the_command_measures_a_folder_and_says_what_it_left_out(
     heard("3.wav")
     (line,) = map(
         json.loads,
-        podeval("measure", "human_likeness", folder, "--set", "source=mix", "--json", code=0).out.splitlines(),
+        podeval("measure", "human_likeness", folder, "--json", code=0).out.splitlines(),
     )
     assert line["file"] == str(folder)
     assert set(SIZES) <= line.keys()
@@ -67,15 +68,15 @@ def test_the_command_measures_a_folder_and_says_what_it_left_out(
     reasons = {Path(name).name: reason for name, reason in line["notes"]["left_out"].items()}
     assert reasons["3.wav"] == "no speech is heard in the recording"
     assert "is a text file, not audio" in reasons["broken.wav"]
-    printed = podeval("measure", "human_likeness", folder, "--set", "source=mix", code=0).out
+    printed = podeval("measure", "human_likeness", folder, code=0).out
     assert "human_likeness 0." in printed
     assert "broken.wav is left out: " in printed
 
 
 def test_python_takes_a_folder_or_a_list(folder: Path, heard: Callable[..., None]) -> None:
     heard()
-    whole = measure("human_likeness", str(folder), source="mix")
-    listed = measure("human_likeness", sorted(folder.glob("[0-9].wav")), source="mix")
+    whole = measure("human_likeness", str(folder))
+    listed = measure("human_likeness", sorted(folder.glob("[0-9].wav")))
     assert whole["human_likeness"] == listed["human_likeness"]
 
 
@@ -103,7 +104,9 @@ def test_a_reference_needs_people_s_speech(
 ) -> None:
     heard("0.wav", "1.wav", "2.wav", "3.wav")
     said = podeval("data", "likeness-reference", folder, "--out", tmp_path / "people.npz", code=2)
-    assert "0 windows of 3 s of speech are no reference; give people's speech of a minute or more" in said.err
+    assert (
+        "0 recordings with 0 windows of 3 s of speech are no reference; give at least 8 people and a minute" in said.err
+    )
     assert not (tmp_path / "people.npz").exists()
 
 
@@ -118,10 +121,13 @@ def test_a_reference_is_made_of_any_recordings(
 
     monkeypatch.setattr(likeness, "describe_windows", describe)
     monkeypatch.setattr(Recording, "speech", lambda self: (Span(0.5, 5.5),))
+    for number in range(4):
+        samples = soundfile.read(folder / f"{number}.wav")[0]
+        soundfile.write(folder / f"{number + 4}.wav", samples[: -RATE // 2], RATE)
     out = tmp_path / "people.npz"
     said = podeval("data", "likeness-reference", folder, "--out", out, "--about", "four tones", code=0)
     assert said.out.strip() == str(out)
     assert "broken.wav: left out: " in said.err
-    assert "4 recordings, 0.4 minutes, 80 windows" in said.err
+    assert "8 recordings, 0.8 minutes, 160 windows" in said.err
     about = likeness.Reference.load(out).about
-    assert (about["about"], about["recordings"]) == ("four tones", 4)
+    assert (about["about"], about["recordings"]) == ("four tones", 8)

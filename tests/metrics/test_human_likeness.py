@@ -17,7 +17,7 @@ from podeval.recording import Recording
 from podeval.recording.source import read_source
 from podeval.systems import registry
 
-SIZES = {"prosody": 4, "voice": 20, "articulation": 30, "timing": 5, "sound": 16}
+SIZES = {"prosody": 3, "voice": 20, "articulation": 30, "timing": 5, "sound": 16}
 RATE = 16_000
 
 
@@ -44,13 +44,10 @@ def people() -> likeness.Reference:
 
 
 def fit(persons: Any) -> likeness.Reference:
-    clean = [windows_of(person) for person in persons]
-    pairs = {name: [(windows_of(person), windows_of(person, damage=name)) for person in persons] for name in SIZES}
     factors = {
         factor: likeness.fit_factor(
-            factor,
-            [one[factor] for one in clean],
-            {name: [(a[factor], b[factor]) for a, b in some] for name, some in pairs.items()},
+            [windows_of(person)[factor] for person in persons],
+            {number: windows_of(person, damage=factor)[factor] for number, person in enumerate(persons)},
         )
         for factor in SIZES
     }
@@ -64,8 +61,8 @@ def test_people_held_out_are_like_people_and_the_damage_is_one_half(people: like
     for key, (low, high) in ((key, ends or (0, 0)) for key, ends in intervals.items()):
         assert 0 < low <= values[key] <= high <= 1
     for factor in SIZES:
-        damaged, _ = likeness.score_set(people, [windows_of(person, damage=factor) for person in range(30)])
-        assert damaged[factor] == pytest.approx(0.5, abs=1e-6), factor
+        damaged, _ = likeness.score_set(people, [windows_of(person, damage=factor) for person in range(100, 130)])
+        assert damaged[factor] == pytest.approx(0.5, abs=0.1), factor
 
 
 @pytest.mark.parametrize("factor", SIZES)
@@ -75,7 +72,7 @@ def test_only_the_damaged_factor_falls_and_noise_is_not_taken_for_articulation(
     held_out = range(200, 212)
     plain, _ = likeness.score_set(people, [windows_of(person) for person in held_out])
     fallen = [0.0]
-    for shift in (1.0, 2.0, 4.0):
+    for shift in (2.0, 4.0, 8.0):
         values, _ = likeness.score_set(people, [windows_of(one, damage=factor, shift=shift) for one in held_out])
         falls = {name: plain[name] - values[name] for name in SIZES}
         assert falls.pop(factor) > max(0.05, 3 * max(falls.values()))
@@ -89,7 +86,7 @@ def test_one_voice_costs_nothing_and_equal_windows_do(people: likeness.Reference
     alone = np.median([one["human_likeness"] for one in voices])
     assert crowd["human_likeness"] - alone < 0.1
     still = {factor: np.repeat(rows[:1], 60, axis=0) for factor, rows in windows_of(300, count=60).items()}
-    assert likeness.score_set(people, [still])[0]["human_likeness"] < alone - 0.15
+    assert likeness.score_set(people, [still])[0]["human_likeness"] < alone - 0.05
 
 
 def test_a_longer_set_has_a_narrower_interval_and_one_recording_has_none(people: likeness.Reference) -> None:
@@ -132,7 +129,7 @@ def test_the_shipped_reference_says_what_it_is_of() -> None:
     assert shipped.about["models"] == likeness.describe_models("embedded")
     assert likeness.SHIPPED.stat().st_size < 200_000
     for statistics in shipped.factors.values():
-        assert statistics.damage > 0.3
+        assert statistics.damage > 1, "the damage is further from people than a person is"
         assert np.isfinite(statistics.axes).all()
 
 

@@ -48,7 +48,7 @@ def test_a_run_shows_the_likeness_of_its_recordings_together_and_ranks_nobody_by
     for value in values.values():
         assert value.low is not None
         assert value.high is not None
-        assert 0 < value.low <= value.mean <= value.high < 1
+        assert 0 < value.low <= value.mean <= value.high <= 1
     again = run_system(tiny.Singer(), "The Singer", request_for)
     assert [one for one in again.metrics if one.metric == "human_likeness"] == [row]
     build(request_for.runs)

@@ -19,31 +19,26 @@ from podeval.audio.windows import Span
 Samples = NDArray[np.float32]
 Spectrum = NDArray[np.float64]
 
-EVERY, PERIOD = 0.9, 2.0
-"""Seconds of speech between planted pauses, and seconds in which the formants wander up and down once."""
+EVERY = 0.9
+"""Seconds of speech between planted pauses."""
 
 _SIZE, _STEP, _CEPSTRUM = 512, 128, 30
 
 
-def wander(samples: Samples, speech: Sequence[Span], depth: float) -> Samples:
-    """Move the spectrum's envelope up and down in frequency by this part, so that the voice changes all the time."""
+def shift(samples: Samples, speech: Sequence[Span], part: float) -> Samples:
+    """Move the formants up by this part of their frequencies, and leave the pitch: a voice that no throat has."""
 
-    def move(magnitudes: Spectrum) -> Spectrum:
-        cepstrum = np.fft.irfft(np.log(magnitudes), axis=0)
-        cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0
-        envelope = np.exp(np.fft.rfft(cepstrum, axis=0).real)
-        factors = 1 + depth * np.sin(2 * np.pi * np.arange(magnitudes.shape[1]) * _STEP / RATE / PERIOD)
-        bins = np.arange(len(magnitudes))
-        moved = [np.interp(bins / one, bins, of) for one, of in zip(factors, envelope.T, strict=True)]
-        return np.stack(moved, axis=1) / envelope
+    def move(envelope: Spectrum) -> Spectrum:
+        bins = np.arange(len(envelope))
+        return np.stack([np.interp(bins / (1 + part), bins, of) for of in envelope.T], axis=1)
 
-    return _weigh(samples, move)
+    return _change_envelope(samples, move)
 
 
-def smear(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
-    """Average the magnitudes of the spectrum over so many seconds, so that sounds run into each other."""
+def mumble(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
+    """Average the formants over so many seconds, and leave pitch and level: sounds run into each other."""
     frames = max(1, round(seconds * RATE / _STEP))
-    return _weigh(samples, lambda magnitudes: uniform_filter1d(magnitudes, frames, axis=1) / magnitudes)
+    return _change_envelope(samples, lambda envelope: uniform_filter1d(envelope, frames, axis=1))
 
 
 def interrupt(samples: Samples, speech: Sequence[Span], seconds: float) -> Samples:
@@ -61,16 +56,21 @@ def add_noise(samples: Samples, speech: Sequence[Span], ratio: float) -> Samples
     return np.asarray(samples + np.random.default_rng(0).normal(0, level, len(samples)), dtype=np.float32)
 
 
-def _weigh(samples: Samples, weigh: Callable[[Spectrum], Spectrum]) -> Samples:
-    """Return samples whose spectrum over time is multiplied by what its magnitudes give."""
+def _change_envelope(samples: Samples, change: Callable[[Spectrum], Spectrum]) -> Samples:
+    """Return samples whose spectral envelope (logarithm, by the cepstrum) is what the function makes of it."""
     spectrum = signal.stft(samples, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[2]
-    weighted = signal.istft(spectrum * weigh(np.abs(spectrum) + 1e-9), RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[1]
-    return np.asarray(weighted[: len(samples)], dtype=np.float32)
+    cepstrum = np.fft.irfft(np.log(np.abs(spectrum) + 1e-9), axis=0)
+    cepstrum[_CEPSTRUM : 1 - _CEPSTRUM] = 0
+    envelope = np.fft.rfft(cepstrum, axis=0).real
+    gains = change(envelope) - envelope
+    weighted = spectrum * np.exp(gains - gains.mean(axis=0))
+    changed = signal.istft(weighted, RATE, nperseg=_SIZE, noverlap=_SIZE - _STEP)[1]
+    return np.asarray(changed[: len(samples)], dtype=np.float32)
 
 
 DAMAGES: Mapping[str, tuple[Callable[[Samples, Sequence[Span], float], Samples], tuple[float, float, float]]] = {
-    "voice": (wander, (0.08, 0.15, 0.25)),
-    "articulation": (smear, (0.06, 0.12, 0.24)),
+    "voice": (shift, (0.2, 0.4, 0.6)),
+    "articulation": (mumble, (0.08, 0.15, 0.3)),
     "timing": (interrupt, (0.2, 0.4, 0.8)),
     "sound": (add_noise, (30.0, 20.0, 10.0)),
 }

@@ -88,21 +88,17 @@ def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
 
 
 def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
-    """Return melody and dynamics of windows: pitch against the recording's median, its spread and its movement in a
-    second, and the spread of the level, in semitones and dB; spreads as logarithms.
+    """Return the melody of windows: pitch against the recording's median, and the logarithms of its range and of its
+    movement in a second, in semitones.
     """
     middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
-    rows = np.full((len(clips), 4), np.nan)
+    rows = np.full((len(clips), 3), np.nan)
     for row, clip in zip(rows, clips, strict=True):
-        frames = contour.inside(clip)
-        pitch = melody * (frames.pitch - middle)
-        voiced = np.isfinite(pitch)
-        if voiced.sum() < _FEWEST:
-            continue
+        pitch = melody * (contour.inside(clip).pitch - middle)
         steps = np.abs(np.diff(pitch))
-        movement = np.mean(steps[steps < _LEAP]) / FRAME if (steps < _LEAP).any() else 0.0
-        spreads = (compute_spread(pitch), movement, np.std(frames.level[voiced]))
-        row[:] = [np.mean(pitch[voiced]), *np.log(np.maximum(spreads, 0.1))]
+        steps = steps[steps < _LEAP]
+        if np.isfinite(pitch).sum() >= _FEWEST and steps.size:
+            row[:] = [np.nanmean(pitch), *np.log(np.maximum([compute_spread(pitch), np.mean(steps) / FRAME], 0.1))]
     return rows
 
 
