@@ -60,6 +60,8 @@ PLACES = 4
 
 def sources_of(metric: Metric) -> dict[str, Any]:
     """What the example measures."""
+    if metric.inputs[0] == "recordings":
+        return {"recordings": AUDIO}
     if metric.inputs[0] != "recording":
         return get_example_texts(metric)
     if metric.name in LONGER:
@@ -143,6 +145,8 @@ def compute_example(metric: Metric) -> dict[str, Any]:
         of = f"the dialogue of the tutorials (`docs/tutorials/audio`), {BELOW:g} LU over music made by a program,"
     if metric.name == "endurance":
         of = "the dialogue of the tutorials (`docs/tutorials/audio`), played again and again for five minutes,"
+    if metric.inputs[0] == "recordings":
+        of = "the two recordings of the tutorials (`docs/tutorials/audio`), a person and two voices of Kokoro,"
     return {"output": _compute(metric), **({"of": of} if of else {})}
 
 

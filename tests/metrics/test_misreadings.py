@@ -9,8 +9,9 @@ from podeval.metrics import catalogue
 from podeval.metrics.misreadings import MISREADINGS, UNMEASURED
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
-OWN_CASE = {"rtf", "arena", "mushra", "mos"}
-"""Metrics of logs and of people's answers: neither voices nor codecs reach them, and their sentence says so."""
+OWN_CASE = {"rtf", "arena", "mushra", "mos", "human_likeness"}
+"""Metrics of logs and of people's answers: neither voices nor codecs reach them, and their sentence says so; and one of
+sets, whose study is its own."""
 UNRUN = {"sound_fidelity", "utmos22", "nisqa_tts", "pam", "casp"}
 """Metrics whose weights come with no package; their sentence names the command that would measure them."""
 

@@ -71,6 +71,23 @@ class PaperPreset(FactSheet):
         return set_parameters(extended, self.parameters)
 
 
+LIKENESS = Dimension(
+    name="likeness",
+    title="Likeness to people (beyond the papers)",
+    description="How close all recordings together are to those of people, factor by factor; not validated.",
+    tracks=("voice", "podcast"),
+    metrics=(
+        MetricUse(
+            name="human_likeness",
+            keys=("human_likeness", "prosody", "voice", "articulation", "timing", "sound"),
+        ),
+    ),
+    main="human_likeness.human_likeness",
+    needs_accurate_speech=False,
+)
+"""What is measured of all recordings of a run together, where `--metrics` names it."""
+
+
 PRESETS = {
     preset.name: preset
     for preset in (

@@ -276,3 +276,30 @@ def _describe_ask(ask: "Ask") -> str:
         for line in (f"{ask.id}/{turn.id}.wav", f"  answers {turn.audio}" if turn.audio else "", f"  {turn.words}")
     )
     return "\n".join([*(line for line in turns if line.strip()), ""])
+
+
+@data.command("likeness-reference")
+def make_likeness_reference(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="recordings of people, best one of each person")],
+    out: Annotated[Path, typer.Option(help="file to write")] = Path("likeness_reference.npz"),
+    about: Annotated[str, typer.Option(help="who says what in the recordings; kept with the reference")] = "",
+) -> None:
+    """Make a reference for the metric human_likeness from recordings of people.
+
+    It holds statistics of the recordings and of damages that are planted in some of them, and none of their sound.
+
+    Example: podeval data likeness-reference people --out people.npz --about "talk shows, 30 people"
+
+    Example: podeval measure human_likeness my_system --set reference=people.npz
+    """
+    from podeval.cli.progress_bar import show_progress
+    from podeval.measuring.inputs import read_input
+    from podeval.metrics.speech.human_likeness import make_reference
+
+    with show_progress(folder.name):
+        made = make_reference(read_input("recordings", folder), about or folder.name)
+    made.save(out)
+    for name, reason in made.about["left_out"].items():
+        say(f"{name}: left out: {reason}")
+    say("{recordings} recordings, {minutes} minutes, {windows} windows".format_map(made.about))
+    print(out)

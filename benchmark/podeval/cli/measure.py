@@ -52,7 +52,9 @@ Wordings = Annotated[
 Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE|SYSTEM", help="audio, scripts for the script metrics, or names of systems for arena, mos, mushra"
+        metavar="FILE|FOLDER|SYSTEM",
+        help="audio, scripts for the script metrics, a folder of audio for human_likeness, or names of systems for "
+        "arena, mos, mushra",
     ),
 ]
 Name = Annotated[
@@ -126,6 +128,8 @@ def measure(
     """Score files with one metric.
 
     Example: podeval measure loudness episode.wav --json
+
+    Example: podeval measure human_likeness runs/real_pod/demo/kokoro/outputs
 
     Example: podeval measure wer episode.wav --text script.json --set normaliser=basic
 

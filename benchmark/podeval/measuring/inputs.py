@@ -23,7 +23,7 @@ from podeval.errors import BadInput, MissingInput, is_missing
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.recording.recording import Recording
-from podeval.recording.source import is_samples
+from podeval.recording.source import is_samples, list_recordings, read_source
 
 if TYPE_CHECKING:
     from podeval.metrics.judge_use import JudgeConfig
@@ -39,8 +39,7 @@ DEFAULT_PROFILE = "embedded"
 
 Face = Literal["shell", "python"]
 
-
-_OPENS_FILES = ("recording", "reference_voices")
+_OPENS_FILES = ("recording", "recordings", "reference_voices")
 RECORDS = ("reference_votes", "reference_marks", "reference_answers")
 """Inputs that open a file by its name, and the records of people, of which a text may be such a name."""
 
@@ -136,6 +135,8 @@ def read_input(name: str, source: Any, text_notes: dict[str, None] | None = None
         return resolve_name(_PARSERS[name])(source)
     if name == "recording":
         return source if isinstance(source, Recording) else Recording.open(source, **options)
+    if name == "recordings":
+        return tuple(read_source(one, **options) for one in list_recordings(source) or [source])
     if name == "reference_voices":
         from podeval.recording.reference_voices import ReferenceVoices
 
@@ -194,7 +195,7 @@ def convert_to_text(item: Any, name: str = "script") -> str:
     from podeval.text.script import Script
     from podeval.text.text_file import refuse_file_name
 
-    if name in ("system", *RECORDS) and isinstance(item, str | Path):
+    if name in ("system", "recordings", *RECORDS) and isinstance(item, str | Path):
         return "" if is_missing(item) else str(item)
     if isinstance(item, Path):
         try:

@@ -37,6 +37,7 @@ _TIMES = " * "
 _PREDICTION = {
     "system": '"aria"',
     "recording": '"episode.wav"',
+    "recordings": '"recordings"',
     "text": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it."',
     "passage": f'"So, why is the sea salty? Rivers carry salt, and the sea keeps it. "{_TIMES}20',
     "generation_log": '{"wall_seconds": 12.5, "audio_seconds": 61.0}',

@@ -42,6 +42,7 @@ _ORDER = (
     "turn_taking",
     "pace",
     "dialogue_naturalness",
+    "human_likeness",
     "speaker_attribution",
     "content_errors",
     "integrity",

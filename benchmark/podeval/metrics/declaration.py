@@ -39,6 +39,7 @@ DIMENSION_GROUPS = {
 """The emoji of each group of dimensions, in the order of the board; a group is what stands before a dimension's dot."""
 INPUTS = {
     "recording": "audio to measure",
+    "recordings": "the recordings of one system: a folder",
     "text": "a script or plain text",
     "passage": "a script or plain text",
     "reference_text": "the words that should be heard",

@@ -168,6 +168,7 @@ _SCRIPT = "each a string, or a script as data or JSON"
 _LINES = "each a path, or a list of `{}` as data or JSON; the same one for every system"
 _FORMS = {
     "recording": f"each {_AUDIO}",
+    "recordings": "each the path of a folder",
     "text": _SCRIPT,
     "passage": _SCRIPT,
     "reference_text": _SCRIPT,

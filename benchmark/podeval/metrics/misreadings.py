@@ -137,6 +137,11 @@ MISREADINGS: Mapping[str, str] = {
         "that the dialogue with the higher value is better timed: with equal gaps and words, espeak-ng scores 0.28 "
         "lower than Kokoro, and Chinese 0.14 lower than English."
     ),
+    "human_likeness": (
+        "that listeners would take the set with the higher value for people: it has never been compared with what "
+        "they say. A set of talk, of another language or from another room than the reference is unlike it for no "
+        "fault of its own; what else moves the metric is in docs/studies/human-likeness.md."
+    ),
     "pace": (
         "that an even pace is a good one, or that Chinese is spoken more slowly because fewer syllables are counted: "
         "the same voices have 0.47 fewer per second in Chinese. Recordings of another level, room or speed are not "

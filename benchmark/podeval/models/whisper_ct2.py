@@ -11,7 +11,7 @@ nothing in 8: the tokens are the same. The encoder gains nothing and runs piece 
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from threading import Lock, Semaphore
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.chunking import RATE, cut_sounding
@@ -181,6 +182,19 @@ class WhisperCT2(Transcriber):
         """Return the code of the language of the first chunk that has sound; empty where none has."""
         sounding = cut_sounding(samples)
         return self._detect(samples, sounding) if sounding else ""
+
+    def encode(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """Return the mean and the spread over time of the encoder's output for each clip, shape (clips, 2 dimensions).
+
+        Each clip is encoded by itself, without the silence that fills Whisper's window, so that its neighbours and its
+        place in the recording change nothing.
+        """
+        rows = []
+        for clip in clips:
+            features = self._model.feature_extractor(_make_contiguous(clip), padding=0)
+            frames = np.asarray(self._model.encode(features), dtype=np.float32)[0]
+            rows.append(np.concatenate([frames.mean(axis=0), frames.std(axis=0)]))
+        return np.stack(rows)
 
     def _detect(self, samples: Samples, sounding: list[slice]) -> str:
         return str(self._model.detect_language(_make_contiguous(samples[sounding[0]]))[0])

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from podeval.benchmarks.benchmark import Benchmark, Item
-from podeval.benchmarks.presets import PRESETS
+from podeval.benchmarks.presets import LIKENESS, PRESETS
+from podeval.measuring.compute import score_item
+from podeval.measuring.inputs import MetricInputs
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
@@ -35,6 +37,9 @@ def summarise(
     finished = folder.results(profile)
     rows: list[MetricSummary] = []
     for protocol in current.values():
+        if metrics[protocol.metric].inputs[0] == "recordings":
+            rows.append(_summarise_set(folder, profile, benchmark, metrics[protocol.metric], protocol, items))
+            continue
         results = [finished.get((item.id, protocol.id), NOT_MEASURED) for item in items]
         rows += _summarise_metric(benchmark, metrics[protocol.metric], protocol, items, results)
     usage = sum_usage(folder, profile, [protocol.id for protocol in current.values()])
@@ -69,6 +74,25 @@ def _summarise_metric(
     return [_with_spreads(benchmark, rows), *rows[1:]]
 
 
+def _summarise_set(
+    folder: RunFolder, profile: str, benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item]
+) -> MetricSummary:
+    """Summarise a metric of all recordings of a run together: one row over all items, with the intervals it gives."""
+    outputs = [folder.output(item.id) for item in items]
+    paths = [folder.audio_path(output) if output else None for output in outputs]
+    present = [path for path in paths if path and path.exists()]
+    whole = score_item(metric, MetricInputs({"recordings": present}, profile=profile), protocol.parameters)
+    left_out = whole.notes["left_out"] if isinstance(whole, Score) else {}
+    absent = dict.fromkeys({str(path) for path in paths if path not in present}, "it has no recording")
+    reasons = [{**absent, **left_out}.get(str(path)) for path in paths]
+    row = _row(benchmark, metric, protocol, "", items, [Unscored(one, "system") if one else whole for one in reasons])
+    if not isinstance(whole, Score):
+        return row
+    ends = {key: interval or (None, None) for key, interval in whole.notes["ci95"].items()}
+    keys = {key: KeyAggregate(mean=whole.values[key] or 0.0, low=low, high=high) for key, (low, high) in ends.items()}
+    return row.model_copy(update={"keys": keys, "rankable": False})
+
+
 def _summarise_parts(
     benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
 ) -> list[MetricSummary]:
@@ -99,7 +123,8 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 def collect_metrics(benchmark: Benchmark, track: str) -> dict[str, Metric]:
     """Collect the declarations of all that is or can be measured on a track, figures made of others among them."""
-    added = (dimension for preset in PRESETS.values() for dimension in preset.adds if track in dimension.tracks)
+    presets = (dimension for preset in PRESETS.values() for dimension in preset.adds)
+    added = (dimension for dimension in (LIKENESS, *presets) if track in dimension.tracks)
     uses = (*benchmark.metrics(track), *(use for dimension in added for use in dimension.metrics))
     measured = {use.name: catalogue.get(use.name) for use in uses}
     composites = (

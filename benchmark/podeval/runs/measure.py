@@ -219,7 +219,9 @@ def measure(
         return make(*list_conditions(plan, outputs).items())
 
     protocols()  # What cannot be measured is refused before anything is made.
-    uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split, profile)}
+    # What is measured of all outputs together is measured when the run is summarised.
+    measured = benchmark.metrics(plan.track, plan.split, profile)
+    uses = {use.name: use for use in measured if catalogue.get(use.name).inputs[0] != "recordings"}
     unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
     finished = count(1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, keep_metrics
-from podeval.benchmarks.presets import get_preset, set_parameters
+from podeval.benchmarks.presets import LIKENESS, get_preset, set_parameters
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.models import registry
@@ -37,7 +37,10 @@ def apply_choices(
         benchmark = get_preset(preset).apply(benchmark, track)
         profile = profile or get_preset(preset).profile
     if metrics:
-        benchmark = keep_metrics(benchmark, [metric.strip() for metric in metrics.split(",")], track)
+        names = [metric.strip() for metric in metrics.split(",")]
+        if LIKENESS.metrics[0].name in names and track in LIKENESS.tracks:
+            benchmark = benchmark.model_copy(update={"dimensions": (*benchmark.dimensions, LIKENESS)})
+        benchmark = keep_metrics(benchmark, names, track)
     return apply_settings(benchmark, track, settings), profile or "embedded"
 
 

@@ -1,0 +1,152 @@
+"""Windows of speech as numbers, factor by factor: what the metric `human_likeness` compares with people's.
+
+Windows last 3 s and begin every second, at most 60 of them, in the recording's middle. Those of prosody, voice,
+articulation and sound lie over the speech joined end to end, so that pauses belong to timing alone, whose windows lie
+over the recording's own time. The level of the speech is brought to one value first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.prosody import FRAME, VoiceContour, compute_spread
+from podeval.audio.windows import Clip, Span, count_seconds_inside, place_windows
+from podeval.models.interfaces import Samples
+from podeval.recording.recording import MODEL_RATE, Recording
+from podeval.recording.speech_windows import JoinedClips, require_speech
+
+WINDOW, STRIDE, MOST = 3.0, 1.0, 60
+"""Length and distance of windows, seconds, and most windows of a recording, those in its middle."""
+
+LEVEL = -26.0
+"""Root mean square of the speech that windows are brought to, dB of full scale."""
+
+METHOD = "1"
+"""Changes with what `describe_windows` gives."""
+
+BANDS = (100, 400, 800, 1500, 2500, 4000, 5500, 7500)
+"""Edges of the bands of the sound, Hz."""
+
+_LENGTH = 1024
+_FEWEST, _LEAP = 25, 3.0
+"""Voiced frames that a window needs for its prosody, and the step between two frames, in semitones, from which on it is
+an error of the pitch tracker."""
+
+Features = NDArray[np.float64]
+
+
+def describe_windows(recording: Recording, melody: float = 1.0) -> dict[str, Features]:
+    """Return the features of each window by factor, each of shape (windows, features); NaN where nothing can be said.
+
+    Args:
+        recording: speech, 16 kHz.
+        melody: the part of each distance of the pitch from its median that is left; less than 1 plants a damage.
+
+    Raises:
+        CannotScore: the recording has less than 3 s of speech, or nothing can be measured in it.
+        ModelMissing: a model or librosa is not installed.
+    """
+    recording.require_sound(WINDOW)
+    require_speech(recording, WINDOW)
+    speech = recording.speech()
+    clips = _keep_middle(place_windows(speech, WINDOW, STRIDE))
+    whole = _keep_middle(place_windows([Span(speech[0].start, speech[-1].end)], WINDOW, STRIDE))
+    contour = recording.prosody()
+    samples = set_speech_level(recording.mono(), speech)
+    return {
+        "prosody": describe_prosody(contour, clips, melody),
+        "voice": recording.embeddings(clips).astype(np.float64),
+        "articulation": _encode(recording, samples, clips),
+        "timing": describe_timing(contour, whole, speech),
+        "sound": describe_sound(samples, clips, whole),
+    }
+
+
+def _encode(recording: Recording, samples: Samples, clips: Sequence[Clip]) -> Features:
+    bounds = [[(_to_slice(span).start, _to_slice(span).stop) for span in clip] for clip in clips]
+    digest = hashlib.sha256(repr([LEVEL, bounds]).encode()).hexdigest()
+    parts = JoinedClips(samples, bounds)
+    found = recording.array_from("transcriber", lambda model: model.encode(parts), encoded=digest)
+    return found.astype(np.float64)
+
+
+def _keep_middle(clips: list[Clip]) -> list[Clip]:
+    start = max(0, len(clips) - MOST) // 2
+    return clips[start : start + MOST]
+
+
+def set_speech_level(samples: Samples, speech: Sequence[Span]) -> Samples:
+    """Return samples whose speech has the level `LEVEL`."""
+    spoken = np.concatenate([samples[_to_slice(span)] for span in speech])
+    level = float(np.sqrt(np.mean(np.square(spoken, dtype=np.float64))))
+    return np.asarray(samples * (10 ** (LEVEL / 20) / max(level, 1e-9)), dtype=np.float32)
+
+
+def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float = 1.0) -> Features:
+    """Return the melody of windows: pitch against the recording's median, and the logarithms of its range and of its
+    movement in a second, in semitones.
+    """
+    middle = np.nanmedian(contour.pitch) if np.isfinite(contour.pitch).any() else 0.0
+    rows = np.full((len(clips), 3), np.nan)
+    for row, clip in zip(rows, clips, strict=True):
+        pitch = melody * (contour.inside(clip).pitch - middle)
+        steps = np.abs(np.diff(pitch))
+        steps = steps[steps < _LEAP]
+        if np.isfinite(pitch).sum() >= _FEWEST and steps.size:
+            row[:] = [np.nanmean(pitch), *np.log(np.maximum([compute_spread(pitch), np.mean(steps) / FRAME], 0.1))]
+    return rows
+
+
+def describe_timing(contour: VoiceContour, clips: Sequence[Clip], speech: Sequence[Span]) -> Features:
+    """Return the rhythm of windows: share of speech, number of pauses, and of voiced stretches their number, mean
+    length and the variation of the distances between their beginnings.
+    """
+    spoken = count_seconds_inside(clips, speech) / WINDOW
+    ends = np.array([span.end for span in speech[:-1]])
+    rows = []
+    for (span,), share in zip(clips, spoken, strict=True):
+        voiced = np.isfinite(contour.inside((span,)).pitch).astype(int)
+        begins = np.flatnonzero(np.diff(voiced, prepend=0) == 1)
+        gaps = np.diff(begins)
+        variation = gaps.std() / gaps.mean() if gaps.size > 1 else 0.0
+        pauses = np.sum((ends > span.start) & (ends < span.end))
+        rows.append([share, pauses, begins.size, np.log(max(voiced.sum(), 1) / max(begins.size, 1)), variation])
+    return np.array(rows).reshape(-1, 5)
+
+
+def describe_sound(samples: Samples, clips: Sequence[Clip], whole: Sequence[Clip]) -> Features:
+    """Return the sound of windows: level of each band against all, its spread over time, and the level of the quietest
+    tenth of the frames of the recording around it, in dB.
+    """
+    bands = measure_bands(samples)
+    total = 10 * np.log10(np.sum(10 ** (bands / 10), axis=1))
+    rows = []
+    for clip in clips:
+        inside = _find_frames(clip, len(bands))
+        relative = bands[inside] - total[inside, None]
+        rows.append([*relative.mean(axis=0), *relative.std(axis=0), *(np.percentile(total[inside], [10, 50]) - LEVEL)])
+    return np.array(rows).reshape(-1, 2 * (len(BANDS) - 1) + 2)
+
+
+def measure_bands(samples: Samples) -> Features:
+    """Return the level of each band in frames of 20 ms, dB of full scale, shape (frames, bands)."""
+    hop = round(FRAME * MODEL_RATE)
+    padded = np.pad(samples.astype(np.float64), (0, _LENGTH))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _LENGTH)[: len(samples) : hop]
+    power = np.abs(np.fft.rfft(frames * np.hanning(_LENGTH), axis=1)) ** 2 / _LENGTH**2
+    edges = np.round(np.array(BANDS) * _LENGTH / MODEL_RATE).astype(int)
+    return 10 * np.log10(np.stack([power[:, a:b].sum(axis=1) for a, b in pairwise(edges)], axis=1) + 1e-12)
+
+
+def _find_frames(clip: Clip, count: int) -> NDArray[np.bool_]:
+    middles = np.arange(count) * FRAME
+    return np.any([(middles >= span.start) & (middles < span.end) for span in clip], axis=0)
+
+
+def _to_slice(span: Span) -> slice:
+    return slice(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE))

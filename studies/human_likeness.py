@@ -1,0 +1,155 @@
+"""How `human_likeness` behaves: people held out, the voices that ship, planted damages, and what should not move it.
+
+    python studies/human_likeness.py [--voices 5] [--seconds 12]
+
+Half of the readers that ship are the reference, the other half are people held out. Each built-in system reads what
+they read. The damages are those of `podeval.audio.planted_damages` and a flattened melody, at three strengths each, in
+clips of one voice each. Prints Markdown; docs/studies/human-likeness.md has the figures. What was measured once is in
+podeval's cache.
+"""
+
+import argparse
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.planted_damages import DAMAGES
+from podeval.benchmarks.item import read_voices
+from podeval.benchmarks.real_pod import VOICES
+from podeval.metrics.speech.human_likeness import FACTORS, Reference, Windows, make_reference, score_set
+from podeval.recording import Recording
+from podeval.recording.likeness_windows import describe_windows
+from podeval.recording.source import read_source
+from podeval.systems import registry
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
+from podeval.text.script import Script
+from studies import distortions
+
+RATE = 16_000
+SYSTEMS = ("kokoro", "hibari_piper", "piper", "pico", "espeak_ng")
+MELODY = (0.35, 0.65, 1.0)
+"""Shares of the melody that are taken."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A planted damage: its factor, its strength from 1 to 3, and how far each factor falls."""
+
+    voice: str
+    factor: str
+    strength: int
+    falls: Mapping[str, float]
+
+    @property
+    def others(self) -> float:
+        """The largest fall of another factor."""
+        return max(fall for factor, fall in self.falls.items() if factor != self.factor)
+
+
+def read_aloud(name: str, voice: int, texts: Sequence[str]) -> Recording:
+    """Have one voice of a built-in system read texts."""
+    system = registry.get(name)
+    assert isinstance(system, DialogueReader)
+    script = Script.parse([{"speaker": "A", "text": " ".join(texts)}])
+    speech = system.read(script, [SpokenLine(0, voice, text) for text in texts])
+    return Recording.from_samples(speech.samples, speech.rate, name=f"{name} {voice}")
+
+
+def damage(recording: Recording, factor: str, strength: int) -> Recording:
+    """Plant a damage of a factor, at one of three strengths."""
+    samples = recording.mono()
+    if factor == "prosody":
+        damaged = distortions.flatten_melody(samples, RATE, recording.prosody(), MELODY[strength])
+    else:
+        plant, amounts = DAMAGES[factor]
+        damaged = plant(samples, recording.speech(), amounts[strength])
+    return Recording.from_samples(damaged, RATE, name=recording.name)
+
+
+def plant_damages(people: Reference, clips: Sequence[Recording]) -> Iterator[Case]:
+    """Measure each clip with each damage at each strength."""
+    for clip in clips:
+        plain, _ = score_set(people, [describe_windows(clip)])
+        for factor, strength in itertools.product(FACTORS, range(3)):
+            values, _ = score_set(people, [describe_windows(damage(clip, factor, strength))])
+            yield Case(clip.name, factor, strength + 1, {one: plain[one] - values[one] for one in FACTORS})
+
+
+def code_as_mp3(samples: NDArray[np.float32], bits: int = 64_000) -> NDArray[np.float32]:
+    """Return samples at 16 kHz as MP3 leaves them."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="mp3") as file:
+        stream = file.add_stream("mp3", rate=RATE)
+        stream.bit_rate, stream.layout = bits, "mono"
+        frame = av.AudioFrame.from_ndarray((samples[None] * 32767).astype(np.int16), "s16p", "mono")
+        frame.rate = RATE
+        file.mux([*stream.encode(frame), *stream.encode(None)])
+    return Recording.from_bytes(buffer.getvalue()).mono()
+
+
+def change_carriers(recordings: Sequence[Recording]) -> Iterator[tuple[str, list[Windows]]]:
+    """Yield what a set is as it is sent and cut: quieter, as MP3, and the first half of each recording."""
+    yield "20 dB quieter", [describe_windows(_remade(one.mono() * np.float32(0.1))) for one in recordings]
+    yield "MP3, 64 kbit/s", [describe_windows(_remade(code_as_mp3(one.mono()))) for one in recordings]
+    halves = [one.mono()[: len(one.mono()) // 2] for one in recordings]
+    yield "first halves", [describe_windows(_remade(half)) for half in halves]
+
+
+def _remade(samples: NDArray[np.float32]) -> Recording:
+    return Recording.from_samples(samples, RATE)
+
+
+def print_set(people: Reference, name: str, described: Sequence[Windows]) -> dict[str, float]:
+    """Print a row of the table of sets."""
+    values, intervals = score_set(people, described)
+    low, high = intervals["human_likeness"] or (np.nan, np.nan)
+    cells = "".join(f" {values[factor]:.3f} |" for factor in FACTORS)
+    whole = f"{values['human_likeness']:.3f} [{low:.3f}, {high:.3f}]"
+    print(f"| {name} | {len(described)} | {whole} |{cells}", flush=True)
+    return values
+
+
+def main() -> None:
+    """Print the three tables."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    arguments.add_argument("--voices", type=int, default=5, help="number of voices in which damages are planted")
+    arguments.add_argument("--clips", type=int, default=4, help="number of recordings of each system")
+    chosen = arguments.parse_args()
+    readers = list(read_voices(VOICES).values())
+    texts = [reader.words for reader in readers]
+    paths = [Path(reader.recording()) for reader in readers]
+    people = make_reference([read_source(path) for path in paths[::2]], "every second reader of LibriTTS-R")
+    print(f"| set | recordings | human_likeness | {' | '.join(FACTORS)} |\n|---|---|---|{'---|' * len(FACTORS)}")
+    print_set(people, "people held out", [describe_windows(Recording.open(path)) for path in paths[1::2]])
+    clips, sets = [], {}
+    for name in SYSTEMS:
+        voices = min(2, len(registry.get(name).voices))  # type: ignore[attr-defined]
+        parts = [texts[2 * n : 2 * n + 2] for n in range(chosen.clips)]
+        sets[name] = [read_aloud(name, n % voices, part) for n, part in enumerate(parts)]
+        print_set(people, name, [describe_windows(one) for one in sets[name]])
+        clips += sets[name][:voices]
+    print("\nLevel, codec and length, of Kokoro:\n")
+    for change, described in change_carriers(sets["kokoro"]):
+        print_set(people, change, described)
+    print("\n| voice | damage | strength | fall | largest other fall |\n|---|---|---|---|---|")
+    cases = []
+    for case in plant_damages(people, clips[: chosen.voices]):
+        cases.append(case)
+        fall = case.falls[case.factor]
+        print(f"| {case.voice} | {case.factor} | {case.strength} | {fall:.3f} | {case.others:.3f} |", flush=True)
+    fallen = [case for case in cases if case.falls[case.factor] > 0]
+    alone = [case for case in fallen if case.others < case.falls[case.factor] / 3]
+    print(
+        f"\nThe damaged factor falls in {len(fallen)} of {len(cases)} cases, the others by less than a third of it in "
+        f"{len(alone)}."
+    )
+
+
+if __name__ == "__main__":
+    main()
