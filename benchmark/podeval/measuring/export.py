@@ -16,14 +16,14 @@ from podeval.text.table_files import make_csv_safe
 ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
-def check_ending(path: Path) -> None:
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
     """Refuse a name whose ending does not say what is to be written, or a folder that is not there.
 
     Raises:
         BadInput: says which endings there are.
     """
-    if path.suffix.lower() not in ENDINGS:
-        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if path.suffix.lower() not in endings:
+        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
 

@@ -243,7 +243,17 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
         around = [word.text for word in alignment.heard[max(0, difference.start - 8) : difference.start + 8]]
         return _share_heard(words, _without(heard_again, around)) < HEARD_AGAIN
     words = [word.text for word in alignment.heard[difference.start : difference.end]]
-    return _share_heard(words, heard_again) >= HEARD_AGAIN
+    return _share_heard(words, heard_again) >= HEARD_AGAIN and not _is_heard_as_written(
+        difference, alignment, heard_again
+    )
+
+
+def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
+    """Whether words of the script that were replaced are heard the second time."""
+    words = [word.text for word in alignment.written[difference.first : difference.last]]
+    around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
+    left = _without(again, [word.text for word in around])
+    return difference.kind == "replaced" and _share_heard(words, left) >= HEARD_AGAIN
 
 
 def _is_certain(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
@@ -264,7 +274,9 @@ def _agrees(
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = len(inside) >= HEARD_AGAIN * difference.words
-        return enough and _share_heard(words, [word.text for word in around]) >= HEARD_BY_BOTH
+        again = [word.text for word in around]
+        as_written = _is_heard_as_written(difference, alignment, again)
+        return enough and not as_written and _share_heard(words, again) >= HEARD_BY_BOTH
     if not _stands(difference, alignment, around):
         return False
     nearby = [word.text for word in around]
