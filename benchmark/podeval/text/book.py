@@ -165,7 +165,7 @@ def _read_plain(path: Path) -> Iterator[Piece]:
     end = marks["END"].start() if "END" in marks and marks["END"].start() > begin else len(text)
     parts = (("matter", text[:begin]), ("text", text[begin:end]), ("matter", text[end:]))
     for what, part in parts:
-        spaced = re.sub(r"^(#{1,6}\s.*)$", r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part)), flags=re.MULTILINE)
+        spaced = re.sub(r"^(#{1,6}\s.*)$", r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part).strip()), flags=re.MULTILINE)
         for block in re.split(r"\n[ \t]*\n", spaced):
             words = " ".join(_LINK.sub(lambda link: "" if link[1] else link[2], block).split())
             if what == "matter" or not words:
