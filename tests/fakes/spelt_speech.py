@@ -33,19 +33,21 @@ class SpeltSpeech:
     ) -> None:
         self.misheard, self.doubted, self.frames = misheard or {}, doubted or {}, round(seconds * MODEL_RATE)
         self.words: list[str] = []
+        self.levels: dict[str, int] = {}
         self.transcribed: list[int] = []
 
     def write(self, path: Path, words: Iterable[str]) -> Path:
         """Write a recording of words."""
         blocks = [np.zeros(self.frames, np.float32)]
         for word in words:
-            if word not in self.words:
+            if word not in self.levels:
                 self.words.append(word)
+                self.levels[word] = len(self.words)
             block = np.zeros(self.frames, np.float32)
-            block[: self.frames * 3 // 4 // 2 * 2] = (self.words.index(word) + 1) / STEPS + 0.01
+            block[: self.frames * 3 // 4 // 2 * 2] = self.levels[word] / STEPS + 0.01
             block[1::2] *= -1
             blocks.append(block)
-        soundfile.write(path, np.concatenate(blocks), MODEL_RATE, subtype="FLOAT")
+        soundfile.write(path, np.concatenate(blocks), MODEL_RATE, subtype="PCM_24")
         return path
 
     def load(self, job: str, profile: str) -> "SpeltSpeech":

@@ -35,9 +35,9 @@ he found every window open. Somebody had been there before him. Then he waited f
 Gulls, seven
 """
 ONE = (
-    "chapter one the harbour the morning was grey when the ferry left the harbour of lunden nobody on the deck had slept "
-    "margaret counted her coins twice she had eleven of them then gave three to the boy will you keep a secret she asked "
-    "seven gulls followed the wooden ship across the bay"
+    "chapter one the harbour the morning was grey when the ferry left the harbour of lunden nobody on the deck had "
+    "slept margaret counted her coins twice she had eleven of them then gave three to the boy will you keep a secret "
+    "she asked seven gulls followed the wooden ship across the bay"
 )
 TWO = (
     "chapter two the lamp in the evening the lighthouse keeper climbed his tower he carried a lamp bread and some book "

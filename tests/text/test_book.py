@@ -179,14 +179,14 @@ def test_a_hostile_or_damaged_epub_is_refused_with_a_sentence(tmp_path: Path, mo
     bomb = '<!DOCTYPE x [<!ENTITY a "b"><!ENTITY c "&a;&a;">]><package>&c;</package>'
     cases = {
         "declares|Entities": write_epub(tmp_path / "entities.epub", one, {"META-INF/container.xml": bomb}),
-        "not an EPUB that can be unpacked": write(tmp_path / "text.epub", "no zip"),
-        "is a damaged EPUB": write_epub(tmp_path / "spine.epub", one, spine='<itemref idref="two"/>'),
+        "damaged or locked EPUB .*not a zip": write(tmp_path / "text.epub", "no zip"),
+        "damaged or locked EPUB .*two": write_epub(tmp_path / "spine.epub", one, spine='<itemref idref="two"/>'),
         r"protected against copying \(DRM\)": write_epub(
             tmp_path / "drm.epub", one, {"META-INF/encryption.xml": '<CipherReference URI="EPUB/one.xhtml"/>'}
         ),
         "256 elements inside each other": write_epub(tmp_path / "deep.epub", {"one": "<div>" * 300}),
         "holds no words to read aloud": write_epub(tmp_path / "empty.epub", {"one": "<h1>One</h1>"}),
-        "does not exist": tmp_path / "absent.epub",
+        "No such file": tmp_path / "absent.epub",
         "export the book as EPUB": write(tmp_path / "a.mobi", "x"),
     }
     for sentence, path in cases.items():

@@ -27,6 +27,7 @@ from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.measuring.report import encode_sound
 from podeval.metrics.score import Unscored
 from podeval.metrics.speech.content_errors import SENTENCE, SHORTEST, describe_difference
+from podeval.models.interfaces import Transcript
 from podeval.recording.recording import Recording
 from podeval.recording.spoken_script import confirm_differences, find_span, time_transcript
 from podeval.text.book import Book
@@ -93,6 +94,11 @@ class ProofedSentence:
     faults: tuple[Mapping[str, Any], ...] = ()
     sound: str = field(default="", repr=False)
 
+    @property
+    def is_faulty(self) -> bool:
+        """Whether it is to be recorded again."""
+        return self.verdict in FAULTY
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data without the excerpt."""
         return {name: value for name, value in vars(self).items() if name != "sound"}
@@ -113,7 +119,7 @@ class BookProof:
     @property
     def faulty(self) -> list[ProofedSentence]:
         """The sentences to record again."""
-        return [sentence for sentence in self.sentences if sentence.verdict in FAULTY]
+        return [sentence for sentence in self.sentences if sentence.is_faulty]
 
     @property
     def spoken(self) -> int:
@@ -188,7 +194,7 @@ def proof_book(
         of_place = sentences[place.start : place.stop]
         rows |= {sentence.number: [] for sentence in of_place}
         for row in _proof_recording(track, of_place, transcribed):
-            is_cut = row.verdict in FAULTY and room > 0
+            is_cut = row.is_faulty and room > 0
             room -= is_cut
             excerpt = _cut_excerpt(recording, row) if is_cut else ""
             rows[row.number].append(replace(row, recording=file, sound=excerpt))
@@ -248,18 +254,15 @@ def _proof_recording(
     track: Recording, sentences: Sequence[ProofedSentence], language: str | None
 ) -> Iterator[ProofedSentence]:
     """Align a recording with its sentences, and yield them with their verdicts; last what is added at the end."""
-    script = Script.from_turns([("1", _say_plainly(sentence)) for sentence in sentences])
     transcript = time_transcript(track, language)
-    alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
-    differing = {at for each in alignment.differences for at in range(each.first, each.last)}
-    counts = Counter(word.turn for word in alignment.written)
-    equal = Counter(word.turn for at, word in enumerate(alignment.written) if at not in differing)
-    unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and equal[turn] < HALF * counts[turn]}
+    _, shares = _align(sentences, transcript)
+    unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}
+    yield from (replace(sentences[turn], verdict="not_read") for turn in unread)
+    if not (sentences := [one for turn, one in enumerate(sentences) if turn not in unread]):
+        return
+    alignment, shares = _align(sentences, transcript)
     # Every difference belongs to a sentence.
-    candidates = sorted(
-        (each for each in _split_by_sentence(alignment) if _find_turn(each, alignment) not in unread),
-        key=lambda each: (each.start, each.first),
-    )
+    candidates = sorted(_split_by_sentence(alignment), key=lambda each: (each.start, each.first))
     faults: dict[int, list[ContentDifference]] = defaultdict(list)
     for each in confirm_differences(track, alignment, candidates, transcript.language):
         turn = _find_turn(each, alignment)
@@ -269,13 +272,25 @@ def _proof_recording(
     for at, partner in enumerate(alignment.partners):
         if partner is not None:
             heard_words[alignment.written[partner].turn].append(at)
+    words = Counter(word.turn for word in alignment.written)
     for turn, sentence in enumerate(sentences):
-        share = equal[turn] / max(1, counts[turn])
-        verdict = "not_read" if turn in unread else _judge(faults[turn], turn, counts[turn], alignment)
-        yield _describe(sentence, verdict, share, faults[turn], heard_words[turn], alignment, track.duration)
+        verdict = _judge(faults[turn], turn, words[turn], alignment)
+        yield _describe(
+            sentence, verdict, shares.get(turn, 0.0), faults[turn], heard_words[turn], alignment, track.duration
+        )
     if faults[len(sentences)]:
         end = replace(sentences[-1], kind="end", text="")
         yield _describe(end, "added_before", 1.0, faults[len(sentences)], [], alignment, track.duration)
+
+
+def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tuple[ScriptAlignment, dict[int, float]]:
+    """Align sentences with the words that are heard; returns the share of each that is heard as it is written."""
+    script = Script.from_turns([("1", _say_plainly(sentence)) for sentence in sentences])
+    alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
+    differing = {at for each in alignment.differences for at in range(each.first, each.last)}
+    words = Counter(word.turn for word in alignment.written)
+    equal = Counter(word.turn for at, word in enumerate(alignment.written) if at not in differing)
+    return alignment, {turn: equal[turn] / words[turn] for turn in words}
 
 
 def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference]:
@@ -305,8 +320,8 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
 
 def _judge(faults: Sequence[ContentDifference], turn: int, words: int, alignment: ScriptAlignment) -> Verdict:
     """Name the worst fault of a sentence of so many words."""
-    if sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
-        return "missing" if faults else "as_written"
+    if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
+        return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):
         return "twice"
     is_first = {each: each.first == 0 or alignment.written[each.first - 1].turn != turn for each in faults}

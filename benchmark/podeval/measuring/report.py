@@ -233,7 +233,13 @@ def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
     names = ("recording", "sections", "length", "sentences", "faulty")
     rows = [
         RowOfCells(
-            (Path(file).name, _list_titles(of), format_clock(seconds), str(len(of)), str(_count_faulty(of, proof)))
+            (
+                Path(file).name,
+                _list_titles(of),
+                format_clock(seconds),
+                str(len(of)),
+                str(sum(one.is_faulty for one in of)),
+            )
         )
         for (file, of), seconds in zip(of_file.items(), proof.recordings.values(), strict=True)
     ]
@@ -247,7 +253,7 @@ def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
     about = texts["about"].format(proof.spoken, len(proof.faulty), f"{proof.share:.1%}", __version__)
     reports = [Report("book", Path(proof.book).name, about, sections)]
     for number, (file, of) in enumerate(of_file.items()):
-        again = [_describe_sentence(one, texts) for one in of if one in proof.faulty]
+        again = [_describe_sentence(one, texts) for one in of if one.is_faulty]
         whole = [_describe_sentence(replace(one, sound=""), texts) for one in of]
         parts = [Listing(again)] if again else [Text(texts["nothing"])]
         sections = [Section(texts["again"], parts), Section(texts["all"], [Listing(whole)], folded=True)]
@@ -257,11 +263,6 @@ def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
 
 def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
     return " · ".join(dict.fromkeys(one.section for one in sentences if one.section))
-
-
-def _count_faulty(sentences: Sequence[ProofedSentence], proof: BookProof) -> int:
-    faulty = set(map(id, proof.faulty))
-    return sum(id(one) in faulty for one in sentences)
 
 
 def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:

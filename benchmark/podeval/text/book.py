@@ -165,7 +165,9 @@ def _read_plain(path: Path) -> Iterator[Piece]:
     end = marks["END"].start() if "END" in marks and marks["END"].start() > begin else len(text)
     parts = (("matter", text[:begin]), ("text", text[begin:end]), ("matter", text[end:]))
     for what, part in parts:
-        spaced = re.sub(r"^(#{1,6}\s.*)$", r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part).strip()), flags=re.MULTILINE)
+        spaced = re.sub(
+            r"^(#{1,6}\s.*)$", r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part).strip()), flags=re.MULTILINE
+        )
         for block in re.split(r"\n[ \t]*\n", spaced):
             words = " ".join(_LINK.sub(lambda link: "" if link[1] else link[2], block).split())
             if what == "matter" or not words:
@@ -200,14 +202,11 @@ def _read_epub(path: Path) -> Iterator[Piece]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield from _read_spine(archive)
-    except FileNotFoundError:
-        raise BadInput(f"{str(path)!r} is read as the name of a file, and does not exist; check the path") from None
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror or error})") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
-        raise BadInput(f"{path} is not an EPUB that can be unpacked ({error}); export the book again") from None
-    except (ParseError, ValueError, KeyError) as error:
-        raise BadInput(f"{path} is a damaged EPUB ({error}); export the book again") from None
+        raise BadInput(f"{path} cannot be read ({error.strerror or error}); check the path") from None
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, ParseError, ValueError, KeyError) as error:
+        # `RuntimeError` is that of an encrypted file, and of a compression that zipfile does not have.
+        raise BadInput(f"{path} is a damaged or locked EPUB ({error}); export the book again") from None
 
 
 def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
@@ -245,7 +244,7 @@ def _read_spine(archive: zipfile.ZipFile) -> Iterator[Piece]:
         page = _PageReader("matter" if is_aside else "text")
         page.feed(read(name).decode("utf-8-sig", "replace"))
         page.close()
-        yield from page.finish()
+        yield from page.pieces
 
 
 _HEADINGS = frozenset(("h1", "h2", "h3"))
@@ -275,15 +274,15 @@ class _PageReader(HTMLParser):
 
     def __init__(self, kind: str) -> None:
         super().__init__(convert_charrefs=True)
-        self._pieces: list[Piece] = []
+        self.pieces: list[Piece] = []
         self._text: list[str] = []
         self._open: list[tuple[str, str]] = [("", kind)]
         self._heading = False
 
-    def finish(self) -> list[Piece]:
-        """Return what was read."""
+    def close(self) -> None:
+        """Read to the end, and take the words that are left."""
+        super().close()
         self._flush()
-        return self._pieces
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element, which may begin a paragraph, or be of another kind than what it is in."""
@@ -318,5 +317,5 @@ class _PageReader(HTMLParser):
         text, self._text = "".join(self._text).strip(), []
         kind = next(kind for _, kind in reversed(self._open) if kind not in ("mark", "silent"))
         if text:
-            self._pieces.append(("heading" if self._heading and kind == "text" else kind, text))
+            self.pieces.append(("heading" if self._heading and kind == "text" else kind, text))
         self._heading = False
