@@ -167,6 +167,8 @@ def test_the_report_plays_what_is_to_be_recorded_again(proof: Hear, tmp_path: Pa
     assert {"en": "To record again", "zh": "需要重录"}[language] in page
     assert "Nobody on the deck had slept." in page
     assert "media-src data:" in page
+    changed = write_proof(proof(ONE.replace("wooden ship", "invisible ship"), TWO), tmp_path / "a.html", language)
+    assert "<code>wooden → invisible</code>" in changed.read_text(encoding="utf-8")
 
 
 def test_json_and_csv_have_every_sentence(proof: Hear, tmp_path: Path) -> None:
