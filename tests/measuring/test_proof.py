@@ -1,6 +1,7 @@
 """A book beside its recordings, with a recogniser that hears what a test lets it hear."""
 
 import json
+import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from podeval.recording import recording
 from podeval.recording.cache import Cache
 from podeval.text.book import read_book
 from podeval.text.comparison.book_places import place_recordings
+from tests.fakes.bounded_memory import bounded_memory
 from tests.fakes.spelt_speech import SpeltSpeech
 
 BOOK = """# Chapter I. The Harbour
@@ -185,6 +187,15 @@ def test_json_and_csv_have_every_sentence(proof: Hear, tmp_path: Path) -> None:
     assert any("replaced: invisible; script: wooden" in line for line in lines)
 
 
+def test_a_chinese_book_is_proofed_by_its_characters(proof: Hear, tmp_path: Path) -> None:
+    book = "第一章 港口\n\n清晨渡船离开了旧港口。甲板上没有一个人睡着。七只海鸥跟着木船飞过海湾。\n"
+    (tmp_path / "book.md").write_text(book, encoding="utf-8")
+    spoken = " ".join(character for character in book if character.isalpha())
+    assert faults(proof(spoken)) == []
+    missing = proof(spoken.replace(" ".join("甲板上没有一个人睡着"), "")).faulty
+    assert [(sentence.verdict, sentence.text) for sentence in missing] == [("missing", "甲板上没有一个人睡着。")]
+
+
 def sentences(*texts: str) -> Sequence[list[str]]:
     return [text.split() for text in texts]
 
@@ -194,3 +205,23 @@ def test_a_run_of_words_far_away_is_chance() -> None:
     chapter = [word for sentence in book[5:15] for word in sentence] + book[35][:3]
     places, reasons = place_recordings(book, [number // 5 for number in range(40)], {"a": chapter}, 3)
     assert (places, reasons) == ({"a": range(5, 15)}, {})
+
+
+@pytest.mark.long
+def test_ten_hours_of_words_are_proofed_in_a_quarter_of_a_gigabyte(speech: SpeltSpeech, tmp_path: Path) -> None:
+    chance, speech.frames = random.Random(4), 320
+    words = ["".join(chance.choice("bdfglmnprst") + chance.choice("aeiou") for _ in range(3)) for _ in range(6_000)]
+    weights = [1 / (at + 10) for at in range(len(words))]
+    chapters, files, left_out = list[str](), list[Path](), 0
+    for number in range(10):
+        texts = [chance.choices(words, weights, k=15) for _ in range(600)]
+        chapters.append(f"# Chapter {number + 1}\n\n" + " ".join(f"{' '.join(text)}.".capitalize() for text in texts))
+        spoken = [text for text in texts if chance.random() > 0.02]
+        left_out += len(texts) - len(spoken)
+        files.append(speech.write(tmp_path / f"{number}.wav", [word for text in spoken for word in text]))
+    (tmp_path / "book.md").write_text("\n\n".join(chapters), encoding="utf-8")
+    with bounded_memory(256 * 2**20):
+        result = proof_book(read_book(tmp_path / "book.md"), "book.md", files)
+    missing = [sentence for sentence in result.faulty if sentence.verdict == "missing"]
+    assert (len(result.sentences), len(missing)) == (6_010, left_out)
+    assert len(result.faulty) <= left_out + 6, "a thousandth"
