@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
+from podeval.measuring.export import format_proof_csv, write_proof
 from podeval.measuring.proof import BookProof, proof_book
-from podeval.measuring.report import format_proof_csv, write_proof
 from podeval.models import registry
 from podeval.recording import recording
 from podeval.recording.cache import Cache

@@ -122,6 +122,19 @@ def test_markdown_with_front_matter_notes_links_and_both_kinds_of_headings(tmp_p
     ]
 
 
+def test_a_heading_that_no_one_else_could_be_needs_no_empty_lines(tmp_path: Path) -> None:
+    one, two = "第一章 港口\n\u3000\u3000清晨渡船离开。\n\u3000\u3000没有人睡着。\n", "第二章 灯\n夜里他上楼。\n"
+    novel = f"{one}{two}CHAPTER 3. The End\nHe slept.\n"
+    assert passages(write(tmp_path / "a.txt", novel)) == [
+        ("heading", "第一章 港口"),
+        ("body", "清晨渡船离开。 没有人睡着。"),
+        ("heading", "第二章 灯"),
+        ("body", "夜里他上楼。"),
+        ("heading", "CHAPTER 3. The End"),
+        ("body", "He slept."),
+    ]
+
+
 def test_chapters_in_json_and_a_script_in_json(tmp_path: Path) -> None:
     chapters = '{"chapters": [{"title": "One", "text": "It began.\\n\\nIt rained."}, {"paragraphs": ["It ended."]}]}'
     assert passages(write(tmp_path / "a.json", chapters)) == [

@@ -51,9 +51,8 @@ def proof(
     """
     from podeval.cli.progress_bar import show_progress
     from podeval.errors import BadInput
-    from podeval.measuring.export import check_ending
+    from podeval.measuring.export import check_ending, format_proof_csv, write_proof
     from podeval.measuring.proof import proof_book
-    from podeval.measuring.report import format_proof_csv, write_proof
     from podeval.recording.source import list_recordings
     from podeval.reports.page import read_report_texts
     from podeval.text.book import read_book

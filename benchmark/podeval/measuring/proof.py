@@ -72,7 +72,7 @@ class ProofedSentence:
         kind: the kind of its passage (`podeval.text.book`); `end` for what is added after the last sentence.
         text: the sentence as it is written.
         verdict: the verdict; `not_read` is no fault.
-        confidence: how sure the verdict is.
+        confidence: the certainty of the verdict.
         recording: the recording that it is in; empty if it is in none.
         start: seconds from the beginning of the recording; of a missing sentence, the place where it should be.
         end: seconds from the beginning of the recording.

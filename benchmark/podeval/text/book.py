@@ -64,6 +64,11 @@ _HEADING = regex.compile(
     regex.IGNORECASE,
 )
 _UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(\S[^\n]{0,119})\n(?:={3,}|-{3,})[ \t]*$", re.MULTILINE)
+_LINE_HEADING = re.compile(
+    r"^[ \t\u3000]*(#{1,6}\s.*|CHAPTER\s+(?:[IVXLC]+|\d+)\b.{0,80}"
+    r"|第\s*[\d零〇一二三四五六七八九十百千两]{1,8}\s*[章回节卷](?!\w).{0,40})$",
+    re.MULTILINE,
+)
 _EMPHASIS = re.compile(r"(?<!\w)[_*]{1,3}(?=\S)|(?<=\S)[_*]{1,3}(?!\w)")
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _GUTENBERG = re.compile(
@@ -165,9 +170,7 @@ def _read_plain(path: Path) -> Iterator[Piece]:
     end = marks["END"].start() if "END" in marks and marks["END"].start() > begin else len(text)
     parts = (("matter", text[:begin]), ("text", text[begin:end]), ("matter", text[end:]))
     for what, part in parts:
-        spaced = re.sub(
-            r"^(#{1,6}\s.*)$", r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part).strip()), flags=re.MULTILINE
-        )
+        spaced = _LINE_HEADING.sub(r"\n\1\n", _UNDERLINED.sub(r"# \1", strip_tags(part).strip()))
         for block in re.split(r"\n[ \t]*\n", spaced):
             words = " ".join(_LINK.sub(lambda link: "" if link[1] else link[2], block).split())
             if what == "matter" or not words:
