@@ -264,17 +264,21 @@ def _proof_recording(
     # Every difference belongs to a sentence.
     candidates = sorted(_split_by_sentence(alignment), key=lambda each: (each.start, each.first))
     faults: dict[int, list[ContentDifference]] = defaultdict(list)
-    for each in confirm_differences(track, alignment, candidates, transcript.language):
+    for each in confirm_differences(track, alignment, candidates, transcript.language, loops=True):
         turn = _find_turn(each, alignment)
         if not (turn < len(sentences) and sentences[turn].kind == "heading" and each.words < SENTENCE):
             faults[turn].append(each)
     heard_words: dict[int, list[int]] = defaultdict(list)
+    as_written: set[int] = set()
     for at, partner in enumerate(alignment.partners):
         if partner is not None:
             heard_words[alignment.written[partner].turn].append(at)
+            as_written |= {at} if alignment.written[partner].text == alignment.heard[at].text else set()
     words = Counter(word.turn for word in alignment.written)
     for turn, sentence in enumerate(sentences):
-        verdict = _judge(faults[turn], turn, words[turn], alignment)
+        # Other words before the first that is heard as it is written are in place of the beginning.
+        begin = min((at for at in heard_words[turn] if at in as_written), default=0)
+        verdict = _judge(faults[turn], words[turn], begin)
         yield _describe(
             sentence, verdict, shares.get(turn, 0.0), faults[turn], heard_words[turn], alignment, track.duration
         )
@@ -297,11 +301,24 @@ def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference
     """Yield the differences, what is left out sentence by sentence."""
     for each in (*find_content_differences(alignment), *find_replaced_words(alignment)):
         if each.kind != "omitted":
-            yield each
+            yield _move_to_sentence(each, alignment)
             continue
         for _, of_turn in groupby(range(each.first, each.last), key=lambda at: alignment.written[at].turn):
             part = list(of_turn)
             yield replace(each, first=part[0], last=part[-1] + 1)
+
+
+def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
+    """Move what is added to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
+    moved, written, heard = each, alignment.written, alignment.heard
+    while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
+        if written[moved.first - 1].turn != written[moved.first].turn:
+            return moved
+        if heard[moved.start - 1].text != heard[moved.end - 1].text:
+            break
+        places = (moved.first - 1, moved.last - 1, moved.start - 1, moved.end - 1)
+        moved = ContentDifference(each.kind, *places, each.uncertain)
+    return each
 
 
 def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
@@ -318,14 +335,13 @@ def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
     return max(sorted(sides), key=lambda turn: Levenshtein.normalized_similarity(texts, of_side[turn]))
 
 
-def _judge(faults: Sequence[ContentDifference], turn: int, words: int, alignment: ScriptAlignment) -> Verdict:
-    """Name the worst fault of a sentence of so many words."""
+def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
+    """Name the worst fault of a sentence of so many words, of which `begin` is the first that is heard as written."""
     if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
         return "missing"
     if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):
         return "twice"
-    is_first = {each: each.first == 0 or alignment.written[each.first - 1].turn != turn for each in faults}
-    if any(each.kind != "inserted" or not is_first[each] for each in faults):
+    if any(each.kind != "inserted" or each.end > begin for each in faults):
         return "misread"
     return "added_before" if faults else "as_written"
 
