@@ -86,9 +86,9 @@ def _print_table(result: "BookProof") -> None:
     for file in result.recordings:
         print(f"{file}:")
         for one in (one for one in result.faulty if one.recording == file):
-            heard = f" | heard: {one.heard}" if one.heard else ""
+            instead = f" | heard: {one.heard}" if one.heard else ""
             text = one.text or "(end of the recording)"
-            print(f"  {format_clock(one.start or 0.0):>8}  {one.verdict:<12} {one.confidence:<6}  {text}{heard}")
+            print(f"  {format_clock(one.start or 0.0):>8}  {one.verdict:<12} {one.confidence:<6}  {text}{instead}")
     absent = Counter(one.section for one in result.faulty if not one.recording)
     for title, count in absent.items():
         print(f"in no recording: {title or 'sentences without a chapter'} ({count} sentences)")

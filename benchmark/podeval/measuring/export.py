@@ -168,6 +168,8 @@ def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
     """Write a sentence with its time and verdict, and what is heard where that is something else."""
     clock = format_clock(one.start or 0.0)
     lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
-    heard = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""
+    instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""
     words = " · ".join(f"{fault['script'] or '–'} → {fault['heard'] or '–'}" for fault in one.faults)
-    return Entry(f"{one.text or texts['end']}{heard}", lead, words if one.verdict == "misread" else "", sound=one.sound)
+    return Entry(
+        f"{one.text or texts['end']}{instead}", lead, words if one.verdict == "misread" else "", sound=one.sound
+    )

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from rapidfuzz.distance import Levenshtein
 
 from podeval import progress
+from podeval.audio.windows import Span
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.measuring.report import encode_sound
 from podeval.metrics.score import Unscored
@@ -31,7 +32,14 @@ from podeval.models.interfaces import Transcript
 from podeval.recording.recording import Recording
 from podeval.recording.spoken_script import confirm_differences, find_span, time_transcript
 from podeval.text.book import Book
-from podeval.text.comparison.alignment import ScriptAlignment, align_script, join_words, split_timed_words, split_words
+from podeval.text.comparison.alignment import (
+    HeardWord,
+    ScriptAlignment,
+    align_script,
+    join_words,
+    split_timed_words,
+    split_words,
+)
 from podeval.text.comparison.book_places import place_recordings
 from podeval.text.comparison.content_differences import (
     ContentDifference,
@@ -310,11 +318,11 @@ def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference
 
 def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
     """Move what is added to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
-    moved, written, heard = each, alignment.written, alignment.heard
+    moved, written, words = each, alignment.written, alignment.heard
     while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
         if written[moved.first - 1].turn != written[moved.first].turn:
             return moved
-        if heard[moved.start - 1].text != heard[moved.end - 1].text:
+        if words[moved.start - 1].text != words[moved.end - 1].text:
             break
         places = (moved.first - 1, moved.last - 1, moved.start - 1, moved.end - 1)
         moved = ContentDifference(each.kind, *places, each.uncertain)
@@ -356,11 +364,10 @@ def _describe(
     duration: float,
 ) -> ProofedSentence:
     """Describe a sentence that has a verdict: where it is, what is heard, and how sure the verdict is."""
-    heard = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
-    spans = [find_span(each, alignment, duration) for each in faults if not heard]
-    first, last = min(heard, default=0), max(heard, default=-1)
-    starts = [span.start for span in spans] or [alignment.heard[at].start for at in (first,) if heard]
-    ends = [span.end for span in spans] or [alignment.heard[at].end for at in (last,) if heard]
+    places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
+    words = alignment.heard[min(places) : max(places) + 1] if places else ()
+    # Of a missing sentence there is only the place where it should be.
+    spans: Sequence[HeardWord | Span] = words or [find_span(each, alignment, duration) for each in faults]
     size = max((each.words for each in faults), default=0)
     sure = size >= SENTENCE if faults else share >= EQUAL
     medium = size > 1 if faults else share >= HALF
@@ -368,8 +375,8 @@ def _describe(
         sentence,
         verdict=verdict,
         confidence="high" if sure or verdict == "not_read" else "medium" if medium else "low",
-        start=round(float(min(starts)), 3) if starts else None,
-        end=round(float(max(ends)), 3) if ends else None,
-        heard=join_words([word.text for word in alignment.heard[first : last + 1]]),
+        start=round(float(min(span.start for span in spans)), 3) if spans else None,
+        end=round(float(max(span.end for span in spans)), 3) if spans else None,
+        heard=join_words([word.text for word in words]),
         faults=tuple(describe_difference(each, alignment, duration).to_json() for each in faults),
     )
