@@ -52,6 +52,7 @@ def _report() -> typer.Typer:
 _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
     "score": "score:score",
     "measure": "measure:measure",
+    "proof": "proof:proof",
     "demo": "demo:demo",
     "run": "run:run",
     "compare": "compare:compare",
@@ -76,7 +77,7 @@ _PLACES: Mapping[str, str | Callable[[], typer.Typer]] = {
 """Place of each command: a module of this package and a name in it, or the function that puts the command together."""
 
 _GROUPS = {
-    "Score": ("score", "measure", "metrics", "models"),
+    "Score": ("score", "measure", "proof", "metrics", "models"),
     "Benchmark": ("demo", "run", "compare", "report", "data", "judge"),
     "Serve": ("serve", "prepare-submission", "submit", "submissions", "worker", "arena", "listening"),
     "Operate": ("doctor", "backup", "restore", "retention", "admin"),

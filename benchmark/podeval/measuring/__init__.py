@@ -10,6 +10,7 @@ __all__ = [
     "inputs",
     "isolated",
     "plots",
+    "proof",
     "recording_results",
     "report",
     "score_tables",

@@ -1,29 +1,50 @@
-"""Scores written to files, by the name's ending: a report, JSON, CSV or Parquet; or labels for Audacity and players."""
+"""Scores and proofs written to files, by the name's ending: a report, JSON, CSV or Parquet; or labels for players."""
+
+from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
 from podeval.measuring.recording_results import RecordingResults
 from podeval.measuring.scores import Scores, ScoreTable
 from podeval.measuring.transcripts import read_turns
-from podeval.reports.page import write_page
+from podeval.metrics.score import format_clock
+from podeval.reports.page import (
+    Entry,
+    Listing,
+    Report,
+    RowOfCells,
+    Section,
+    Table,
+    Text,
+    make_heads,
+    read_report_texts,
+    render_document,
+    write_page,
+)
 from podeval.text.labels import format_audacity_labels, format_webvtt_cues
 from podeval.text.table_files import make_csv_safe
+from podeval.version import __version__
+
+if TYPE_CHECKING:
+    from podeval.measuring.proof import BookProof, ProofedSentence
 
 ENDINGS = (".html", ".json", ".csv", ".parquet")
 
 
-def check_ending(path: Path) -> None:
+def check_ending(path: Path, endings: Sequence[str] = ENDINGS) -> None:
     """Refuse a name whose ending does not say what is to be written, or a folder that is not there.
 
     Raises:
         BadInput: says which endings there are.
     """
-    if path.suffix.lower() not in ENDINGS:
-        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if path.suffix.lower() not in endings:
+        raise BadInput(f"{path} cannot be written: the name has to end in {', '.join(endings[:-1])} or {endings[-1]}")
     if not path.parent.is_dir():
         raise BadInput(f"{path} cannot be written: there is no folder {path.parent}; make it first")
 
@@ -81,3 +102,74 @@ def list_labels(scores: RecordingResults) -> list[tuple[float, float, str]]:
     with contextlib.suppress(PodevalError):
         labels += [(turn.start, turn.end, f"{turn.speaker}: {turn.text}") for turn in read_turns(scores)]
     return sorted(labels)
+
+
+def write_proof(proof: BookProof, path: Path, language: str = "en") -> Path:
+    """Write the proof of a book in the form that the ending of a checked name says; an existing file is replaced.
+
+    Raises:
+        BadInput: it cannot be written, or there is no such language.
+    """
+    if path.suffix.lower() == ".html":
+        return write_page(render_document(describe_proof(proof, read_report_texts(language)["proof"]), language), path)
+    if path.suffix.lower() == ".csv":
+        return write_page(format_proof_csv(proof), path)
+    return write_page(json.dumps(proof.to_json(), ensure_ascii=False, allow_nan=False, indent=1) + "\n", path)
+
+
+def format_proof_csv(proof: BookProof) -> str:
+    """Format the sentences of a book as a table that other programs open."""
+    import pandas as pd
+
+    rows = [sentence.to_json() for sentence in proof.sentences]
+    rows = [row | {"faults": "; ".join(f"{one['kind']}: {one['detail']}" for one in row["faults"])} for row in rows]
+    return str(make_csv_safe(pd.DataFrame(rows)).to_csv(index=False))
+
+
+def describe_proof(proof: BookProof, texts: Mapping[str, Any]) -> list[Report]:
+    """Describe the proof of a book: a summary, and for each recording the sentences to record again, to be played."""
+    of_file = {file: [one for one in proof.sentences if one.recording == file] for file in proof.recordings}
+    names = ("recording", "sections", "length", "sentences", "faulty")
+    rows = [
+        RowOfCells(
+            (
+                Path(file).name,
+                _list_titles(of),
+                format_clock(seconds),
+                str(len(of)),
+                str(sum(one.is_faulty for one in of)),
+            )
+        )
+        for (file, of), seconds in zip(of_file.items(), proof.recordings.values(), strict=True)
+    ]
+    absent = [one for one in proof.faulty if not one.recording]
+    unscored = [Entry(reason.reason, Path(file).name) for file, reason in proof.unscored.items()]
+    sections = [
+        Section(texts["recordings"], [Table(texts["recordings"], make_heads(texts, names, names[2:]), rows)]),
+        Section(texts["not_placed"], [Listing(unscored)] if unscored else []),
+        Section(texts["absent"], [Text(_list_titles(absent))] if absent else []),
+    ]
+    about = texts["about"].format(proof.spoken, len(proof.faulty), f"{proof.share:.1%}", __version__)
+    reports = [Report("book", Path(proof.book).name, about, sections)]
+    for number, (file, of) in enumerate(of_file.items()):
+        again = [_describe_sentence(one, texts) for one in of if one.is_faulty]
+        whole = [_describe_sentence(replace(one, sound=""), texts) for one in of]
+        parts = [Listing(again)] if again else [Text(texts["nothing"])]
+        sections = [Section(texts["again"], parts), Section(texts["all"], [Listing(whole)], folded=True)]
+        reports.append(Report(f"recording-{number}", Path(file).name, _list_titles(of), sections))
+    return reports
+
+
+def _list_titles(sentences: Sequence[ProofedSentence]) -> str:
+    return " · ".join(dict.fromkeys(one.section for one in sentences if one.section))
+
+
+def _describe_sentence(one: ProofedSentence, texts: Mapping[str, Any]) -> Entry:
+    """Write a sentence with its time and verdict, and what is heard where that is something else."""
+    clock = format_clock(one.start or 0.0)
+    lead = f"{clock} {texts['verdicts'][one.verdict]} ({texts['confidence'][one.confidence]})"
+    instead = f" — {texts['heard'].format(one.heard)}" if one.faults and one.heard else ""
+    words = " · ".join(f"{fault['script'] or '–'} → {fault['heard'] or '–'}" for fault in one.faults)
+    return Entry(
+        f"{one.text or texts['end']}{instead}", lead, words if one.verdict == "misread" else "", sound=one.sound
+    )

@@ -107,8 +107,10 @@ SWALLOWED = frozenset(
 SKIPPED = 3
 """Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
 
-FEWEST_WORDS, STUCK = 0.5, 6
-"""Words a second below which a recogniser has given up; words of which one is not more than half."""
+FEWEST_WORDS, STUCK, LOOP = 0.5, 6, 4
+"""Words a second below which a recogniser has given up; words of which one is not more than half; times that words
+come back where a phrase goes round.
+"""
 
 CERTAIN = 6
 """Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
@@ -121,7 +123,12 @@ HEARD_AGAIN, HEARD_ALIKE, HEARD_BY_BOTH = 0.5, 0.8, 0.4
 
 
 def confirm_differences(
-    recording: Recording, alignment: ScriptAlignment, differences: Sequence[ContentDifference], language: str
+    recording: Recording,
+    alignment: ScriptAlignment,
+    differences: Sequence[ContentDifference],
+    language: str,
+    *,
+    loops: bool = False,
 ) -> list[ContentDifference]:
     """Keep the differences that a second look confirms, in their order.
 
@@ -130,6 +137,8 @@ def confirm_differences(
         alignment: its script beside the transcript.
         differences: the differences of the alignment.
         language: the language that was transcribed.
+        loops: whether a recogniser that repeats a phrase again and again is taken to have given up, too; not in
+            `content_errors`, whose values that would change.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
@@ -152,7 +161,7 @@ def confirm_differences(
         words = list(listen_again(recording, merged, language, job=job))
         for span in merged:
             inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
-            if _gave_up(inside, span):
+            if _gave_up(inside, span, loops=loops):
                 # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
                 words = [word for word in words if word not in inside]
                 words += listen_again(recording, [span], language, job=job)
@@ -176,10 +185,12 @@ def confirm_differences(
     ]
 
 
-def _gave_up(words: Sequence[Word], span: Span) -> bool:
-    """Whether a recogniser wrote next to nothing, or one word again and again."""
+def _gave_up(words: Sequence[Word], span: Span, *, loops: bool) -> bool:
+    """Whether a recogniser wrote next to nothing, or one word again and again; with `loops` a phrase, too."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
+        return True
+    if loops and len(texts) > LOOP * len(set(texts)):
         return True
     return len(texts) >= STUCK and max(map(texts.count, set(texts))) > len(texts) / 2
 
@@ -243,7 +254,17 @@ def _stands(difference: ContentDifference, alignment: ScriptAlignment, again: Se
         around = [word.text for word in alignment.heard[max(0, difference.start - 8) : difference.start + 8]]
         return _share_heard(words, _without(heard_again, around)) < HEARD_AGAIN
     words = [word.text for word in alignment.heard[difference.start : difference.end]]
-    return _share_heard(words, heard_again) >= HEARD_AGAIN
+    return _share_heard(words, heard_again) >= HEARD_AGAIN and not _is_heard_as_written(
+        difference, alignment, heard_again
+    )
+
+
+def _is_heard_as_written(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[str]) -> bool:
+    """Whether words of the script that were replaced are heard the second time."""
+    words = [word.text for word in alignment.written[difference.first : difference.last]]
+    around = alignment.heard[max(0, difference.start - 8) : difference.start + 8]
+    left = _without(again, [word.text for word in around])
+    return difference.kind == "replaced" and _share_heard(words, left) >= HEARD_AGAIN
 
 
 def _is_certain(difference: ContentDifference, alignment: ScriptAlignment, again: Sequence[HeardWord]) -> bool:
@@ -264,7 +285,9 @@ def _agrees(
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
         enough = len(inside) >= HEARD_AGAIN * difference.words
-        return enough and _share_heard(words, [word.text for word in around]) >= HEARD_BY_BOTH
+        again = [word.text for word in around]
+        as_written = _is_heard_as_written(difference, alignment, again)
+        return enough and not as_written and _share_heard(words, again) >= HEARD_BY_BOTH
     if not _stands(difference, alignment, around):
         return False
     nearby = [word.text for word in around]

@@ -75,12 +75,16 @@ class Text:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second."""
+    """A line of a list: a strong beginning, a text, code; with a `start`, a button that plays from that second.
+
+    A line with a `sound`, an address that holds an excerpt, has a player of its own.
+    """
 
     text: str
     lead: str = ""
     code: str = ""
     start: float | None = None
+    sound: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ def read_report_texts(language: str) -> dict[str, Any]:
     """
     if language not in LANGUAGES:
         raise BadInput(f"reports are not written in the language {language!r}; choose {' or '.join(LANGUAGES)}")
-    pages = ("site", "compare", "report", "recording_report", "board")
+    pages = ("site", "compare", "report", "recording_report", "proof", "board")
     return read_texts(locate_hub_source("space") / "locale", language, pages)
 
 

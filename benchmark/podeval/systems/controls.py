@@ -18,8 +18,9 @@ from podeval.errors import BadInput
 from podeval.stats.turn_taking import OFFSETS, count_people
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.systems.speech import Kind, Samples, SpeakingSystem, Speech, SpokenTurn
-from podeval.systems.text_cleaning import PACE, estimate_seconds, split_sentences
+from podeval.systems.text_cleaning import PACE, estimate_seconds
 from podeval.text.script import Script
+from podeval.text.tokens import split_sentences
 
 _RATE = 24000
 _REPEAT_PAUSE = 0.35

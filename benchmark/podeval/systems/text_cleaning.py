@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from podeval.text.characters import HAN
+from podeval.text.tokens import split_sentences
 
 PACE = {"words_per_minute": 150.0, "characters_per_minute": 250.0}
 """Pace of a person who reads aloud; the second is for Chinese."""
@@ -20,10 +21,8 @@ _SYMBOLS = set("+=±×÷°")
 _LONG_WORD = re.compile(r"[^\W\d_\u2e80-\U0010ffff]{41,}")
 _LONG_NUMBER = re.compile(r"\d[\d,.]{12,}\d|\d{13,}")
 _REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]]*+\s+|[。！？]++[\"'”’」』）]*+\s*")
 _CLAUSE_END = re.compile(r"(?<=[,;:—，；：、])\s*")
 _OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
-_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 
 
 def make_speakable(text: str, laugh: str = "") -> str:
@@ -67,19 +66,6 @@ def estimate_seconds(text: str) -> float:
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / PACE["words_per_minute"] + characters / PACE["characters_per_minute"])
-
-
-def split_sentences(text: str) -> list[str]:
-    """Split a line of text into sentences; a full stop after a title or an initial ends none."""
-    parts: list[str] = []
-    begin = 0
-    for end in _SENTENCE_END.finditer(text):
-        sentence = text[begin : end.end()]
-        if not _ABBREVIATION.search(sentence):
-            parts.append(sentence.strip())
-            begin = end.end()
-    parts.append(text[begin:].strip())
-    return [sentence for sentence in parts if any(character.isalnum() for character in sentence)]
 
 
 def split_into_short_lines(text: str, longest: int) -> list[str]:

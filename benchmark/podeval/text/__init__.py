@@ -1,6 +1,7 @@
 """Text primitives: scripts, tokens, normalisation, alignment, counts. No models."""
 
 __all__ = [
+    "book",
     "characters",
     "comparison",
     "dialogue_segments",

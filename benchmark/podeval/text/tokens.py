@@ -39,6 +39,8 @@ _UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}{UNSPACED}]")
 _OTHER_WORD = regex.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]”’»]*+\s+|[。！？]++[\"'”’」』）]*+\s*")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'“‘])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 
 
 def check_language(language: str) -> Language:
@@ -118,6 +120,19 @@ def count_words_or_characters(text: str, language: str) -> int:
     if language == "zh":
         return sum(character.isalnum() for character in text)
     return sum(any(character.isalnum() for character in token) for token in tokenise(text, "en"))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a line of text into sentences; a full stop after a title or an initial ends none."""
+    parts: list[str] = []
+    begin = 0
+    for end in _SENTENCE_END.finditer(text):
+        sentence = text[begin : end.end()]
+        if not _ABBREVIATION.search(sentence):
+            parts.append(sentence.strip())
+            begin = end.end()
+    parts.append(text[begin:].strip())
+    return [sentence for sentence in parts if any(character.isalnum() for character in sentence)]
 
 
 @cache

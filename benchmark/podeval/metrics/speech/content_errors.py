@@ -172,4 +172,5 @@ def describe_difference(each: ContentDifference, alignment: ScriptAlignment, dur
     if each.kind == "omitted":
         return TimedDefect("omitted", span.start, span.end, written, "", severity)
     description = f"said again: {heard_words}" if each.kind == "repeated" else heard_words
-    return TimedDefect(each.kind, span.start, span.end, "", description, severity)
+    script = written if each.kind == "replaced" else ""
+    return TimedDefect(each.kind, span.start, span.end, script, description, severity)

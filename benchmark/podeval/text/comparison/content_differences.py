@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from podeval.text.comparison.alignment import Difference, ScriptAlignment
 from podeval.text.numerals import is_number_word
 
-ContentKind = Literal["omitted", "repeated", "inserted"]
+ContentKind = Literal["omitted", "repeated", "inserted", "replaced"]
 
 ALIKE = 0.5
 """Similarity of letters (1 minus edits by the longer length) from which on words are misheard ones."""
@@ -50,7 +50,7 @@ SIGNS = frozenset(
 
 @dataclass(frozen=True)
 class ContentDifference:
-    """A stretch that is left out, repeated or inserted.
+    """A stretch that is left out, repeated, inserted, or replaced by other words.
 
     Attributes:
         kind: the kind of the difference.
@@ -80,6 +80,31 @@ def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifferen
     for difference in _bridge(alignment.differences):
         differing += [each for each in _classify(difference, alignment) if not _is_written_as_figure(each, alignment)]
     return differing
+
+
+def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
+    """Find up to three words of the script in whose place others are heard that do not sound like them.
+
+    A recogniser may have misheard them, so `find_content_differences` does not have them. Figures are left out, because
+    they are written in many ways.
+    """
+    replaced = []
+    for each in map(lambda difference: _strip_alike(difference, alignment), alignment.differences):
+        first, last, start, end = each
+        texts = [word.text for word in (*alignment.written[first:last], *alignment.heard[start:end])]
+        letters = [
+            sum(len(word.text) for word in side) for side in (alignment.written[first:last], alignment.heard[start:end])
+        ]
+        is_long = min(letters) >= (CLEAR_WORD - 1 if texts[0].isascii() else 1) if texts else False
+        figures = any(is_number_word(text) or any(map(str.isdigit, text)) for text in texts)
+        if (
+            is_long
+            and max(last - first, end - start) <= MISHEARD
+            and not figures
+            and not _is_misheard(*each, alignment)
+        ):
+            replaced.append(ContentDifference("replaced", *each))
+    return replaced
 
 
 def _is_written_as_figure(difference: ContentDifference, alignment: ScriptAlignment) -> bool:

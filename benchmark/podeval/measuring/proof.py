@@ -1,0 +1,382 @@
+"""A book beside its recordings: every sentence with its verdict, its time and the words that are heard instead.
+
+Recordings are placed in the book by their words: by runs of words that the book has once, in the order of the book. The
+sentences between two recordings belong to the one that has more of their words. Each recording is then aligned with its
+sentences, and every difference is heard again by two recognisers, as `content_errors` does; words that are replaced by
+others (which that metric leaves to WER) are confirmed likewise. Nothing is transcribed twice: what is known of a
+recording is in the cache, so a proof that was stopped continues with the next recording.
+
+Front and back matter, notes and headings that are not read are no faults; those that are read are proofed like the
+rest. One recording is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from podeval import progress
+from podeval.audio.windows import Span
+from podeval.errors import BadAudio, BadInput, CannotScore
+from podeval.measuring.report import encode_sound
+from podeval.metrics.score import Unscored
+from podeval.metrics.speech.content_errors import SENTENCE, SHORTEST, describe_difference
+from podeval.models.interfaces import Transcript
+from podeval.recording.recording import Recording
+from podeval.recording.spoken_script import confirm_differences, find_span, time_transcript
+from podeval.text.book import Book
+from podeval.text.comparison.alignment import (
+    HeardWord,
+    ScriptAlignment,
+    align_script,
+    join_words,
+    split_timed_words,
+    split_words,
+)
+from podeval.text.comparison.book_places import place_recordings
+from podeval.text.comparison.content_differences import (
+    ContentDifference,
+    find_content_differences,
+    find_replaced_words,
+)
+from podeval.text.language import read_as
+from podeval.text.longest import LONGEST
+from podeval.text.script import Script
+from podeval.text.tokens import detect_language, split_sentences
+
+Verdict = Literal["as_written", "misread", "missing", "twice", "added_before", "not_read"]
+Confidence = Literal["high", "medium", "low"]
+
+FAULTY = ("missing", "twice", "misread", "added_before")
+"""Verdicts of sentences to record again, the worst first."""
+
+RUN = {"en": 3, "zh": 6}
+"""Words (Chinese characters) in a row by which a recording is placed in the book."""
+WHOLE, HALF, EQUAL = 0.7, 0.5, 0.9
+"""Shares of a sentence's words: missing from which on it is missing; said again, or read at all; surely as written."""
+MARGIN = 0.5
+"""Seconds of an excerpt before and after its sentence."""
+MOST_EXCERPTS = 400
+"""Excerpts of a report, so that a browser can open it."""
+
+_NUMERAL = re.compile(r"^(\W*(?:[A-Za-z]+\s+)?)(?=[IVXLC])((?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4}))\b")
+_ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+
+
+@dataclass(frozen=True)
+class ProofedSentence:
+    """A sentence of the book.
+
+    Attributes:
+        number: its number in the book, from 1.
+        section: the heading that it is under.
+        kind: the kind of its passage (`podeval.text.book`); `end` for what is added after the last sentence.
+        text: the sentence as it is written.
+        verdict: the verdict; `not_read` is no fault.
+        confidence: the certainty of the verdict.
+        recording: the recording that it is in; empty if it is in none.
+        start: seconds from the beginning of the recording; of a missing sentence, the place where it should be.
+        end: seconds from the beginning of the recording.
+        heard: the words that are heard.
+        faults: each difference with its words and times, as in the defects of `content_errors`.
+        sound: an excerpt as an address that holds it.
+    """
+
+    number: int
+    section: str
+    kind: str
+    text: str
+    verdict: Verdict
+    confidence: Confidence = "high"
+    recording: str = ""
+    start: float | None = None
+    end: float | None = None
+    heard: str = ""
+    faults: tuple[Mapping[str, Any], ...] = ()
+    sound: str = field(default="", repr=False)
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether it is to be recorded again."""
+        return self.verdict in FAULTY
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data without the excerpt."""
+        return {name: value for name, value in vars(self).items() if name != "sound"}
+
+
+@dataclass(frozen=True)
+class BookProof:
+    """The sentences of a book, and the recordings with their seconds, in the order of the book.
+
+    `unscored` are recordings that could not be placed in the book or could not be heard, with the reason.
+    """
+
+    book: str
+    sentences: tuple[ProofedSentence, ...]
+    recordings: Mapping[str, float]
+    unscored: Mapping[str, Unscored]
+
+    @property
+    def faulty(self) -> list[ProofedSentence]:
+        """The sentences to record again."""
+        return [sentence for sentence in self.sentences if sentence.is_faulty]
+
+    @property
+    def spoken(self) -> int:
+        """How many sentences are read, or should be."""
+        return sum(sentence.verdict != "not_read" and sentence.kind != "end" for sentence in self.sentences)
+
+    @property
+    def share(self) -> float:
+        """Share of the spoken sentences that are not as written."""
+        return len(self.faulty) / max(1, self.spoken)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "book": self.book,
+            "spoken": self.spoken,
+            "verdicts": dict(Counter(sentence.verdict for sentence in self.sentences)),
+            "not_as_written": self.share,
+            "recordings": [{"file": name, "seconds": round(seconds, 3)} for name, seconds in self.recordings.items()],
+            "unscored": {name: reason.to_json() for name, reason in self.unscored.items()},
+            "sentences": [sentence.to_json() for sentence in self.sentences],
+        }
+
+
+def proof_book(
+    book: Book, name: str, files: Sequence[Path], *, profile: str = "embedded", part: bool = False, sound: bool = False
+) -> BookProof:
+    """Proof the recordings of a book.
+
+    Args:
+        book: the book.
+        name: the name of the book in the result.
+        files: the recordings, in any order.
+        profile: the profile of the models.
+        part: whether sections without a recording are not meant to be read.
+        sound: whether excerpts of the faulty sentences are made.
+
+    Raises:
+        BadInput: no recording reads the book.
+        ModelMissing: a model is not installed.
+    """
+    whole_text = " ".join(passage.text for passage in book.passages)[:LONGEST]
+    language, code = detect_language(whole_text), read_as(whole_text)
+    sections, sentences, of_book = _list_sentences(book, language, part=part)
+    transcribed = None if code == "other" else code or language
+    # What is said in each recording, and where in the book that is.
+    spoken: dict[str, list[str]] = {}
+    unscored: dict[str, Unscored] = {}
+    for number, file in enumerate(files):
+        progress.report("recordings", number, len(files))
+        try:
+            words = time_transcript(_open(file, profile)[1], transcribed).words
+            timed = split_timed_words(((word.text, word.start, word.end) for word in words), language)
+            spoken[str(file)] = [word.text for word in timed]
+        except (BadAudio, CannotScore) as error:
+            unscored[str(file)] = Unscored(str(error), "system")
+    places, reasons = place_recordings(of_book, sections, spoken, RUN[language], whole=not part)
+    unscored |= {file: Unscored(reason, "system") for file, reason in reasons.items()}
+    if not places:
+        reason = "; ".join(f"{file}: {one.reason}" for file, one in list(unscored.items())[:3])
+        raise BadInput(
+            f"no recording reads {name} ({reason}); give the book that is read, in the language it is read in"
+        )
+    # Each recording beside its sentences.
+    rows = {sentence.number: [sentence] for sentence in sentences}
+    seconds: dict[str, float] = {}
+    room = MOST_EXCERPTS if sound else 0
+    for file, place in places.items():
+        progress.report("chapters", len(seconds), len(places))
+        recording, track = _open(Path(file), profile)
+        seconds[file] = recording.duration
+        of_place = sentences[place.start : place.stop]
+        rows |= {sentence.number: [] for sentence in of_place}
+        for row in _proof_recording(track, of_place, transcribed):
+            is_cut = row.is_faulty and room > 0
+            room -= is_cut
+            excerpt = _cut_excerpt(recording, row) if is_cut else ""
+            rows[row.number].append(replace(row, recording=file, sound=excerpt))
+    return BookProof(name, tuple(row for of_number in rows.values() for row in of_number), seconds, unscored)
+
+
+def _open(file: Path, profile: str) -> tuple[Recording, Recording]:
+    """Open a recording, and what is heard of it: its speech where there is music."""
+    recording = Recording.open(file, profile=profile, allow_upsampling=True)
+    recording.require_sound(SHORTEST)
+    return recording, recording.speech_track()
+
+
+def _cut_excerpt(recording: Recording, sentence: ProofedSentence) -> str:
+    begin = max(0, round(((sentence.start or 0.0) - MARGIN) * recording.rate))
+    end = round(((sentence.end or 0.0) + MARGIN) * recording.rate)
+    return encode_sound(Recording.from_samples(recording.samples[begin:end], recording.rate))
+
+
+def _list_sentences(
+    book: Book, language: str, *, part: bool
+) -> tuple[list[int], list[ProofedSentence], list[list[str]]]:
+    """List the sentences with words, each with its section, its unread verdict, and its words as they are compared."""
+    sections: list[int] = []
+    sentences: list[ProofedSentence] = []
+    of_book: list[list[str]] = []
+    for passage in book.passages:
+        texts: list[str] = []
+        for text in [passage.text] if passage.kind == "heading" else split_sentences(passage.text):
+            # What goes on in lower case, as after a question in quotes, is the same sentence.
+            if texts and text[0].islower():
+                texts[-1] += f" {text}"
+            else:
+                texts.append(text)
+        verdict: Verdict = "missing" if passage.kind == "body" and not part else "not_read"
+        for text in texts:
+            title = book.titles[passage.section]
+            sentence = ProofedSentence(len(sentences) + 1, title, passage.kind, text, verdict)
+            if words := split_words(_say_plainly(sentence), language):
+                sections.append(passage.section)
+                sentences.append(sentence)
+                of_book.append(words)
+    return sections, sentences, of_book
+
+
+def _say_plainly(sentence: ProofedSentence) -> str:
+    """Write a sentence as it is read: what is in parentheses too, and Roman numerals of headings as numbers."""
+    text = sentence.text.translate(str.maketrans("()（）", ",,，，"))
+    if sentence.kind == "heading" and (numeral := _NUMERAL.match(text)):
+        values = [_ROMAN[letter] for letter in numeral[2]]
+        value = sum(-one if one < after else one for one, after in pairwise([*values, 0]))
+        return f"{numeral[1]}{value}{text[numeral.end() :]}"
+    return text
+
+
+def _proof_recording(
+    track: Recording, sentences: Sequence[ProofedSentence], language: str | None
+) -> Iterator[ProofedSentence]:
+    """Align a recording with its sentences, and yield them with their verdicts; last what is added at the end."""
+    transcript = time_transcript(track, language)
+    _, shares = _align(sentences, transcript)
+    unread = {turn for turn, one in enumerate(sentences) if one.kind != "body" and shares.get(turn, 0.0) < HALF}
+    yield from (replace(sentences[turn], verdict="not_read") for turn in unread)
+    if not (sentences := [one for turn, one in enumerate(sentences) if turn not in unread]):
+        return
+    alignment, shares = _align(sentences, transcript)
+    # Every difference belongs to a sentence.
+    candidates = sorted(_split_by_sentence(alignment), key=lambda each: (each.start, each.first))
+    faults: dict[int, list[ContentDifference]] = defaultdict(list)
+    for each in confirm_differences(track, alignment, candidates, transcript.language, loops=True):
+        turn = _find_turn(each, alignment)
+        if not (turn < len(sentences) and sentences[turn].kind == "heading" and each.words < SENTENCE):
+            faults[turn].append(each)
+    heard_words: dict[int, list[int]] = defaultdict(list)
+    as_written: set[int] = set()
+    for at, partner in enumerate(alignment.partners):
+        if partner is not None:
+            heard_words[alignment.written[partner].turn].append(at)
+            as_written |= {at} if alignment.written[partner].text == alignment.heard[at].text else set()
+    words = Counter(word.turn for word in alignment.written)
+    for turn, sentence in enumerate(sentences):
+        # Other words before the first that is heard as it is written are in place of the beginning.
+        begin = min((at for at in heard_words[turn] if at in as_written), default=0)
+        verdict = _judge(faults[turn], words[turn], begin)
+        yield _describe(
+            sentence, verdict, shares.get(turn, 0.0), faults[turn], heard_words[turn], alignment, track.duration
+        )
+    if faults[len(sentences)]:
+        end = replace(sentences[-1], kind="end", text="")
+        yield _describe(end, "added_before", 1.0, faults[len(sentences)], [], alignment, track.duration)
+
+
+def _align(sentences: Sequence[ProofedSentence], transcript: Transcript) -> tuple[ScriptAlignment, dict[int, float]]:
+    """Align sentences with the words that are heard; returns the share of each that is heard as it is written."""
+    script = Script.from_turns([("1", _say_plainly(sentence)) for sentence in sentences])
+    alignment = align_script(script, ((word.text, word.start, word.end) for word in transcript.words))
+    differing = {at for each in alignment.differences for at in range(each.first, each.last)}
+    words = Counter(word.turn for word in alignment.written)
+    equal = Counter(word.turn for at, word in enumerate(alignment.written) if at not in differing)
+    return alignment, {turn: equal[turn] / words[turn] for turn in words}
+
+
+def _split_by_sentence(alignment: ScriptAlignment) -> Iterator[ContentDifference]:
+    """Yield the differences, what is left out sentence by sentence."""
+    for each in (*find_content_differences(alignment), *find_replaced_words(alignment)):
+        if each.kind != "omitted":
+            yield _move_to_sentence(each, alignment)
+            continue
+        for _, of_turn in groupby(range(each.first, each.last), key=lambda at: alignment.written[at].turn):
+            part = list(of_turn)
+            yield replace(each, first=part[0], last=part[-1] + 1)
+
+
+def _move_to_sentence(each: ContentDifference, alignment: ScriptAlignment) -> ContentDifference:
+    """Move what is added to the beginning of the sentence, if it begins with the same words: "the" of "the … the"."""
+    moved, written, words = each, alignment.written, alignment.heard
+    while each.kind == "inserted" and 0 < moved.first < len(written) and moved.start > 0:
+        if written[moved.first - 1].turn != written[moved.first].turn:
+            return moved
+        if words[moved.start - 1].text != words[moved.end - 1].text:
+            break
+        places = (moved.first - 1, moved.last - 1, moved.start - 1, moved.end - 1)
+        moved = ContentDifference(each.kind, *places, each.uncertain)
+    return each
+
+
+def _find_turn(each: ContentDifference, alignment: ScriptAlignment) -> int:
+    """Find the sentence of a difference; the number after the last for what is added at the end."""
+    written = alignment.written
+    if each.kind != "repeated":
+        return written[each.first].turn if each.first < len(written) else written[-1].turn + 1
+    if each.first < each.last:
+        return Counter(word.turn for word in written[each.first : each.last]).most_common(1)[0][0]
+    # Of the sentences on both sides, the one that is more like what is said again.
+    texts = [word.text for word in alignment.heard[each.start : each.end]]
+    sides = {written[at].turn for at in (each.first - 1, each.first) if 0 <= at < len(written)}
+    of_side = {turn: [word.text for word in written if word.turn == turn] for turn in sides}
+    return max(sorted(sides), key=lambda turn: Levenshtein.normalized_similarity(texts, of_side[turn]))
+
+
+def _judge(faults: Sequence[ContentDifference], words: int, begin: int) -> Verdict:
+    """Name the worst fault of a sentence of so many words, of which `begin` is the first that is heard as written."""
+    if faults and sum(each.words for each in faults if each.kind == "omitted") >= WHOLE * words:
+        return "missing"
+    if any(each.kind == "repeated" and each.words >= HALF * words for each in faults):
+        return "twice"
+    if any(each.kind != "inserted" or each.end > begin for each in faults):
+        return "misread"
+    return "added_before" if faults else "as_written"
+
+
+def _describe(
+    sentence: ProofedSentence,
+    verdict: Verdict,
+    share: float,
+    faults: Sequence[ContentDifference],
+    heard_words: Sequence[int],
+    alignment: ScriptAlignment,
+    duration: float,
+) -> ProofedSentence:
+    """Describe a sentence that has a verdict: where it is, what is heard, and how sure the verdict is."""
+    places = [*heard_words, *(at for each in faults for at in range(each.start, each.end))]
+    words = alignment.heard[min(places) : max(places) + 1] if places else ()
+    # Of a missing sentence there is only the place where it should be.
+    spans: Sequence[HeardWord | Span] = words or [find_span(each, alignment, duration) for each in faults]
+    size = max((each.words for each in faults), default=0)
+    sure = size >= SENTENCE if faults else share >= EQUAL
+    medium = size > 1 if faults else share >= HALF
+    return replace(
+        sentence,
+        verdict=verdict,
+        confidence="high" if sure or verdict == "not_read" else "medium" if medium else "low",
+        start=round(float(min(span.start for span in spans)), 3) if spans else None,
+        end=round(float(max(span.end for span in spans)), 3) if spans else None,
+        heard=join_words([word.text for word in words]),
+        faults=tuple(describe_difference(each, alignment, duration).to_json() for each in faults),
+    )

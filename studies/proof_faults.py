@@ -1,0 +1,143 @@
+"""How well `podeval proof` finds sentences that are not as written: the study behind docs/proof.md.
+
+    python studies/proof_faults.py run WORK --source hibari_piper --chapters 10
+    python studies/proof_faults.py report WORK
+
+A chapter is a script of Real-Pod in one built-in voice, or clips of LibriTTS-R's readers in an order of chance. In one
+sentence of eight something is planted: it is left out, said twice, preceded by a sentence of another text, or has
+another word in the book than in the recording (any word of four letters or more for any other, alike or not).
+WORK/proofed.jsonl has a line for each chapter and survives being killed; transcripts stay in WORK/cache.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+import soundfile
+
+from podeval.measuring.proof import FAULTY, proof_book
+from podeval.text.book import read_book
+from podeval.text.script import Script
+from podeval.text.tokens import split_sentences
+from studies import log
+from studies.planted_dialogues import DATA, INVENTED, PAUSE, PEOPLE, Voices, open_clip, read_scripts
+
+EXPECTED = {"left out": "missing", "said twice": "twice", "word exchanged": "misread", "sentence added": "added_before"}
+"""Verdict of a sentence by what is planted in it."""
+ONE_OF = 8
+"""Sentences of which one has a fault."""
+CLIPS = 18
+"""Clips of a chapter that people read."""
+
+
+def make_chapter(source: str, number: int, folder: Path) -> list[str]:
+    """Make a chapter, as `chapter.md` and `chapter.wav`; returns what is planted in each sentence."""
+    chance = random.Random(f"{source} {number}")
+    if source == PEOPLE:
+        lists = [(DATA / f"real_pod_{name}.json").read_text(encoding="utf-8") for name in ("voices", "long_voices")]
+        voices = [row for text in lists for row in json.loads(text)["voices"]]
+        clips = chance.sample([row for row in voices if len(split_sentences(row["words"])) == 1], CLIPS + 3)
+        texts, rate = [row["words"] for row in clips[3:]], 24_000
+        sounds, added = [open_clip(row["file"]) for row in clips[3:]], [open_clip(row["file"]) for row in clips[:3]]
+    else:
+        script, system = read_scripts()[number], Voices(source)
+        texts = [text for turn in script.turns for text in split_sentences(turn.text) if len(text.split()) > 2]
+        one = Script.from_turns([("1", text) for text in (*texts, *INVENTED)])
+        said = [system.say(one, at, 0, text) for at, text in enumerate((*texts, *INVENTED))]
+        sounds, added, rate = said[: len(texts)], said[len(texts) :], system.rate
+    words = [word for text in texts for word in re.findall(r"[A-Za-z]{4,}", text)]
+    planted, parts = [], list[Any]()
+    for at, sound in enumerate(sounds):
+        kind = chance.choice([*EXPECTED]) if 0 < at < len(sounds) - 1 and chance.randrange(ONE_OF) == 0 else ""
+        planted.append(kind)
+        if kind == "word exchanged":
+            old = chance.choice(re.findall(r"[A-Za-z]{4,}", texts[at]) or [""])
+            new = chance.choice([word for word in words if word.lower() != old.lower()])
+            texts[at] = texts[at].replace(old, new, 1) if old else texts[at]
+            planted[-1] = kind if old else ""
+        times = {"left out": 0, "said twice": 2}.get(kind, 1)
+        parts += [chance.choice(added)] * (kind == "sentence added") + [sound] * times
+    pause = np.zeros(round(PAUSE * rate), np.float32)
+    sound = np.concatenate([piece for part in parts for piece in (part, pause)])
+    sound = sound + np.random.default_rng(number).normal(0, 2e-5, len(sound))
+    folder.mkdir(parents=True, exist_ok=True)
+    soundfile.write(folder / "chapter.wav", sound.astype(np.float32), rate)
+    (folder / "chapter.md").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return planted
+
+
+def run(work: Path, source: str, chapters: int) -> None:
+    """Proof the chapters that were not proofed yet."""
+    os.environ["PODEVAL_CACHE"] = str(work / "cache")
+    done = {(row["source"], row["number"]) for row in log.read(work / "proofed.jsonl")}
+    for number in range(chapters):
+        if (source, number) in done:
+            continue
+        folder = work / source / str(number)
+        planted, begin = make_chapter(source, number, folder), time.process_time()
+        proof = proof_book(read_book(folder / "chapter.md"), "chapter.md", [folder / "chapter.wav"])
+        rows = [sentence.to_json() for sentence in proof.sentences if sentence.kind != "end"]
+        assert len(rows) == len(planted), "each paragraph is a sentence"
+        line = {
+            "source": source,
+            "number": number,
+            "seconds": sum(proof.recordings.values()),
+            "processor": time.process_time() - begin,
+            "planted": planted,
+            "sentences": rows,
+        }
+        with log.append(work / "proofed.jsonl") as file:
+            file.write(json.dumps(line) + "\n")
+        print(source, number, f"{line['seconds']:.0f} s proofed in {line['processor']:.0f} s", flush=True)
+
+
+def report(work: Path) -> None:
+    """Print the tables: what is found of each kind, false alarms, and how often each confidence is right."""
+    rows = log.read(work / "proofed.jsonl")
+    for source in dict.fromkeys(row["source"] for row in rows):
+        of_source = [row for row in rows if row["source"] == source]
+        pairs = [pair for row in of_source for pair in zip(row["planted"], row["sentences"], strict=True)]
+        minutes = sum(row["seconds"] for row in of_source) / 60
+        print(f"\n{source}: {minutes:.1f} minutes, {len(pairs)} sentences\n\n| planted | n | found | right verdict |")
+        print("|---|---|---|---|")
+        for kind, verdict in EXPECTED.items():
+            of_kind = [sentence["verdict"] for planted, sentence in pairs if planted == kind]
+            found = sum(each in FAULTY for each in of_kind)
+            print(f"| {kind} | {len(of_kind)} | {found} | {of_kind.count(verdict)} |")
+        clean = [sentence for planted, sentence in pairs if not planted]
+        alarms = [sentence for sentence in clean if sentence["verdict"] in FAULTY]
+        print(f"| nothing (false alarms) | {len(clean)} | {len(alarms)} | |")
+        sure: dict[str, Counter[bool]] = defaultdict(Counter)
+        for planted, sentence in pairs:
+            if sentence["verdict"] in FAULTY:
+                sure[sentence["confidence"]][bool(planted)] += 1
+        print({confidence: f"{count[True]} of {count.total()} faults are real" for confidence, count in sure.items()})
+        for sentence in alarms:
+            print("  false:", sentence["verdict"], sentence["confidence"], sentence["text"], "|", sentence["heard"])
+
+
+def main() -> None:
+    """Run the study, or report what there is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=("run", "report"))
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--source", default="hibari_piper")
+    parser.add_argument("--chapters", type=int, default=10)
+    arguments = parser.parse_args()
+    if arguments.step == "run":
+        run(arguments.work, arguments.source, arguments.chapters)
+    report(arguments.work)
+
+
+if __name__ == "__main__":
+    main()
