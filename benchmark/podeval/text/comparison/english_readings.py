@@ -150,7 +150,7 @@ _PIECE = re.compile(
     r"|(?P<roman>(?-i:\b[VX]\b))"
     r"|(?P<many>\b(?:double|triple)\s(?:[a-z]+|\d)\b)"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)"
-    r"|(?P<sign>[&@=×÷<>≈~±§№#+%‰°²³/])",
+    r"|(?P<sign>[&@=×÷<>≈~±§№%‰°²³/]|(?<![A-Za-z+])[#+])",
     re.IGNORECASE,
 )
 
@@ -318,7 +318,7 @@ def _read_fraction(text: str) -> list[str]:
     pairs = [(one, other) for one in _say_number(first) for other in _say_number(second)]
     if year:
         return ways + [f"{one} {other} {end}" for one, other in pairs for end in years]
-    ways += [f"{one}{between}{other}" for one, other in pairs for between in (" over ", " slash ", " out of ", " ")]
+    ways += [f"{one}{between}{other}" for one, other in pairs for between in (" over ", " out of ", " ")]
     part = {2: "half", 4: "quarter"}.get(bottom)
     names = [name for name in (part, _say_ordinal(bottom) if bottom > 2 else None) if name]
     for name in names:
@@ -380,7 +380,8 @@ def _read_roman(text: str) -> list[str]:
 
 def _read_version(text: str) -> list[str]:
     figures = [_say_number(part)[:3] for part in text.split(".")]
-    return [between.join(way) for way in product(*figures) for between in (" point ", " dot ", " ")]
+    signs = [" point ", " dot ", *([" "] if all(len(part) == 1 for part in text.split(".")) else [])]
+    return [between.join(way) for way in product(*figures) for between in signs]
 
 
 def _read_abbreviation(text: str) -> list[str]:

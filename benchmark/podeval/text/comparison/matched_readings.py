@@ -45,7 +45,8 @@ def write_as_in_script(script: str, transcript: str) -> str:
         script: the text that should be heard, in English.
         transcript: the text that is heard.
     """
-    written, spoken = script.split(), transcript.split()
+    # A narrow or unbreakable space may part the thousands of one number.
+    written, spoken = (re.findall(r"[^ \t\r\n]+", text) for text in (script, transcript))
     parts: list[str] = []
     end = 0
     for first, last, start, stop in _find_differences(written, spoken):
