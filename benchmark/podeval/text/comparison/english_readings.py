@@ -89,6 +89,7 @@ _MONEY = {
     "₹": ("rupee", "paise"),
     "¢": ("cent", ""),
 }
+ABBREVIATIONS = frozenset(_ABBREVIATIONS) - {"no"}
 _SCALES = _table("k=thousand; m=million; bn=billion; b=billion; tn=trillion")
 _FRACTIONS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -127,7 +128,10 @@ _N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 _MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
 _UNIT = rf"(?:{_any(_UNITS)})"
 _PIECE = re.compile(
-    r"(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
+    # Plain words and the spaces after words, which are most, are seen at once.
+    r"(?P<space>(?<=[A-Za-z.,;!?])\s+)"
+    rf"|\b(?!(?:{_any([*_NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?-i:[A-Z]?[a-z]+)(?=[\s,;!?])"
+    r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
     rf"|(?P<date>\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s\d{{4}}\b)?"
     rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b\.?(?:,?\s\d{{4}}\b)?|\b\d{{4}}-\d\d-\d\d\b)"
@@ -144,7 +148,7 @@ _PIECE = re.compile(
     r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
     r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
     r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
-    r"|(?P<initials>\b[A-Za-z](?:\.\s?[A-Za-z])+\b\.?|(?-i:\b[A-Z][A-Z&]*[A-Z]s?\b))"
+    r"|(?P<initials>(?-i:\b[A-Z](?:\.\s?[A-Z])+\b\.?|\b[A-Z][A-Z&]*[A-Z]s?\b)|\b[a-z](?:\.[a-z])+\b\.?)"
     r"|(?P<code>\b[A-Za-z]{1,4}(?=\d)|(?<=\d)[A-Za-z]\b)"
     rf"|(?P<abbreviation>\b(?:{_any(_NO_DOT)})\b\.?|\b(?:{_any(_ABBREVIATIONS)})\.|\bno(?=\s\d))"
     r"|(?P<roman>(?-i:\b[VX]\b))"
@@ -160,6 +164,8 @@ def cut_into_pieces(text: str) -> list[Piece]:
     pieces: list[Piece] = []
     for match in _PIECE.finditer(text):
         kind, start = match.lastgroup or "word", match.start()
+        if kind == "space":
+            continue
         if kind == "web":
             for part in re.finditer(r"[^\W\d_]+|\d+|[^\w\s]|_", match[0]):
                 readings = _list_readings("web", part[0].lower())
@@ -167,6 +173,7 @@ def cut_into_pieces(text: str) -> list[Piece]:
             continue
         word = match[0].lower()
         readings = _read_word(word) if kind == "word" else _list_readings(kind, match[0])
+        start += len(word) - len(word.lstrip())
         pieces.append(Piece(word, start, match.end(), readings, kind not in ("word", "many")))
     return pieces
 
@@ -267,7 +274,8 @@ def _read_clock(text: str) -> list[str]:
         bodies = _say_minutes(_say(name), following, minute)
         bodies += [f"zero {body}" for body in bodies] if text[0] == "0" and not daytime else []
         if military and not daytime and not minute:
-            bodies += [f"{body} hundred{hours}" for body in bodies[:1] + bodies[-1:] for hours in ("", " hours")]
+            plain_hours = [body for body in bodies if "oclock" not in body]
+            bodies += [f"{body} hundred{end}" for body in plain_hours for end in ("", " hours")]
         ways += [body + end for body in bodies for end in _DAYTIME[daytime]]
     return ways
 
@@ -321,6 +329,8 @@ def _read_fraction(text: str) -> list[str]:
     ways += [f"{one}{between}{other}" for one, other in pairs for between in (" over ", " out of ", " ")]
     part = {2: "half", 4: "quarter"}.get(bottom)
     names = [name for name in (part, _say_ordinal(bottom) if bottom > 2 else None) if name]
+    # "Half a teaspoon" is ½ tsp.
+    ways += [f"{part} one", f"{part} of one"] if part and top == 1 else []
     for name in names:
         ways += [f"one {name}", name] if top == 1 else [f"{_say(top)} {name}s"]
     return ways
@@ -419,7 +429,7 @@ _READERS = {
     "dash": lambda text: ["to", "through", "dash", "hyphen", "minus", ""],
     "minus": lambda text: ["minus", "negative"],
     "initials": _read_initials,
-    "code": lambda text: [" ".join(text.lower()), text.lower()],
+    "code": lambda text: [" ".join(text.lower()), text.lower(), *(["version"] if text in "vV" else [])],
     "abbreviation": _read_abbreviation,
     "roman": _read_roman,
     "many": _read_many,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from podeval.text.comparison.english_readings import Piece, cut_into_pieces
+from podeval.text.comparison.english_readings import ABBREVIATIONS, Piece, cut_into_pieces
 
 _AROUND = 3
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
@@ -23,10 +23,14 @@ _AROUND = 3
 _REACH = 8
 """Pieces before and after a figure's place in the other text at which its reading may begin."""
 
-_FIGURE = re.compile(r"[^\W_a-zA-Z\u00c0-\uffff]|[$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾]|[A-Z]{2}|\b[A-Za-z]\.|[a-z]\.|\b[VX]\b|\bvs\b")
-"""Signs that a difference may be one of figures; an abbreviation is seen by its period."""
+_FIGURE = re.compile(r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³]|[A-Z]{2}|\b[A-Za-z]\.|[a-z][./][a-z]|\b[VX]\b")
+"""Signs that a difference may be one of figures, next to abbreviations."""
 
 _STRIPPED = string.punctuation + "…“”‘’—–"
+
+
+_COINS = [[f"{coin}{many}"] for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
+"""The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
 
 
 class _Match(NamedTuple):
@@ -72,7 +76,8 @@ def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator
         else:
             stretches.append(stretch)
     for first, last, start, stop in stretches:
-        if _FIGURE.search(" ".join([*written[first:last], *spoken[start:stop]])):
+        words = " ".join([*written[first:last], *spoken[start:stop]])
+        if _FIGURE.search(words) or not ABBREVIATIONS.isdisjoint([*one[first:last], *other[start:stop]]):
             yield first, last, start, stop
 
 
@@ -82,8 +87,11 @@ def _rewrite(script: str, transcript: str) -> str:
     end = 0
     for match in _choose_matches(written, spoken):
         first, last = written[match.first].start, written[match.last - 1].end
-        parts += [transcript[end : spoken[match.start].start], script[first:last]]
-        end = spoken[match.end - 1].end
+        start, stop = spoken[match.start].start, spoken[match.end - 1].end
+        # A sign beside a figure is a word of its own where it is written out.
+        before, after = (" " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1]))
+        parts += [transcript[end:start], before, script[first:last], after]
+        end = stop
     return "".join([*parts, transcript[end:]])
 
 
@@ -136,12 +144,13 @@ def _find_figures(
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
-    """Return the piece of the other text where a reading of a figure ends that begins at a place; None if there is none.
+    """Return the piece of the other text where the longest reading of a figure ends that begins at a place, if any.
 
     Both are lattices: a path through the one and a path through the other must be the same words.
     """
     if others[place].text == "and":
         return None
+    end = None
     states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
     while states:
         at, left, there, right = states.pop()
@@ -155,6 +164,6 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
             states += [(at + 1, words, there, right) for words in figure[at].readings]
         elif left and there < len(others):
             states += [(at, left, there + 1, words) for words in others[there].readings]
-        elif not left and not right and there > place:
-            return there
-    return None
+        elif not left and not right and there > place and [each.text for each in others[there : there + 1]] not in _COINS:
+            end = max(there, end or 0)
+    return end

@@ -89,7 +89,7 @@ def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, s
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """
-    for reading in readings:
+    for reading in sorted(readings, key=len, reverse=True):
         folded = reading.translate(_SAME)
         digit_by_digit = len(folded) > 2 and _DIGITS.issuperset(folded)
         at = text.find(folded, span.start, span.stop)
