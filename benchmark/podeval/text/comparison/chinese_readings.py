@@ -8,6 +8,7 @@ Source: podeval's own grammar, as for English (`podeval.text.comparison.english_
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 
 from podeval.text.numerals import say_chinese_by_digits, say_chinese_by_value, say_number
@@ -32,6 +33,8 @@ _N = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+(?!\.?\d))?"
 _SCALE = "[十百千万亿]*"
 _BELOW = r"(?:(?<![A-Za-z0-9)])-)?(?<![\d.])"
 STRETCH = re.compile(
+    # What no stretch begins with is passed over at once.
+    r"(?=[0-9¥$€£°×÷+=<>.@\s-])(?:"
     r"(?P<date>(?<!\d)\d{4}([-/.])\d{1,2}\2\d{1,2}(?!\d)|(?<!\d)\d{1,2}月\d{1,2}[日号])"
     r"|(?P<clock>(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:]))"
     r"|(?P<version>(?<!\d)\d{1,3}(?:\.\d{1,3}){2,}(?!\d))"
@@ -42,14 +45,19 @@ STRETCH = re.compile(
     r"|k[wW]|dB|MB|GB|[mgtLhsVW])(?![A-Za-z0-9]))"
     rf"|(?P<degrees>(?:{_BELOW}{_N}\s?)?°[CcFf]?)"
     rf"|(?P<number>{_BELOW}{_N}(?:(?:(?<=\.\d)|(?<=\.\d\d))[百千万亿]|\s*[%\u2030]?))"
-    r"|(?P<sign>(?<=\d)\s?[×÷+=<>]\s?(?=\d)|(?<=[A-Za-z])[.@](?=[A-Za-z]))",
+    r"|(?P<sign>(?<=\d)\s?[×÷+=<>]\s?(?=\d)|(?<=[A-Za-z])[.@](?=[A-Za-z])))",
     re.ASCII,
 )
 
 
 def list_chinese_readings(match: re.Match[str]) -> tuple[str, ...]:
     """Return every reading of a stretch that `STRETCH` matches, the usual one first."""
-    return tuple(dict.fromkeys(_READERS[match.lastgroup or "number"](match[0])))
+    return _list_readings(match.lastgroup or "number", match[0])
+
+
+@lru_cache(maxsize=8_192)
+def _list_readings(kind: str, text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_READERS[kind](text)))
 
 
 def _read_number(text: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.text.comparison.english_readings import ABBREVIATIONS, Piece, cut_into_pieces
 
-_AROUND = 3
+_AROUND = 2
 """Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
 
 _REACH = 8

@@ -71,6 +71,7 @@ def count_word_errors(
         hypothesis: the text that was heard; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
         normaliser: applied to both texts; see `podeval.text.comparison.normalise`.
+        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
 
     Raises:
         NoWords: the reference holds no words after normalisation.
