@@ -170,7 +170,9 @@ class AcceptedReadings:
         """
         separator = "" if language == "zh" else " "
         if read and (language, normaliser) == ("en", "whisper"):
-            heard = write_as_in_script(self.text, heard)
+            # A form that is listed may say a part of a figure in its own way, so both are tried.
+            ways = (heard, write_as_in_script(self.text, heard))
+            return min((self.choose(way, language, normaliser, False) for way in ways), key=lambda text: text.errors)
         segments = _cut(self.lines)
         forms = [tuple(_units(form, language, normaliser) for form in segment.forms) for segment in segments]
         transcript = _units(heard, language, normaliser)

@@ -30,6 +30,7 @@ class Piece(NamedTuple):
         end: the character after its last.
         readings: every reading, as words.
         figure: whether it is more than a plain word.
+        parted: whether a mark of punctuation parts it from the piece before.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Piece(NamedTuple):
     end: int
     readings: tuple[Words, ...]
     figure: bool
+    parted: bool
 
 
 def _table(text: str) -> dict[str, str]:
@@ -159,6 +161,10 @@ _PIECE = re.compile(
 )
 
 
+_WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
+_MARKS = frozenset(",.;:!?")
+
+
 def cut_into_pieces(text: str) -> list[Piece]:
     """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
     pieces: list[Piece] = []
@@ -166,15 +172,12 @@ def cut_into_pieces(text: str) -> list[Piece]:
         kind, start = match.lastgroup or "word", match.start()
         if kind == "space":
             continue
-        if kind == "web":
-            for part in re.finditer(r"[^\W\d_]+|\d+|[^\w\s]|_", match[0]):
-                readings = _list_readings("web", part[0].lower())
-                pieces.append(Piece(part[0].lower(), start + part.start(), start + part.end(), readings, True))
-            continue
-        word = match[0].lower()
-        readings = _read_word(word) if kind == "word" else _list_readings(kind, match[0])
-        start += len(word) - len(word.lstrip())
-        pieces.append(Piece(word, start, match.end(), readings, kind not in ("word", "many")))
+        for part in re.finditer(_WEB_PART if kind == "web" else r"\S.*", match[0]):
+            at, end = start + part.start(), start + part.end()
+            word = part[0].lower()
+            readings = _read_word(word) if kind == "word" else _list_readings(kind, part[0] if kind != "web" else word)
+            parted = bool(pieces) and not _MARKS.isdisjoint(text[pieces[-1].end : at])
+            pieces.append(Piece(word, at, end, readings, kind not in ("word", "many"), parted))
     return pieces
 
 

@@ -116,31 +116,21 @@ def _find_figures(
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the figures of one text, from and to, and where the other has a reading of theirs."""
     taken = {there: here for here, there in partners.items()}
-    at = shift = 0
-    while at < len(pieces):
-        shift = partners.get(at, at + shift) - at
-        length = 0
-        while at + length < len(pieces) and pieces[at + length].figure:
-            length += 1
-        if all(at + offset in partners for offset in range(length)):
-            at += length or 1
-            continue
-        # The longest run of figures that the other text has a reading of, as near to their place as possible.
-        for last in range(at + length, at, -1):
-            places = sorted(range(len(others)), key=lambda place: abs(place - at - shift))[: 2 * _REACH]
-            ends = ((place, _find_end(pieces[at:last], others, place)) for place in places)
-            match = next(
-                (
-                    (place, end)
-                    for place, end in ends
-                    if end and any(taken.get(each, at) in range(at, last) for each in range(place, end))
-                ),
-                None,
-            )
-            if match:
-                yield at, last, *match
-                break
-        at = last if match else at + 1
+    first = shift = 0
+    while first < len(pieces):
+        shift = partners.get(first, first + shift) - first
+        last = first
+        while last < len(pieces) and pieces[last].figure and (last == first or not pieces[last].parted):
+            last += 1
+        # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
+        if last > first and not all(each in partners for each in range(first, last)):
+            place = first + shift
+            for start in sorted(range(len(others)), key=lambda start: abs(start - place))[: 2 * _REACH]:
+                end = _find_end(pieces[first:last], others, start)
+                if end and any(taken.get(each, first) in range(first, last) for each in range(start, end)):
+                    yield first, last, start, end
+                    break
+        first = max(last, first + 1)
 
 
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
