@@ -18,7 +18,7 @@ Also read alike: 10:30 and "ten thirty", thousands with a point, comma, space or
 `m²`), initials (`U.S.A.`), entities of HTML, links by their words, and a Persian joiner, a space or neither;
 `*laughs*` is dropped. Not read alike: other spaces in Korean.
 
-Since version 1.6 every usual reading of a number, date, clock, amount, unit, fraction, range, version, telephone number,
+Since version 1.6 every usual reading of a number, date, clock, amount, unit, fraction, range, version, phone number,
 abbreviation, initialism, Roman numeral, title, sign or address is equal to it in English and Chinese, whichever of the
 two texts has it (`3:30 p.m.` and "half past three p.m.", `10 km/h`, `Henry VIII`, `5–10%`). The readings are from
 podeval's own grammar (`grammar="podeval"`, a part of the protocol). They apply with the normaliser `whisper`; a reading

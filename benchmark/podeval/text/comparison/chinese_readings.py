@@ -17,7 +17,8 @@ _MOST_DIGITS = 16
 _SCALES = {"百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 _PER = {"%": "百分之", "\u2030": "千分之"}
 _UNITS = {
-    "km/h": "公里每小时,千米每小时,公里一小时", "m/s": "米每秒", "km": "公里,千米", "m": "米", "cm": "厘米,公分", "mm": "毫米",
+    "km/h": "公里每小时,千米每小时,公里一小时", "m/s": "米每秒", "km": "公里,千米", "m": "米", "cm": "厘米,公分",
+    "mm": "毫米",
     "kg": "公斤,千克", "g": "克", "mg": "毫克", "t": "吨", "l": "升", "ml": "毫升", "m2": "平方米,平米,平方",
     "km2": "平方公里,平方千米", "m3": "立方米", "h": "小时", "min": "分钟", "s": "秒", "ms": "毫秒", "kwh": "千瓦时,度",
     "kw": "千瓦", "w": "瓦", "v": "伏", "hz": "赫兹,赫", "khz": "千赫,千赫兹", "mhz": "兆赫,兆赫兹", "db": "分贝",
@@ -25,9 +26,20 @@ _UNITS = {
     "°": "度",
 }  # fmt: skip
 _MONEY = {
-    "¥": "元,块,块钱,元钱,元人民币", "$": "美元,美金,美刀", "€": "欧元", "£": "英镑", "元": "元,块,块钱", "块": "块,元,块钱",
+    "¥": "元,块,块钱,元钱,元人民币", "$": "美元,美金,美刀", "€": "欧元", "£": "英镑", "元": "元,块,块钱",
+    "块": "块,元,块钱",
 }  # fmt: skip
-_SIGNS = {"×": "乘,乘以", "÷": "除以", "+": "加,加上", "=": "等于", "<": "小于", ">": "大于", "&": "和", ".": "点", "@": "艾特,at"}
+_SIGNS = {
+    "×": "乘,乘以",
+    "÷": "除以",
+    "+": "加,加上",
+    "=": "等于",
+    "<": "小于",
+    ">": "大于",
+    "&": "和",
+    ".": "点",
+    "@": "艾特,at",
+}
 
 _N = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+(?!\.?\d))?"
 _SCALE = "[十百千万亿]*"
@@ -127,7 +139,9 @@ def _read_clock(text: str) -> Iterator[str]:
 
 
 def _read_version(text: str) -> Iterator[str]:
-    figures = [dict.fromkeys((say_chinese_by_value(int(part)), say_chinese_by_digits(part))) for part in text.split(".")]
+    figures = [
+        dict.fromkeys((say_chinese_by_value(int(part)), say_chinese_by_digits(part))) for part in text.split(".")
+    ]
     for way in product(*figures):
         yield from ("点".join(way), "".join(way))
 
@@ -151,7 +165,9 @@ def _read_range(text: str) -> Iterator[str]:
     first, second = re.split(r"\s?[-~–—:]\s?", text)
     if second.endswith("%") and not first.endswith("%"):
         first += "%"
-        yield from (f"{one}到{other.removeprefix('百分之')}" for one, other in product(*map(_read_number, (first, second))))
+        yield from (
+            f"{one}到{other.removeprefix('百分之')}" for one, other in product(*map(_read_number, (first, second)))
+        )
     for one, other in product(*map(_read_number, (first, second))):
         yield from (one + between + other for between in ("到", "", "至", "比", "杠", "减"))
 
@@ -171,7 +187,12 @@ def _read_unit(text: str) -> Iterator[str]:
     names = [*_UNITS[parts[2].lower()].split(","), parts[2]]
     yield from (way + name for name in names for way in _read_number(parts[1]))
     if parts[2] == "km/h":
-        yield from (f"{each}{way}{name}" for way in _read_number(parts[1]) for each in ("每小时", "时速") for name in ("公里", "千米"))
+        yield from (
+            f"{each}{way}{name}"
+            for way in _read_number(parts[1])
+            for each in ("每小时", "时速")
+            for name in ("公里", "千米")
+        )
 
 
 def _read_degrees(text: str) -> Iterator[str]:

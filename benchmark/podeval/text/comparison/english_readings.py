@@ -1,10 +1,9 @@
-"""How figures, signs and abbreviations are read in English: the pieces of a text, each with its readings.
+"""How figures, signs and abbreviations are read in English.
 
-A text is a lattice of pieces. A plain word has one reading, itself; `$3.50` has "three dollars fifty", "three dollars
-fifty cents" and "three fifty". Numbers, dates, clocks, money, units, fractions, ranges, versions, telephone numbers,
-abbreviations, initialisms, codes, Roman numerals, titles, signs and addresses are read. No reading leaves out a part:
-"three dollars" is none of `$3.50`, and `2:15 p.m.` is not "a quarter past two". Readings are words in lower case; "and"
-may always be said or not, "a" may be "one", and "oh" is zero.
+`$3.50` is "three dollars fifty", "three dollars fifty cents" and "three fifty". Numbers, dates, clocks, money, units,
+fractions, ranges, versions, telephone numbers, abbreviations, initialisms, codes, Roman numerals, titles, signs and
+addresses are read. No reading leaves out a part: "three dollars" is none of `$3.50`, and `2:15 p.m.` is not "a quarter
+past two". Readings are words in lower case; "and" may always be said or not, "a" may be "one", and "oh" is zero.
 
 Source: podeval's own grammar. The libraries that read figures (NeMo, WeTextProcessing) give one form each, or need
 OpenFST.
@@ -14,41 +13,22 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
 
 from podeval.text.numerals import say_number
 
 Words = tuple[str, ...]
 
 
-class Piece(NamedTuple):
-    """A word, or a figure, sign or abbreviation, with its place in the text and every reading.
-
-    Attributes:
-        text: the piece in lower case.
-        start: its first character in the text.
-        end: the character after its last.
-        readings: every reading, as words.
-        figure: whether it is more than a plain word.
-        parted: whether a mark of punctuation parts it from the piece before.
-    """
-
-    text: str
-    start: int
-    end: int
-    readings: tuple[Words, ...]
-    figure: bool
-    parted: bool
-
-
 def _table(text: str) -> dict[str, str]:
     return dict(entry.strip().split("=", 1) for entry in text.split(";") if entry.strip())
 
 
-MONTHS = "january february march april may june july august september october november december".split()
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 
-_UNITS = _table(
+UNITS = _table(
     "km=kilometer,kilometers,k; m=meter,meters,million,minutes; cm=centimeter,centimeters; mm=millimeter,millimeters;"
     "kg=kilogram,kilograms,kilo,kilos; g=gram,grams; mg=milligram,milligrams; t=ton,tons; lb=pound,pounds;"
     "lbs=pounds; oz=ounce,ounces; st=stone; ft=foot,feet; in=inch,inches,in; mi=mile,miles; yd=yard,yards;"
@@ -63,7 +43,7 @@ _UNITS = _table(
     "kb=kilobyte,kilobytes; mb=megabyte,megabytes; gb=gigabyte,gigabytes,gig,gigs; tb=terabyte,terabytes;"
     "atm=atmosphere,atmospheres; pp=pages; k=thousand; bn=billion; tn=trillion; x=times; p=pence,penny"
 )
-_ABBREVIATIONS = _table(
+ABBREVIATIONS = _table(
     "dr=doctor,drive; mr=mister; mrs=missus,misses,missis; ms=miss,miz; prof=professor; st=saint,street; ave=avenue;"
     "rd=road; blvd=boulevard; jr=junior; sr=senior; vs=versus,against; v=versus,against,v; vol=volume; vols=volumes;"
     "approx=approximately; temp=temperature; dept=department; est=established,estimated; etc=et cetera,etcetera;"
@@ -91,9 +71,10 @@ _MONEY = {
     "₹": ("rupee", "paise"),
     "¢": ("cent", ""),
 }
-ABBREVIATIONS = frozenset(_ABBREVIATIONS) - {"no"}
 _SCALES = _table("k=thousand; m=million; bn=billion; b=billion; tn=trillion")
-_FRACTIONS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8"}
+_FRACTIONS = {
+    "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
+}  # fmt: skip
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _ORDINALS = {
     "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
@@ -112,7 +93,26 @@ _WORD_READINGS: dict[str, tuple[Words, ...]] = {
     "naught": (("zero",),),
     "mum": (("mom",),),
 }
-_NO_DOT = frozenset("approx vs dept etc prof mr mrs dr jr blvd govt tues thurs thur vols bldg".split())
+NO_DOT = frozenset(
+    (
+        "approx",
+        "vs",
+        "dept",
+        "etc",
+        "prof",
+        "mr",
+        "mrs",
+        "dr",
+        "jr",
+        "blvd",
+        "govt",
+        "tues",
+        "thurs",
+        "thur",
+        "vols",
+        "bldg",
+    )
+)
 """Abbreviations that are no word without their period."""
 
 _DAYTIME = {
@@ -122,66 +122,12 @@ _DAYTIME = {
 }
 
 
-def _any(words: Iterable[str]) -> str:
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+"""Pattern of a number in figures."""
 
 
-_N = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
-_MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
-_UNIT = rf"(?:{_any(_UNITS)})"
-_PIECE = re.compile(
-    # Plain words and the spaces after words, which are most, are seen at once.
-    r"(?P<space>(?<=[A-Za-z.,;!?])\s+)"
-    rf"|\b(?!(?:{_any([*_NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?-i:[A-Z]?[a-z]+)(?=[\s,;!?])"
-    r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
-    rf"|(?P<date>\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s\d{{4}}\b)?"
-    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b\.?(?:,?\s\d{{4}}\b)?|\b\d{{4}}-\d\d-\d\d\b)"
-    r"|(?P<clock>\b\d{1,2}(?::\d\d){1,2}\b(?:\s?[ap]\.?\s?m\b\.?)?"
-    r"|\b\d{1,2}(?:\.\d\d)?\s?[ap]\.?\s?m\b\.?|\b\d{1,2}\.[0-5]\d\b(?![.,]?\d|\s?[%°£€$]))"
-    rf"|(?P<money>[$€£¥₹]\s?{_N}(?:\s?(?:thousand|million|billion|trillion|bn|tn|[kmb])\b)?|\b{_N}\s?[€¢])"
-    r"|(?P<version>\b\d+(?:\.\d+){2,}\b)"
-    r"|(?P<decade>(?<!\d)['’]?(?:\d\d|\d{3}0)['’]?s\b)"
-    r"|(?P<ordinal>\b\d{1,3}(?:,?\d{3})*(?:st|nd|rd|th)\b)"
-    r"|(?P<fraction>\b\d+/\d+(?:/\d{2,4})?\b(?!/)|[½⅓⅔¼¾⅛⅜⅝⅞])"
-    rf"|(?P<number>{_N})"
-    r"|(?P<power>(?<=\d)⁻?[⁰¹²³⁴-⁹]+)"
-    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=[\dA-Za-z])/{_UNIT}\b)"
-    r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
-    r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
-    r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
-    r"|(?P<initials>(?-i:\b[A-Z](?:\.\s?[A-Z])+\b\.?|\b[A-Z][A-Z&]*[A-Z]s?\b)|\b[a-z](?:\.[a-z])+\b\.?)"
-    r"|(?P<code>\b[A-Za-z]{1,4}(?=\d)|(?<=\d)[A-Za-z]\b)"
-    rf"|(?P<abbreviation>\b(?:{_any(_NO_DOT)})\b\.?|\b(?:{_any(_ABBREVIATIONS)})\.|\bno(?=\s\d))"
-    r"|(?P<roman>(?-i:\b[VX]\b))"
-    r"|(?P<many>\b(?:double|triple)\s(?:[a-z]+|\d)\b)"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)"
-    r"|(?P<sign>[&@=×÷<>≈~±§№%‰°²³/]|(?<![A-Za-z+])[#+])",
-    re.IGNORECASE,
-)
-
-
-_WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
-_MARKS = frozenset(",.;:!?")
-
-
-def cut_into_pieces(text: str) -> list[Piece]:
-    """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
-    pieces: list[Piece] = []
-    for match in _PIECE.finditer(text):
-        kind, start = match.lastgroup or "word", match.start()
-        if kind == "space":
-            continue
-        for part in re.finditer(_WEB_PART if kind == "web" else r"\S.*", match[0]):
-            at, end = start + part.start(), start + part.end()
-            word = part[0].lower()
-            readings = _read_word(word) if kind == "word" else _list_readings(kind, part[0] if kind != "web" else word)
-            parted = bool(pieces) and not _MARKS.isdisjoint(text[pieces[-1].end : at])
-            pieces.append(Piece(word, at, end, readings, kind not in ("word", "many"), parted))
-    return pieces
-
-
-def _read_word(word: str) -> tuple[Words, ...]:
+def read_word(word: str) -> tuple[Words, ...]:
+    """Return the readings of a plain word in lower case: itself, or "zero" for "oh"."""
     plain = word.replace("'", "").replace("’", "")
     for british, american in (("metre", "meter"), ("litre", "liter"), ("gramme", "gram"), ("honour", "honor")):
         plain = plain.replace(british, american)
@@ -189,7 +135,8 @@ def _read_word(word: str) -> tuple[Words, ...]:
 
 
 @lru_cache(maxsize=8_192)
-def _list_readings(kind: str, text: str) -> tuple[Words, ...]:
+def list_readings(kind: str, text: str) -> tuple[Words, ...]:
+    """Return the readings of a figure, sign or abbreviation of a kind (`_READERS`), as words."""
     ways = [way.replace("-", " ").split() for way in _READERS[kind](text)]
     return tuple(dict.fromkeys(tuple(way) for way in ways))
 
@@ -226,7 +173,9 @@ def _say_number(text: str) -> list[str]:
     ends += [f" {_say(int(decimals))}"] if len(decimals) == 2 and decimals[0] != "0" else []
     ends += [" one half"] if decimals == "5" else []
     ways = [way + end for way in ways for end in ends]
-    return [*ways, f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])] if not value else ways
+    return (
+        [*ways, f"point {_spell(decimals)}", *(["one half", "half"] if decimals == "5" else [])] if not value else ways
+    )
 
 
 def _say_ordinal(value: int) -> str:
@@ -289,14 +238,16 @@ def _say_minutes(name: str, following: str, minute: int) -> list[str]:
     ways = [f"{name} {_say_pair(minute)}", f"{_say(minute)} past {name}", f"{_say(minute)} minutes past {name}"]
     ways += [f"{_say(minute)} after {name}"]
     left = _say(60 - minute)
-    ways += [f"{left} to {following}", f"{left} minutes to {following}", f"{left} till {following}"] if minute > 30 else []
+    ways += (
+        [f"{left} to {following}", f"{left} minutes to {following}", f"{left} till {following}"] if minute > 30 else []
+    )
     special = {15: f"quarter past {name}", 30: f"half past {name}", 45: f"quarter to {following}"}.get(minute)
     return [*ways, *([special, f"one {special}", special.replace("past", "after")] if special else [])]
 
 
 def _read_money(text: str) -> list[str]:
     sign = next(sign for sign in _MONEY if sign in text)
-    amount = re.search(_N, text)
+    amount = re.search(N, text)
     scale = re.search(r"[a-z]+$", text.lower())
     unit, cent = _MONEY[sign]
     units = [form for name in unit.split(",") for form in (name, f"{name}s")]
@@ -313,7 +264,9 @@ def _read_money(text: str) -> list[str]:
         return ways + [f"{way} {name}" for way in dollars for name in units]
     if not int(whole.replace(",", "")):
         return ways + small
-    ways += [f"{way} {name} {rest}" for way in dollars for name in units for rest in (part, _say(int(decimals)), *small)]
+    ways += [
+        f"{way} {name} {rest}" for way in dollars for name in units for rest in (part, _say(int(decimals)), *small)
+    ]
     return ways + [f"{way} {part}" for way in dollars]
 
 
@@ -323,7 +276,8 @@ def _read_fraction(text: str) -> list[str]:
     top, bottom = int(first), int(second)
     years = [""]
     if year:
-        years = _say_number(year[0] if len(year[0]) == 4 else f"20{year[0]}") + [_spell(year[0]), _say(int(year[0]))]
+        years = _say_number(year[0] if len(year[0]) == 4 else f"20{year[0]}")
+        years += [_spell(year[0]), _say(int(year[0]))]
     ways = [way for day, month in ((top, bottom), (bottom, top)) if 0 < month < 13 and 0 < day < 32
             for way in _say_date(day, month, years)] if text not in _FRACTIONS else []  # fmt: skip
     pairs = [(one, other) for one in _say_number(first) for other in _say_number(second)]
@@ -350,7 +304,7 @@ def _read_power(text: str) -> list[str]:
 def _read_unit(text: str) -> list[str]:
     word = text.lower().strip(" -.")
     name = re.sub(r"^/|^sq\.?\s|[²³]$", "", word)
-    forms = [*_UNITS[name].split(","), name]
+    forms = [*UNITS[name].split(","), name]
     if word[0] == "/":
         return [f"{per} {form}" for per in ("per", "one", "a", "an") for form in forms]
     if word.startswith("sq") or word[-1] in "²³":
@@ -399,7 +353,7 @@ def _read_version(text: str) -> list[str]:
 
 def _read_abbreviation(text: str) -> list[str]:
     word = text.lower().rstrip(".")
-    return [*_ABBREVIATIONS[word].split(","), word]
+    return [*ABBREVIATIONS[word].split(","), word]
 
 
 def _read_web(text: str) -> list[str]:
@@ -413,7 +367,7 @@ def _read_web(text: str) -> list[str]:
 
 def _read_many(text: str) -> list[str]:
     times, word = text.lower().split()
-    ways = [_say(int(word))] if word.isdigit() else [" ".join(each) for each in _read_word(word)]
+    ways = [_say(int(word))] if word.isdigit() else [" ".join(each) for each in read_word(word)]
     return [" ".join([way] * (2 if times == "double" else 3)) for way in ways] + [f"{times} {way}" for way in ways]
 
 
