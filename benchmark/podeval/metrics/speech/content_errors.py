@@ -65,7 +65,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
 @metric(
     name="content_errors",
     title="Content errors",
-    version="1.3",
+    version="1.4",
     dimension="speech.completeness",
     keys=(
         Key(
@@ -74,7 +74,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Content errors",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words omitted, repeated or inserted",
         ),
         Key(
@@ -83,7 +83,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words left out",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words of the script that are not said",
         ),
         Key(
@@ -92,7 +92,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words repeated",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words said more often than in the script",
         ),
         Key(
@@ -101,7 +101,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             _UNIT,
             (0, None),
             title="Words added",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words that the script does not have",
         ),
         Key(
@@ -110,7 +110,7 @@ _ENTITIES = "an English or Chinese script with names or figures"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="longest stretch that differs from the script",
         ),
         Key(

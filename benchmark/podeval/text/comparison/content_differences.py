@@ -137,7 +137,7 @@ def compare_entities(script: Script, transcript: str, language: str) -> list[Ent
 
 
 def _kind_of_chinese(text: str) -> EntityKind:
-    return "code" if text.isascii() else "amount" if "分之" in text else "number"
+    return "code" if text[0].isascii() else "amount" if "分之" in text else "number"
 
 
 def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
