@@ -51,7 +51,7 @@ def test_the_sources_are_in_no_protocol_and_protocols_are_known(rows: list[Row])
         "demo": "49415a6a62ef",
         "topics": "ff4c31db6081",
         "spontaneous": "8150c866ef15",
-        "hard": "ec5c75828fdc",
+        "hard": "b9d2c5d7b815",
         "long": "28de1f73854a",
         "demo_zh": "68d1424e0a5c",
         "zh": "192bf3b1ba0e",

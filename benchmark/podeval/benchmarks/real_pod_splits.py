@@ -38,7 +38,7 @@ HARD = Split(
         "homographs are pronounced is not measured."
     ),
     file="real_pod_hard.json",
-    revision="sha256:ec5c75828fdc2510c4482c124a7d071335ffe4164e1f1693ff5e4f1bdad9ddf9",
+    revision="sha256:b9d2c5d7b815bc2283439237f28d505fae5254a20f3b6299c7b896c27b5e4fa0",
     readings=True,
     trial=True,
     tracks=("voice",),

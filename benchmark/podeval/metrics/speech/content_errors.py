@@ -19,22 +19,33 @@ nor are sixteen words of three letters that are often swallowed ("and", "the", "
 and signs stand for the words they are read as. The counts that remain on undamaged recordings are in
 docs/defects-study.md.
 
+`entities_right` is the share of the script's `entities` that are transcribed whole, in any of their readings: names
+(capitals inside a sentence, in English), numbers, amounts and codes, which a listener cannot guess. The notes list the
+others, each with what is transcribed in its place (`entities_misread`). A name that the recogniser spells in another
+way counts as wrong, so systems are compared with each other and not with 100 %.
+
 Source: podeval's own; not in PodEval or LFS-Bench.
 
 Differs from WER in discounting the recogniser's errors, and in saying what happened and where.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.reach import DEMO, Reach
+from podeval.metrics.reach import DEMO, NEW, Reach
 from podeval.metrics.score import Score, compute_share_by_minute
 from podeval.recording import Recording, speech_track
 from podeval.recording.defects import Severity, TimedDefect
-from podeval.recording.spoken_script import align_recording, confirm_differences, find_span
+from podeval.recording.spoken_script import confirm_differences, find_span, hear_script
 from podeval.text.comparison.alignment import ScriptAlignment, join_words
-from podeval.text.comparison.content_differences import ContentDifference, find_content_differences
+from podeval.text.comparison.content_differences import (
+    ContentDifference,
+    Entity,
+    compare_entities,
+    find_content_differences,
+)
+from podeval.text.language import read_as
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language, is_unspaced
 
@@ -48,12 +59,13 @@ SENTENCE = 4
 """Words from which on no listener misses a stretch."""
 
 _UNIT = "per 1000 words"
+_ENTITIES = "an English or Chinese script with names or figures"
 
 
 @metric(
     name="content_errors",
     title="Content errors",
-    version="1.3",
+    version="1.4",
     dimension="speech.completeness",
     keys=(
         Key(
@@ -62,7 +74,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Content errors",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words omitted, repeated or inserted",
         ),
         Key(
@@ -71,7 +83,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words left out",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words of the script that are not said",
         ),
         Key(
@@ -80,7 +92,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words repeated",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words said more often than in the script",
         ),
         Key(
@@ -89,7 +101,7 @@ _UNIT = "per 1000 words"
             _UNIT,
             (0, None),
             title="Words added",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="words that the script does not have",
         ),
         Key(
@@ -98,8 +110,28 @@ _UNIT = "per 1000 words"
             "words",
             (0, None),
             title="Longest faulty stretch",
-            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.3", n=9),
+            reach=Reach(DEMO, systems=(0, 0), profile="embedded", version="1.4", n=9),
             about="longest stretch that differs from the script",
+        ),
+        Key(
+            "entities_right",
+            "higher",
+            "",
+            (0, 1),
+            title="Entities heard right",
+            unreached=NEW,
+            percent=True,
+            only_for=_ENTITIES,
+            about="share of the script's names, numbers, amounts and codes that are transcribed",
+        ),
+        Key(
+            "entities",
+            "informative",
+            "",
+            (0, None),
+            title="Entities",
+            only_for=_ENTITIES,
+            about="number of names, numbers, amounts and codes in the script",
         ),
     ),
     needs=(*speech_track.NEEDS, "transcriber"),
@@ -124,18 +156,25 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    alignment, language = align_recording(track, script)
+    alignment, transcript = hear_script(track, script)
+    language = transcript.language
     candidates = find_content_differences(alignment)
     confirmed = confirm_differences(track, alignment, candidates, language)
     counts = dict.fromkeys(("omitted", "repeated", "inserted"), 0)
     for each in confirmed:
         counts[each.kind] += each.words
     per_word = PER / len(alignment.written)
+    written = read_as(script.text)
+    entities = (
+        compare_entities(script, transcript.text, written) if written in ("en", "zh") and written == language else []
+    )
     return Score(
         values={
             "errors_per_1000": sum(counts.values()) * per_word,
             **{kind: count * per_word for kind, count in counts.items()},
             "longest_run": max((each.words for each in confirmed), default=0),
+            "entities_right": sum(each.right for each in entities) / len(entities) if entities else None,
+            "entities": len(entities) or None,
         },
         notes={
             "language": language,
@@ -144,6 +183,7 @@ def content_errors(recording: Recording, script: Script, *, source: Literal["aut
             "looked_at_again": len(candidates),
             "confirmed": len(confirmed),
             "defects": [describe_difference(each, alignment, track.duration).to_json() for each in confirmed],
+            "entities_misread": [_describe_entity(each, alignment) for each in entities if not each.right],
             **track.notes,
         },
         timeline=compute_share_by_minute(
@@ -161,6 +201,18 @@ def _place_errors(
             yield word.start, 0, 1
     for each in differences:
         yield find_span(each, alignment, duration).start, each.words, each.words if each.kind == "omitted" else 0
+
+
+def _describe_entity(each: Entity, alignment: ScriptAlignment) -> dict[str, Any]:
+    """Say of an entity what it is, what is transcribed in its place, and when the script's next word is heard."""
+    pairs = zip(alignment.heard, alignment.partners, strict=True)
+    start = next((word.start for word, partner in pairs if partner is not None and partner >= each.word), None)
+    return {
+        "kind": each.kind,
+        "text": each.text,
+        "heard": each.heard,
+        "start": None if start is None else round(start, 2),
+    }
 
 
 def describe_difference(each: ContentDifference, alignment: ScriptAlignment, duration: float) -> TimedDefect:

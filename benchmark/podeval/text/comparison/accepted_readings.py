@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import BadInput
 from podeval.text.characters import clean_text
+from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
 
 PLAIN = "plain"
@@ -154,18 +155,24 @@ class AcceptedReadings:
             line.parts()
         return cls(lines)
 
-    def choose(self, heard: str, language: str = "en", normaliser: str = "whisper") -> ReadText:
+    def choose(self, heard: str, language: str = "en", normaliser: str = "whisper", read: bool = True) -> ReadText:
         """Choose the forms that come nearest to what is heard.
 
         Args:
             heard: the transcript.
             language: `en` or `zh`, by which both are normalised; Chinese is compared by characters.
             normaliser: see `podeval.text.comparison.normalise`.
+            read: whether every reading of a figure, sign or abbreviation is accepted, next to the forms that are
+                listed; in English with the normaliser `whisper`.
 
         Raises:
             BadInput: the text is too long to be searched.
         """
         separator = "" if language == "zh" else " "
+        if read and (language, normaliser) == ("en", "whisper"):
+            # A form that is listed may say a part of a figure in its own way, so both are tried.
+            ways = (heard, write_as_in_script(self.text, heard))
+            return min((self.choose(way, language, normaliser, False) for way in ways), key=lambda text: text.errors)
         segments = _cut(self.lines)
         forms = [tuple(_units(form, language, normaliser) for form in segment.forms) for segment in segments]
         transcript = _units(heard, language, normaliser)

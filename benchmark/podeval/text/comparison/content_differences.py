@@ -7,14 +7,21 @@ before or after) or inserted. Nothing is left out where a recogniser writes figu
 "nineteen eighties", `40%` for "forty percent".
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from podeval.text.comparison.alignment import Difference, ScriptAlignment
+from podeval.text.characters import fold_letters
+from podeval.text.comparison.alignment import Difference, ScriptAlignment, split_words
+from podeval.text.comparison.matched_readings import cut_at_spaces, fold_word, write_as_in_script
+from podeval.text.comparison.normalise import normalise
+from podeval.text.comparison.spoken_numbers import say_alike
 from podeval.text.numerals import is_number_word
+from podeval.text.script import Script
 
 ContentKind = Literal["omitted", "repeated", "inserted", "replaced"]
 
@@ -47,6 +54,16 @@ SIGNS = frozenset(
 )
 """Words that recognisers write as a sign beside a figure, which is not heard as a word."""
 
+EntityKind = Literal["name", "number", "amount", "code"]
+
+_NO_NUMBER = frozenset(("one", "ones", "first", "second", "seconds", "third", "oh", "point"))
+"""English words that are a number only next to another."""
+
+_CHINESE_ENTITY = re.compile(
+    "(?:[百千]分之)?(?!千万(?![零一二三四五六七八九])|万一|一一)[零一二三四五六七八九十百千万亿两][点零一二三四五六七八九十百千万亿两]*"
+    "[零一二三四五六七八九十百千万亿两]|[百千]分之[一二三四五六七八九十两]|[a-z0-9]+[零一二三四五六七八九]*"
+)
+
 
 @dataclass(frozen=True)
 class ContentDifference:
@@ -72,6 +89,96 @@ class ContentDifference:
     def words(self) -> int:
         """How many words are missing or too many."""
         return self.last - self.first if self.kind == "omitted" else self.end - self.start
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A name, number, amount or code of the script.
+
+    Attributes:
+        kind: the kind of the entity.
+        text: the entity as it is compared.
+        right: whether it is transcribed.
+        heard: the words that are transcribed in its place.
+        word: its first word among the script's words.
+    """
+
+    kind: EntityKind
+    text: str
+    right: bool
+    heard: str
+    word: int
+
+
+def compare_entities(script: Script, transcript: str, language: str) -> list[Entity]:
+    """Compare the names, numbers, amounts and codes of a script with what is transcribed, in order.
+
+    Args:
+        script: the written script.
+        transcript: the text that is transcribed.
+        language: `en` or `zh`. Chinese names have no capitals, so there they are not known.
+    """
+    if language == "zh":
+        written, spoken = ("".join(normalise(text, "zh").split()) for text in say_alike(script.text, transcript))
+        spans = [(_kind_of_chinese(match[0]), *match.span()) for match in _CHINESE_ENTITY.finditer(written)]
+        return list(_judge_entities(spans, list(written), list(spoken), language))
+    text = " ".join(turn.text for turn in script.turns)
+    tokens, heard_tokens = cut_at_spaces(text), cut_at_spaces(write_as_in_script(text, transcript))
+    turns = [cut_at_spaces(turn.text) for turn in script.turns]
+    kinds = [kind for words in turns for kind in _classify_words(words)]
+    spans, at = [], 0
+    for kind, run in groupby(kinds):
+        end = at + len(list(run))
+        # One number word such as "one" is mostly an article.
+        if kind and not (kind == "number" and end - at == 1 and fold_word(tokens[at]) in _NO_NUMBER):
+            spans.append((kind, at, end))
+        at = end
+    return list(_judge_entities(spans, tokens, heard_tokens, language))
+
+
+def _kind_of_chinese(text: str) -> EntityKind:
+    return "code" if text[0].isascii() else "amount" if "分之" in text else "number"
+
+
+def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
+    """Yield the kind of entity that each word of a turn belongs to; None if it belongs to none."""
+    begins = True
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        plain = fold_word(word)
+        letters = re.sub(r"(?<=\d)(?:st|nd|rd|th|s|[ap]\.?m\.?)\b", "", plain)
+        kind: EntityKind | None = None
+        if any(map(str.isdigit, word)) or all(map(is_number_word, plain.split("-"))):
+            code = any(map(str.isdigit, word)) and any(map(str.isalpha, letters))
+            amount = re.search(r"[$€£¥₹¢%°]", word) or fold_word(following) in SIGNS
+            kind = "amount" if amount else "code" if code else "number"
+        elif re.search(r"[A-Z]{2}|\b[A-Z]\.[A-Z]", word):
+            kind = "code"
+        elif word.strip("\"'“‘([")[:1].isupper() and not begins and plain.partition("'")[0].partition("’")[0] != "i":
+            kind = "name"
+        begins = word.rstrip("\"'”’)]")[-1:] in (".", "!", "?", ":", "…", "—") and kind != "code"
+        yield kind
+
+
+def _judge_entities(
+    spans: Sequence[tuple[EntityKind, int, int]], written: Sequence[str], spoken: Sequence[str], language: str
+) -> Iterator[Entity]:
+    """Yield each entity with what is transcribed in its place; units are tokens, or characters in Chinese."""
+    join = "" if language == "zh" else " "
+    one, other = ([fold_letters(fold_word(unit)) for unit in units] for units in (written, spoken))
+    partners: dict[int, int] = {}
+    for block in Levenshtein.opcodes(one, other).as_matching_blocks():
+        partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
+    # A unit without an equal one begins after that of the unit before it, and ends before that of the one after.
+    begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
+    ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
+    ends = ends[:0:-1]
+    for kind, first, last in spans:
+        start, stop = begins[first], ends[last - 1]
+        text, heard = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
+        right = all(each in partners for each in range(first, last)) and stop - start == last - first
+        right = right or normalise(text, language) == normalise(heard, language)
+        word = 0 if right else len(split_words(join.join(written[:first]), language))
+        yield Entity(kind, text, right, heard, word)
 
 
 def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifference]:

@@ -4,28 +4,23 @@ A number in digits can be spoken in several ways: 2024 as 二零二四, 二千�
 It is written in the way that stands in its place in the other text, if that is one of them; otherwise in the usual
 way. Numbers in characters stay as they are: texts without digits are compared unchanged, and 25 never equals 五十二.
 
-Percentages (50% is 百分之五十), decimals (2.5 is 二点五) and degrees are converted too. Errors remain where digits do
-not stand for plain numbers: times (3:05), fractions (1/2), ranges (3-5天), signs.
+So are percentages, dates, clocks, money, units, temperatures, fractions, ranges and signs, each with its readings
+(`podeval.text.comparison.chinese_readings`).
 """
 
-import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from podeval.text.comparison.chinese_readings import STRETCH, list_chinese_readings
 from podeval.text.comparison.simplified_chinese import simplify
-from podeval.text.numerals import say_chinese_by_digits, say_chinese_by_value, say_number
 
-_NUMBER = re.compile(r"(?<!\d)(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.(\d+)(?!\.?\d))?\s*([%\u2030])?", re.ASCII)
-_DEGREES = re.compile(r"\u00b0([Cc]?)")
-_PER = {"%": "百分之", "\u2030": "千分之"}
 _DIGITS = frozenset("零一二三四五六七八九")
 _NUMERALS = _DIGITS | frozenset("十百千万亿点")
 _SAME = str.maketrans("两幺〇", "二一零")
-_MOST_DIGITS = 16
 _AROUND = 8
 """Number of characters searched on either side of a number's place: readings differ in length."""
 
@@ -54,47 +49,18 @@ def say_alike(one: str, other: str) -> tuple[str, str]:
 
 
 def _say_numbers(text: str) -> tuple[str, list[_Number]]:
-    plain = simplify(_DEGREES.sub(lambda sign: "摄氏度" if sign[1] else "度", unicodedata.normalize("NFKC", text)))
+    plain = simplify(unicodedata.normalize("NFKC", text))
     parts: list[str] = []
     numbers: list[_Number] = []
     end = length = 0
-    for match in _NUMBER.finditer(plain):
-        readings = tuple(dict.fromkeys(_list_readings(match[1], match[2], match[3])))
+    for match in STRETCH.finditer(plain):
+        readings = list_chinese_readings(match)
         before = plain[end : match.start()]
         numbers.append(_Number(length + len(before), readings))
         parts += (before, readings[0])
         length += len(before) + len(readings[0])
         end = match.end()
     return "".join((*parts, plain[end:])), numbers
-
-
-def _list_readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
-    # As usual, as a quantity, and digit by digit.
-    digits = whole.replace(",", "")
-    ways = [say_number(whole, "zh") if len(digits) <= _MOST_DIGITS else say_chinese_by_digits(digits)]
-    if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):
-        ways.append(say_chinese_by_value(int(digits)))
-    if len(digits) > 2 or digits[0] == "0" or (len(digits) == 2 and digits[1] == "0" and not sign):
-        ways.append(say_chinese_by_digits(digits))
-    # With decimals, or in shorter and longer forms.
-    if decimals:
-        ways = [f"{way}点{say_chinese_by_digits(decimals)}" for way in ways]
-    else:
-        ways += [short for way in ways if (short := _shorten(way))]
-        ways += [f"一{way}" for way in ways if way[0] == "十"]
-    # With the sign.
-    for way in ways:
-        yield _PER[sign] + way if sign else way
-    if sign == "%" and digits == "100" and not decimals:
-        yield "百分之百"
-
-
-def _shorten(way: str) -> str | None:
-    """Shorten 一百五十 to 一百五: drop the last unit if it is the next below; None if it is not."""
-    for above, unit in ("百十", "千百", "万千"):
-        if way.endswith(unit) and way[-3:-2] == above:
-            return way[:-1]
-    return None
 
 
 def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
@@ -123,7 +89,7 @@ def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, s
 
     A number that is read digit by digit may be longer, such as a telephone number with hyphens.
     """
-    for reading in readings:
+    for reading in sorted(readings, key=len, reverse=True):
         folded = reading.translate(_SAME)
         digit_by_digit = len(folded) > 2 and _DIGITS.issuperset(folded)
         at = text.find(folded, span.start, span.stop)

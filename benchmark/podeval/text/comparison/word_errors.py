@@ -21,6 +21,7 @@ from rapidfuzz.distance import Levenshtein
 from podeval.errors import NoWords
 from podeval.text.characters import clean_text, fold_letters
 from podeval.text.comparison.alignment import HeardWord
+from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import normalise
 from podeval.text.comparison.spoken_numbers import say_alike
 from podeval.text.language import identify_language
@@ -60,7 +61,9 @@ class WordErrors:
     reference_length: int
 
 
-def count_word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
+def count_word_errors(
+    reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper", read: bool = True
+) -> WordErrors:
     """Compute the error rates of a transcript against its reference.
 
     Args:
@@ -68,6 +71,7 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
         hypothesis: the text that was heard; if empty, everything counts as deleted, a rate of 1.
         language: `en` or `zh`; `en` for all others too.
         normaliser: applied to both texts; see `podeval.text.comparison.normalise`.
+        read: whether every reading of a figure, sign or abbreviation is equal to it, with the normaliser `whisper`.
 
     Raises:
         NoWords: the reference holds no words after normalisation.
@@ -76,7 +80,9 @@ def count_word_errors(reference: str, hypothesis: str, language: str = "en", nor
     # Normalise both texts.
     reference, hypothesis = clean_text(reference), clean_text(hypothesis)
     words = check_language(language) == "en" and not is_unspaced(reference)
-    pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
+    pair = (reference, hypothesis)
+    if normaliser == "whisper" and read:
+        pair = say_alike(*pair) if language == "zh" else (reference, write_as_in_script(*pair))
     both = f"{reference} {hypothesis}"
     read_by_language = normaliser == "basic" and any(sign in both for sign in "&\uff06")
     code = (identify_language(both).code or "en") if read_by_language else None

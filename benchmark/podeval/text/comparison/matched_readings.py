@@ -1,0 +1,261 @@
+"""Writes what is heard as the script writes it where both may be read alike: `3:30 p.m.` for "half past three p.m.".
+
+The script and the transcript are laid beside each other, word by word. Where they differ and one of the two has a
+figure, a sign or an abbreviation, both are lattices of readings (`podeval.text.comparison.english_readings`), and the
+stretch is alike if some path through its figure's readings is also a path through what the other text has in that
+place; the search is exact. Such a stretch of the transcript is replaced by the script's own characters. The script
+itself never changes, so that every system is measured against the same number of words, and texts that differ in plain
+words only are left as they are.
+"""
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+from podeval.text.comparison.english_readings import (
+    ABBREVIATIONS,
+    MONTHS,
+    NO_DOT,
+    UNITS,
+    N,
+    Words,
+    list_readings,
+    read_word,
+)
+
+_AROUND = 2
+"""Equal words before and after a difference that may belong to a figure: "5 km" and "5 kilometres"."""
+
+_REACH = 8
+"""Pieces before and after a figure's place in the other text at which its reading may begin."""
+
+_FIGURE = re.compile(r"[0-9$€£¥₹%°&@=×÷<>≈~±§№#+½⅓⅔¼¾²³]|[A-Z]{2}|\b[A-Za-z]\.|[a-z][./][a-z]|\b[VX]\b")
+"""Signs that a difference may be one of figures, next to abbreviations."""
+
+_STRIPPED = string.punctuation + "…“”‘’—–"
+
+
+_ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
+_COINS = [[f"{coin}{many}"] for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
+"""The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
+
+
+class Piece(NamedTuple):
+    """A word, or a figure, sign or abbreviation, with its place in the text and every reading.
+
+    Attributes:
+        text: the piece in lower case.
+        start: its first character in the text.
+        end: the character after its last.
+        readings: every reading, as words.
+        figure: whether it is more than a plain word.
+        parted: whether a mark of punctuation parts it from the piece before.
+    """
+
+    text: str
+    start: int
+    end: int
+    readings: tuple[Words, ...]
+    figure: bool
+    parted: bool
+
+
+class _Match(NamedTuple):
+    """Pieces of the script, from and to, and those of the transcript that may be read alike."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
+_MONTH = rf"(?:{_any([*MONTHS, *(month[:3] for month in MONTHS), 'sept'])})"
+_UNIT = rf"(?:{_any(UNITS)})"
+_PIECE = re.compile(
+    # Plain words and the spaces after words, which are most, are seen at once.
+    r"(?P<space>(?<=[A-Za-z.,;!?])\s+)"
+    rf"|\b(?!(?:{_any([*NO_DOT, *MONTHS, 'no', 'double', 'triple'])})\b)(?-i:[A-Z]?[a-z]+)(?=[\s,;!?])"
+    r"|(?P<web>(?:https?://|www\.)[\w./@-]*\w|[\w.-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|io|uk|ai|app|dev|info|tv|jp|de|cn)\b(?:/[\w./-]*\w)?)"
+    rf"|(?P<date>\b{_MONTH}\b\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s\d{{4}}\b)?"
+    rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}\b\.?(?:,?\s\d{{4}}\b)?|\b\d{{4}}-\d\d-\d\d\b)"
+    r"|(?P<clock>\b\d{1,2}(?::\d\d){1,2}\b(?:\s?[ap]\.?\s?m\b\.?)?"
+    r"|\b\d{1,2}(?:\.\d\d)?\s?[ap]\.?\s?m\b\.?|\b\d{1,2}\.[0-5]\d\b(?![.,]?\d|\s?[%°£€$]))"
+    rf"|(?P<money>[$€£¥₹]\s?{N}(?:\s?(?:thousand|million|billion|trillion|bn|tn|[kmb])\b)?|\b{N}\s?[€¢])"
+    r"|(?P<version>\b\d+(?:\.\d+){2,}\b)"
+    r"|(?P<decade>(?<!\d)['’]?(?:\d\d|\d{3}0)['’]?s\b)"
+    r"|(?P<ordinal>\b\d{1,3}(?:,?\d{3})*(?:st|nd|rd|th)\b)"
+    r"|(?P<fraction>\b\d+/\d+(?:/\d{2,4})?\b(?!/)|[½⅓⅔¼¾⅛⅜⅝⅞])"
+    rf"|(?P<number>{N})"
+    r"|(?P<power>(?<=\d)⁻?[⁰¹²³⁴-⁹]+)"
+    rf"|(?P<unit>(?<=[\d½¼¾])[\s-]?(?:sq\.?\s{_UNIT}|{_UNIT}[²³]?)(?!\w)\.?|(?<=[\dA-Za-z])/{_UNIT}\b)"
+    r"|(?P<degrees>(?-i:°\s?[CF]\b|[℃℉]))"
+    r"|(?P<dash>(?<=[\d%])\s?[-–—:]\s?(?=[$€£]?\w)|(?<=[A-Za-z])[-–](?=\d))"
+    r"|(?P<minus>(?<![\w)])[-−](?=[$€£]?\d))"
+    r"|(?P<initials>(?-i:\b[A-Z](?:\.\s?[A-Z])+\b\.?|\b[A-Z][A-Z&]*[A-Z]s?\b)|\b[a-z](?:\.[a-z])+\b\.?)"
+    r"|(?P<code>\b[A-Za-z]{1,4}(?=\d)|(?<=\d)[A-Za-z]\b)"
+    rf"|(?P<abbreviation>\b(?:{_any(NO_DOT)})\b\.?|\b(?:{_any(ABBREVIATIONS)})\.|\bno(?=\s\d))"
+    r"|(?P<roman>(?-i:\b[VX]\b))"
+    r"|(?P<many>\b(?:double|triple)\s(?:[a-z]+|\d)\b)"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)"
+    r"|(?P<sign>[&@=×÷<>≈~±§№%‰°²³/]|(?<![A-Za-z+])[#+])",
+    re.IGNORECASE,
+)
+
+
+_WEB_PART = r"[^\W\d_]+|\d+|[^\w\s]|_"
+_MARKS = frozenset(",.;:!?")
+
+
+def write_as_in_script(script: str, transcript: str) -> str:
+    """Return the transcript with each stretch written as in the script that may be read as the script's.
+
+    Args:
+        script: the text that should be heard, in English.
+        transcript: the text that is heard.
+    """
+    written, spoken = cut_at_spaces(script), cut_at_spaces(transcript)
+    parts: list[str] = []
+    end = 0
+    for first, last, start, stop in _find_differences(written, spoken):
+        stretch = _rewrite(" ".join(written[first:last]), " ".join(spoken[start:stop]))
+        parts += [*spoken[end:start], stretch]
+        end = stop
+    return " ".join([*parts, *spoken[end:]])
+
+
+def cut_at_spaces(text: str) -> list[str]:
+    """Cut a text into words with their punctuation; a narrow or unbreakable space parts thousands, not words."""
+    return re.findall(r"[^ \t\r\n]+", text)
+
+
+def fold_word(word: str) -> str:
+    """Return a word in lower case without the punctuation around it."""
+    return word.strip(_STRIPPED).lower() or word
+
+
+def _cut_into_pieces(text: str) -> list[Piece]:
+    """Cut a text into its words, figures and signs, each with its readings; other characters are left out."""
+    pieces: list[Piece] = []
+    for match in _PIECE.finditer(text):
+        kind, start = match.lastgroup or "word", match.start()
+        if kind == "space":
+            continue
+        for part in re.finditer(_WEB_PART if kind == "web" else r"\S.*", match[0]):
+            at, end = start + part.start(), start + part.end()
+            word = part[0].lower()
+            readings = read_word(word) if kind == "word" else list_readings(kind, part[0] if kind != "web" else word)
+            parted = bool(pieces) and not _MARKS.isdisjoint(text[pieces[-1].end : at])
+            pieces.append(Piece(word, at, end, readings, kind not in ("word", "many"), parted))
+    return pieces
+
+
+def _find_differences(written: Sequence[str], spoken: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the words, from and to, that differ and have a figure, with the equal words around them."""
+    one, other = ([fold_word(word) for word in words] for words in (written, spoken))
+    stretches: list[list[int]] = []
+    for edit in Levenshtein.opcodes(one, other):
+        if edit.tag == "equal":
+            continue
+        # As many equal words on both sides; those at the beginning and the end of a text may be fewer.
+        before = min(_AROUND, edit.src_start, edit.dest_start)
+        after = min(_AROUND, len(one) - edit.src_end, len(other) - edit.dest_end)
+        stretch = [edit.src_start - before, edit.src_end + after, edit.dest_start - before, edit.dest_end + after]
+        if stretches and stretch[0] <= stretches[-1][1] and stretch[2] <= stretches[-1][3]:
+            stretches[-1][1::2] = stretch[1::2]
+        else:
+            stretches.append(stretch)
+    for first, last, start, stop in stretches:
+        words = " ".join([*written[first:last], *spoken[start:stop]])
+        if _FIGURE.search(words) or not _ABBREVIATED.isdisjoint([*one[first:last], *other[start:stop]]):
+            yield first, last, start, stop
+
+
+def _rewrite(script: str, transcript: str) -> str:
+    written, spoken = _cut_into_pieces(script), _cut_into_pieces(transcript)
+    parts: list[str] = []
+    end = 0
+    for match in _choose_matches(written, spoken):
+        first, last = written[match.first].start, written[match.last - 1].end
+        start, stop = spoken[match.start].start, spoken[match.end - 1].end
+        # A sign beside a figure is a word of its own where it is written out.
+        before, after = (
+            " " if each.isalnum() else "" for each in (transcript[start - 1 : start], transcript[stop : stop + 1])
+        )
+        parts += [transcript[end:start], before, script[first:last], after]
+        end = stop
+    return "".join([*parts, transcript[end:]])
+
+
+def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterator[_Match]:
+    """Yield matches in order, none of which overlaps another."""
+    partners: dict[int, int] = {}
+    blocks = Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]).as_matching_blocks()
+    for edit in blocks:
+        partners.update((edit.a + offset, edit.b + offset) for offset in range(edit.size))
+    inverse = {there: here for here, there in partners.items()}
+    matches = [_Match(*match) for match in _find_figures(written, spoken, partners)]
+    matches += [_Match(here, end, first, last) for first, last, here, end in _find_figures(spoken, written, inverse)]
+    last = end = 0
+    for match in sorted(matches, key=lambda match: (match.start, match.first)):
+        if match.first >= last and match.start >= end:
+            last, end = match.last, match.end
+            yield match
+
+
+def _find_figures(
+    pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the figures of one text, from and to, and where the other has a reading of theirs."""
+    taken = {there: here for here, there in partners.items()}
+    first = shift = 0
+    while first < len(pieces):
+        shift = partners.get(first, first + shift) - first
+        last = first
+        while last < len(pieces) and pieces[last].figure and (last == first or not pieces[last].parted):
+            last += 1
+        # All of a run of figures, as near to its place in the other text as possible: a part of a number is another.
+        if last > first and not all(each in partners for each in range(first, last)):
+            place = first + shift
+            reachable = range(max(0, place - _REACH), min(len(others), place + _REACH + 1))
+            for start in sorted(reachable, key=lambda start: abs(start - place)):
+                end = _find_end(pieces[first:last], others, start)
+                if end and any(taken.get(each, first) in range(first, last) for each in range(start, end)):
+                    yield first, last, start, end
+                    break
+        first = max(last, first + 1)
+
+
+def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
+    """Return the piece of the other text where the longest reading of a figure ends that begins at a place, if any.
+
+    Both are lattices: a path through the one and a path through the other must be the same words.
+    """
+    if others[place].text == "and":
+        return None
+    end = None
+    states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
+    while states:
+        at, left, there, right = states.pop()
+        same = 0
+        while same < min(len(left), len(right)) and left[same] == right[same]:
+            same += 1
+        left, right = left[same:], right[same:]
+        if left and right:
+            continue
+        if not left and at < len(figure):
+            states += [(at + 1, words, there, right) for words in figure[at].readings]
+        elif left and there < len(others):
+            states += [(at, left, there + 1, words) for words in others[there].readings]
+        elif (
+            not left and not right and there > place and [each.text for each in others[there : there + 1]] not in _COINS
+        ):
+            end = max(there, end or 0)
+    return end
