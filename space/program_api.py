@@ -187,8 +187,8 @@ class ProgramApi:
         )
 
     def ratings(self, request: gr.Request, dimension: str = "") -> dict[str, Any]:
-        """Ratings by public votes, by protocol (`excerpts`, `whole`: heard to the end; never pooled) and dimension:
-        the systems with rating, 95 % interval, rank range, battles, wins.
+        """Ratings by public votes (`excerpts`, `whole`: heard to the end) and before judges, never pooled, by
+        dimension: the systems with rating, 95 % interval, rank range, battles, wins.
 
         Args:
             request: the request of the program.

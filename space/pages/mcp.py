@@ -362,9 +362,9 @@ def build_tools(
         "intervals.",
         explain_metric: "What a metric measures: formula, range, direction, source, how it differs from other code.",
         list_benchmarks: "Every benchmark: task, splits, tracks, dimensions with their metrics, how to cite it.",
-        arena_ratings: "Ratings by public votes, by protocol (excerpts, whole) and dimension: each system "
-        "with rating, 95 % interval and rank range, or what it lacks while provisional; without a dimension all, "
-        "and `pooled`.",
+        arena_ratings: "Ratings by public votes (protocols excerpts, whole) and by battles before judges "
+        "(judge NAME), never pooled, by dimension: each system with rating, 95 % interval and rank range, or what it "
+        "lacks while provisional; without a dimension all, and `pooled`.",
         submit_check: "Look a model repo of the Hub over as submitting it would, and queue nothing: `passed`, "
         "`refusals` (each rule that is not kept, what to change), `preview` (what would run), `document`.",
     }

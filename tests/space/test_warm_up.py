@@ -81,8 +81,19 @@ def test_what_takes_seconds_once_is_computed_before_somebody_asks(
     import gradio_app
     from pages import method
 
+    from podeval.stats.agreement import Estimate
+    from podeval.validation.agreement import Validity
+
+    rho = Estimate(0.5, 0.1, 0.9, 6)
+    # In place of what took 26 s; the rest of the site is what it is.
+    row = Validity("dnsmos", "ovrl", "embedded", "naturalness", "higher", rho, rho, rho, rho, {})
     computed: list[str] = []
-    fake = cache(lambda: computed.append("published") or method.recompute_agreement())  # type: ignore[func-returns-value]
+
+    def compute() -> list[Validity]:
+        computed.append("published")
+        return [row]
+
+    fake = cache(compute)
     monkeypatch.setattr(gradio_app, "compute_published", fake)
     monkeypatch.setattr(method, "compute_published", fake)
     site = board_app.build(runs)
@@ -93,7 +104,8 @@ def test_what_takes_seconds_once_is_computed_before_somebody_asks(
         pages = sorted(
             route.path
             for route in every_route(site)
-            if "GET" in (getattr(route, "methods", None) or ()) and "{" not in route.path
+            # The address of MCP is a stream without end.
+            if "GET" in (getattr(route, "methods", None) or ()) and "{" not in route.path and route.path != "/mcp"
         )
         assert {"/method", "/arena/ratings", "/judges", "/about", "/docs", "/health"} <= set(pages)
         slow = {}
