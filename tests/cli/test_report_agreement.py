@@ -183,3 +183,9 @@ def test_ratings_are_needed_and_the_corpora_are_listed(podeval: Any, tmp_path: P
     rows = [json.loads(line) for line in podeval("data", "fetch", "ratings", "--json").out.splitlines()]
     assert rows[0]["columns"][0] == ["file name", "model", "ovl"]
     assert "cannot be fetched by a program" in podeval("data", "fetch", "ratings", "speechjudge", code=2).err
+
+
+def test_the_published_session_of_webmushra_is_reported_without_values(podeval: Any, shared_data: Path) -> None:
+    (path,) = (shared_data / "podeval" / "subjective" / "results").rglob("*.csv")
+    said = podeval("report", "agreement", "--ratings", path, code=0).out
+    assert f"{path.stem}: 8 marks, 1 listeners, 8 outputs of 5 systems: C1 100, C2 100, C3 100" in said

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from podeval.stats import clustered_correlations as clustered
+from podeval.stats.pair_comparisons import expand_tail
 
 
 def make_systems(count: int, each: int, seed: int = 0) -> tuple[list[float], list[float], list[int]]:
@@ -28,7 +29,7 @@ def test_values_are_scipys_and_bounds_are_those_of_draws_made_one_by_one(monkeyp
     rows = [list(chain.from_iterable([c * 5 + k for k in range(5)] * n for c, n in enumerate(draw))) for draw in drawn]
     for estimate, of in zip(estimates, functions, strict=True):
         figures = [of(np.array(x)[row], np.array(y)[row]).statistic for row in rows]
-        tail = clustered.expand_tail(9, 0.95)
+        tail = expand_tail(9, 0.95)
         assert (estimate.low, estimate.high) == pytest.approx(tuple(np.quantile(figures, (tail, 1 - tail))), abs=1e-9)
 
 

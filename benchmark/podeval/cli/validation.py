@@ -81,8 +81,7 @@ def agreement(
     """Show how far metrics and judges agree with people (SRCC, PLCC, KRCC with intervals), and raters with each other:
     pairs told apart by votes, groups of voters, and every rater against the mean of the others.
 
-    With --audio or --values it is a benchmark of metrics on any ratings, such as a public corpus; `podeval data fetch
-    ratings` lists the layouts of their files. Its tables are Markdown.
+    With --audio or --values it is a benchmark of metrics on ratings of any layout in `podeval data fetch ratings`.
 
     Example: podeval report agreement --runs runs --ratings listeners.csv
 
@@ -98,6 +97,7 @@ def agreement(
         _print_published(as_json)
         return
     from podeval.validation.agreement import group_by_measure
+    from podeval.validation.human_scores import describe_marks
     from podeval.validation.raters import analyse_marks
 
     if not ratings and not is_there(resolve_database(database, runs)):
@@ -116,6 +116,7 @@ def agreement(
     if database or not ratings:
         lines += _read_database(require_database(database, runs), tests)
     measures = group_by_measure(tests)
+    lines += describe_marks(measures)
     lines += [line for measure, marks in measures.items() for line in analyse_marks(measure, marks)]
     lines += _draw_figures(runs, ratings or [], tests) if figures else []
     agreements = _compare_metrics(runs, measures) if measures else []
@@ -125,7 +126,7 @@ def agreement(
     else:
         _print_agreements(agreements, lines)
     if not agreements and not lines:
-        print("there are no votes, no marks of two raters, and no outputs with a metric and a mark", file=sys.stderr)
+        print("there are no votes and no marks", file=sys.stderr)
         raise typer.Exit(1)
 
 

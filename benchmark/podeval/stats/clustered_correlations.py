@@ -71,7 +71,7 @@ def correlate_partially(
         weights = drawn[:, codes]
         correlations = _correlate(_rank(table, weights), weights)
         partial = np.full(len(drawn), np.nan)
-        usable = np.isfinite(correlations).all(axis=(1, 2))
+        usable = np.array([np.isfinite(one).all() for one in correlations])
         usable[usable] = np.linalg.cond(correlations[usable]) < 1e10
         inverse = np.linalg.inv(correlations[usable])
         partial[usable] = -inverse[:, 0, 1] / np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])

@@ -177,8 +177,8 @@ def compare(
     `ours` are the key's values of the outputs as `to_badness` gives them, `theirs` people's scores.
     """
     of_systems = compare_systems(metric, key, protocol, measure, outputs, ours, theirs)
-    of_outputs = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
-    return replace(of_systems, **dict(zip(("srcc", "plcc", "krcc"), of_outputs, strict=True)))
+    rank, linear, tau = (correlate(statistic, ours, theirs, outputs) for statistic in (srcc, plcc, krcc))
+    return replace(of_systems, srcc=rank, plcc=linear, krcc=tau)
 
 
 def compare_systems(

@@ -222,7 +222,8 @@ def _compare_halves(table: pd.DataFrame, column: str) -> Estimate:
             figures.append(value)
     if not figures:
         return NOTHING
-    return Estimate(fmean(figures), *map(float, np.quantile(figures, (0.025, 0.975))), table[column].nunique())
+    low, high = np.quantile(figures, (0.025, 0.975))
+    return Estimate(fmean(figures), float(low), float(high), table[column].nunique())
 
 
 def _leave_one_out(table: pd.DataFrame) -> Estimate:

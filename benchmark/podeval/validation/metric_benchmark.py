@@ -250,8 +250,8 @@ def _remove_controls(
     partials = {}
     for label, columns in sets.items():
         part = table.dropna(subset=columns)
-        sides = [part[column].tolist() for column in ("ours", "theirs")]
-        partials[label] = correlate_partially(*sides, [part[c].tolist() for c in columns], part["system"].tolist())
+        mine, liked, systems = (part[column].tolist() for column in ("ours", "theirs", "system"))
+        partials[label] = correlate_partially(mine, liked, [part[one].tolist() for one in columns], systems)
     return partials
 
 

@@ -9,9 +9,10 @@ in `CONTROLS`; a table may have them as columns.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pandas as pd
 
@@ -142,11 +143,11 @@ def read_values(path: Path, outputs: Mapping[Output, str], systems: Iterable[str
         table = (
             table.drop_duplicates([*places, "name"]).pivot(index=places, columns="name", values="value").reset_index()
         )
-    located = list(table[places].astype(str).itertuples(index=False, name=None))
+    located: list[Any] = list(table[places].astype(str).itertuples(index=False, name=None))
     if places == ["file"]:
         matches = match_recordings([name for (name,) in located], outputs, systems)
         located = [matches.get(name) for (name,) in located]
-    if twice := [one for one, same in pd.Series(located).value_counts().items() if same > 1]:
+    if twice := [one for one, same in Counter(located).items() if one and same > 1]:
         raise BadInput(f"{path} has two lines of the output {' '.join(twice[0])}")
     columns = {str(name): pd.to_numeric(table[name], errors="coerce") for name in table.columns if name not in places}
     rated = {output for output in located if output and (output in outputs or output[0] in systems)}

@@ -301,7 +301,10 @@ def fetch_ratings(name: str, into: Path, web: Web, most_bytes: int) -> Path:
     archive = web.save(layout.archive, into / PurePosixPath(layout.archive).name, most_bytes)
     try:
         # Names that lead out of the folder are skipped or refused.
-        shutil.unpack_archive(archive, into, **({} if archive.suffix == ".zip" else {"filter": "data"}))
+        if zipfile.is_zipfile(archive):
+            shutil.unpack_archive(archive, into)
+        else:
+            shutil.unpack_archive(archive, into, filter="data")
     except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
         raise BadInput(f"{archive} is not the archive of {layout.archive} ({error}); delete it, try again") from None
     return into
