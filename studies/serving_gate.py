@@ -108,7 +108,7 @@ def main(comparisons: int) -> None:
         for own in OWN_SHARES:
             first, second = draw_clips(np.random.default_rng(0), [MAIN, MAIN], own)
             count = count_to_show(second - first, size, EVIDENCE)
-            counts.append("over 12,800" if count is None else f"{count:,}")
+            counts.append("over 3,200" if count is None else f"{count:,}")
         print(f"| {size} | {' | '.join(counts)} |")
     print("\n| clips that are not read any more | " + " | ".join(f"{own:.0%}" for own in OWN_SHARES) + " |")
     print("|---|---|---|---|")

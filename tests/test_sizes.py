@@ -23,6 +23,7 @@ LONG = {
     "store/migrations/versions/0001_the_tables_of_human_judgement.py:upgrade": FROZEN,
     "store/migrations/versions/0002_the_tables_of_submissions.py:upgrade": FROZEN,
     "cli/worker.py:worker": OPTIONS,
+    "cli/compare.py:compare": OPTIONS,
     "cli/measure.py:measure": OPTIONS,
     "cli/run.py:run": OPTIONS,
     "cli/score.py:score": OPTIONS,

@@ -14,15 +14,16 @@ import pytest
 import podeval
 
 REPOSITORY = Path(__file__).parents[2]
-RATE = 16_000
 TWO_PROCESSES = """
 import json, sys
 import numpy as np
 sys.path.append(sys.argv[1])
 import torch
 import torch.distributed as dist
+import podeval
 from podeval.integrations.torchmetrics import PodevalMetric
 
+TEXT = "So, why is the sea salty? Rivers carry salt, and the sea keeps it."
 rank, folder = int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
 samples = np.load(f"{folder}/samples.npy")
@@ -34,10 +35,15 @@ else:
     metric.update([(samples / 4, 16_000), b"no recording"])
 words = PodevalMetric("mattr")
 if rank == 1:
-    words.update(["So, why is the sea salty? Rivers carry salt, and the sea keeps it."])
+    words.update([TEXT])
 values = [{name: value.item() for name, value in one.compute().items()} for one in (metric, words)]
 assert words.higher_is_better is True
-print(json.dumps([values, metric.reasons]))
+recordings = [(samples / part, 16_000) for part in (1, 2, 4)]
+alone = {}
+if rank == 0:
+    mean = podeval.score(recordings, metrics="loudness").intervals["loudness.integrated"].mean
+    alone = {"loudness.integrated": mean, "mattr.mattr": podeval.measure("mattr", TEXT)["mattr"]}
+print(json.dumps([values, metric.reasons, alone]))
 metric.reset()
 assert metric.totals.sum() == 0
 dist.destroy_process_group()
@@ -94,17 +100,14 @@ def test_two_processes_have_the_mean_over_all_recordings(
     samples = np.asarray(speech_like, np.float32)
     np.save(tmp_path / "samples.npy", samples)
     running = [start(TWO_PROCESSES, reference_packages, rank, tmp_path) for rank in (0, 1)]
-    (first, silent), (second, unreadable) = map(finish, running)
+    (first, silent, alone), (second, unreadable, _) = map(finish, running)
     assert json.dumps(first) == json.dumps(second)
     loudness, words = first
     assert (len(silent), len(unreadable)) == (1, 1), "reasons stay where they are"
     assert "not audio" in unreadable[0]
     assert (loudness["unscored_system"], loudness["unscored_ours"]) == (2, 0)
-    recordings = [(samples / part, RATE) for part in (1, 2, 4)]
-    expected = podeval.score(recordings, metrics="loudness").intervals["loudness.integrated"].mean
-    assert loudness["loudness.integrated"] == pytest.approx(expected)
-    text = "So, why is the sea salty? Rivers carry salt, and the sea keeps it."
-    assert words["mattr.mattr"] == pytest.approx(podeval.measure("mattr", text)["mattr"])
+    assert loudness["loudness.integrated"] == pytest.approx(alone["loudness.integrated"])
+    assert words["mattr.mattr"] == pytest.approx(alone["mattr.mattr"])
 
 
 def test_lighteval_has_podevals_values_and_leaves_out_what_has_none(reference_packages: Path) -> None:

@@ -28,7 +28,7 @@ def test_equal_pairs_are_no_evidence_and_six_that_agree_are() -> None:
     assert evidence_of_increase([1, 1, 1, 1])[-1] < 20
     assert evidence_of_increase([1, 2, 1, 3, 1])[-1] > 20
     assert evidence_of_increase([0.1, 0.5, 1.1, 0.8, 2.0, 1.5])[-1] > 40
-    assert evidence_of_increase([-1, -2, -1, -3, -1, -1])[-1] < 0.1
+    assert evidence_of_increase([-1, -2, -1, -3, -1, -1])[-1] < 0.15, "small stakes lose little in six pairs"
 
 
 def test_a_lost_output_counts_as_the_greatest_difference() -> None:

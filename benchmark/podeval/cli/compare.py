@@ -125,7 +125,7 @@ def _describe_more(column: "ColumnComparison") -> str:
 
 def _describe_size(column: "ColumnComparison") -> str:
     """Say how many items show the size of a difference of interest."""
-    count = "more than 12,800" if column.items_to_show is None else f"about {column.items_to_show:,}"
+    count = "more than 3,200" if column.items_to_show is None else f"about {column.items_to_show:,}"
     shows = f"{count} items like these show that it is worse by {column.size:g}"
     return f"{column.column}: {shows} in four of five comparisons."
 

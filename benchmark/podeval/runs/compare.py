@@ -175,15 +175,13 @@ def compare_runs(
         sizes: columns and the size of a difference, to count the items that would show it.
 
     Raises:
-        BadInput: there is no run, they are of different benchmarks, splits or tracks, have no item or seed in common,
-            a watched column was not measured by one protocol in both or has no better end, or an item in quarantine
-            is in neither run.
+        BadInput: there is no run, they are of different splits or tracks, have no item or seed in common, a column was
+            not measured by one protocol in both or has no better end, or neither has an item in quarantine.
     """
     a, b = _read(first, profile), _read(second, profile)
     _require_one_split(a, b, quarantine)
     benchmark = benchmarks.get(a.plan.benchmark)
     both = [item for item in a.items if item.id in {other.id for other in b.items}]
-    aside = [item for item in both if item.id in quarantine]
     items = [item for item in both if item.id not in quarantine]
     seeds = tuple(seed for seed in a.seeds if seed in b.seeds)
     if not items or not seeds:
@@ -211,7 +209,7 @@ def compare_runs(
         paired = pair_values(benchmark, items, seeds, key.name, *sides)
         if compared := _compare(column, key, paired, limits.get(column), share, test_items, of_interest.get(column)):
             columns.append(compared)
-        for item in aside if column in limits else ():
+        for item in (item for item in both if item.id in resting and column in limits):
             one = pair_values(benchmark, [item], seeds, key.name, *sides)
             if one.before:
                 resting[item.id].means[column] = (fmean(one.before.values()), fmean(one.after.values()))

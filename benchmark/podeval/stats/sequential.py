@@ -36,7 +36,7 @@ _DRAWN = 20_000
 _MOST_FACTOR = 20
 _COMPARISONS = 200
 """Comparisons that are drawn to count the differences that show a size."""
-_LENGTHS = (50, 200, 800, 3_200, 12_800)
+_LENGTHS = (50, 200, 800, 3_200)
 """Numbers of differences that are tried."""
 POWER = 0.8
 """Share of comparisons that are to show a size."""
@@ -120,7 +120,7 @@ def count_repeats_needed(
 def count_to_show(
     differences: ArrayLike, size: float, evidence: float, margin: float = 0.0, seed: int = 0
 ) -> int | None:
-    """Return how many differences show an increase of a size in four of five comparisons; None for over 12,800.
+    """Return how many differences show an increase of a size in four of five comparisons; None for over 3,200.
 
     Differences are drawn from those at hand, with replacement; each gets a sign by chance, as those of equal systems
     have it, and the size is added. Where the systems at hand are not equal, the number is too large rather than too
