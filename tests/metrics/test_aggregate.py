@@ -130,6 +130,7 @@ def test_a_key_that_is_left_out_does_not_exist_and_none_without_a_reason_is_the_
 
 MAY_NOT_EXIST = {
     "dialogue_naturalness": {"pauses"},
+    "endurance": {"rate_slope", "timbre_slope", "errors_slope", "attribution_slope"},
     "grounding": {"contradicted", "grounded"},
     "human_likeness": {"human_likeness_low", "human_likeness_high"},
     "instruction_following": {"explicit", "implied", "language", "speakers", "length"},

@@ -3,12 +3,12 @@
 Six values are followed minute by minute: the level of the speech (volume fade), the speaking rate, the timbre of each
 voice (voice drift), the quality of the sound, and, if there is a script, its words (skipped text, hallucination) and
 who says them (speaker swap). `lasts` is the number of minutes until the first of them leaves its usual range. The usual
-range is what the first two minutes have, give or take a tolerance, or four times the value's own variation if that
-is more: 3 LU of level and 10 % of speaking rate in either direction, 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors
-per 1000 words and 10 % of the words by the right speaker for the worse. Two minutes in a row must be outside. If no
-value leaves its range, the recording lasts at least as long as it is: the notes have `censored`, and tables show `≥`.
-`lasting_share` is the same as a share of the recording, by which systems are ranked, because a slower reading of the
-same script lasts longer without being steadier.
+range is what the first two minutes have, give or take a tolerance, or five times the value's own spread from minute to
+minute if that is more. The tolerances are 3 LU of level and 10 % of speaking rate in either direction, and for the
+worse 0.15 of cosine distance, 0.3 of DNSMOS, 50 errors per 1000 words and 10 % of the words by the right speaker. Two
+minutes in a row must be outside. If no value leaves its range, the recording lasts at least as long as it is: the notes
+have `censored`, and tables show `≥`. `lasting_share` is the same as a share of the recording, by which systems are
+ranked, because a slower reading of the same script lasts longer without being steadier.
 
 The slopes are changes per ten minutes: the least-squares line through the minutes, with a 95 % interval in the notes
 (`stats/drift.py`). A slope whose interval contains 0 says nothing. Level is loudness (ITU-R BS.1770-4) and rate is

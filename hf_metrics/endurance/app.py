@@ -1,0 +1,5 @@
+"""Try Endurance on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.measuring.demo_page import page
+
+page("endurance").launch()
