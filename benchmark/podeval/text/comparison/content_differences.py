@@ -155,7 +155,9 @@ def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
             kind = "code"
         elif word.strip("\"'“‘([")[:1].isupper() and not begins and plain.partition("'")[0].partition("’")[0] != "i":
             kind = "name"
-        begins = word.rstrip("\"'”’)]")[-1:] in (".", "!", "?", ":", "…", "—") and kind != "code"
+        begins = word.rstrip("\"'”’)]")[-1:] in (".", "!", "?", ":", "…", "—") and not re.search(
+            r"\b[A-Z]\.[A-Z]", word
+        )
         yield kind
 
 
