@@ -141,6 +141,12 @@ def test_each_wrong_entity_is_listed_with_its_place_and_what_is_heard_there() ->
     ]  # fmt: skip
 
 
+def test_a_wrong_neighbour_is_no_fault_of_an_entity() -> None:
+    script = Script.parse("We met in wet Leeds and paid fifty pounds there.")
+    entities = compare_entities(script, "We met in what was Leeds. Warning! And paid about fifty pound there.", "en")
+    assert [(each.text, each.right) for each in entities] == [("Leeds", True), ("fifty", True)]
+
+
 def test_chinese_numbers_amounts_and_codes_are_entities() -> None:
     script = Script.parse("他2024年涨了5%，买了A4纸三十五张，千万别走。")
     right = compare_entities(script, "他二零二四年涨了百分之五买了A4纸35张千万别走", "zh")

@@ -175,7 +175,7 @@ def _judge_entities(
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
     for kind, first, last in spans:
-        start, stop = begins[first], ends[last - 1]
+        start, stop = partners.get(first, begins[first]), partners.get(last - 1, ends[last - 1] - 1) + 1
         text, heard = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
         right = all(each in partners for each in range(first, last)) and stop - start == last - first
         right = right or normalise(text, language) == normalise(heard, language)
