@@ -182,7 +182,9 @@ def test_a_script_with_one_speaker_or_another_text_is_unscored(monkeypatch: pyte
 
 def test_content_that_is_as_written_has_no_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     score = measured("content_errors", Studio(said()), monkeypatch, tmp_path)
-    assert set(score.values.values()) == {0}
+    values = dict(score.values)
+    assert values.pop("entities_right") == values.pop("entities") == 1
+    assert set(values.values()) == {0}
 
 
 def test_a_turn_left_out_is_omitted_where_it_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -372,3 +374,18 @@ def test_no_sound_is_transcribed_twice_though_a_loop_is_looked_up_in_the_script(
     assert (result.values["unasked_music"], result.notes["music"]) == (None, [[0.0, music]] if music else [])
     assert ("music 0:00–0:05" in describe_notes(result)) == bool(music)
     assert studio.transcribed == 1
+
+
+def test_entities_are_counted_and_the_wrong_ones_are_told_with_their_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = [("six" if word == "seven" else word, voice) for word, voice in said()]
+    score = measured("content_errors", Studio(words), monkeypatch, tmp_path)
+    assert (score.values["entities"], score.values["entities_right"]) == (1, 0)
+    (misread,) = score.notes["entities_misread"]
+    assert (misread["kind"], misread["text"], misread["heard"]) == ("number", "seven", "six")
+    at = [word for word, _ in words].index("six")
+    assert misread["start"] == pytest.approx(at * 0.3375, abs=0.01)
+    assert "transcribed otherwise: 0:16 seven (six)" in describe_notes(score)
+    right = measured("content_errors", Studio(said()), monkeypatch, tmp_path / "right")
+    assert (right.values["entities_right"], right.notes["entities_misread"]) == (1, [])

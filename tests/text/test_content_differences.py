@@ -3,7 +3,7 @@
 import pytest
 
 from podeval.text.comparison.alignment import ScriptAlignment, align_script
-from podeval.text.comparison.content_differences import find_content_differences
+from podeval.text.comparison.content_differences import compare_entities, find_content_differences
 from podeval.text.script import Script
 
 SCRIPT = [
@@ -109,3 +109,49 @@ def test_chinese_is_compared_by_characters() -> None:
     heard = [(each, at / 4, at / 4 + 0.2) for at, each in enumerate("今天我们海水为什么是咸的")]
     (difference,) = find_content_differences(align_script(script, heard))
     assert (difference.kind, difference.words, difference.first) == ("omitted", 3, 4)
+
+
+ENTITIES = Script.parse(
+    [
+        {"speaker": "Ann", "text": "Yesterday Ravi Menon paid $3.50 at 10:30 for file B12. It cost forty-two pounds."},
+        {"speaker": "Ben", "text": "Then one of them gave 5 % to Kofi."},
+    ]
+)
+
+
+def test_names_numbers_amounts_and_codes_are_right_in_any_reading() -> None:
+    heard = "Yesterday Ravi Menon paid three fifty at half past ten for file B twelve. It cost £42."
+    heard += " Then one of them gave five percent to Kofi."
+    entities = compare_entities(ENTITIES, heard, "en")
+    assert [(each.kind, each.text) for each in entities] == [
+        ("name", "Ravi Menon"), ("amount", "$3.50"), ("number", "10:30"), ("code", "B12"), ("amount", "forty-two"),
+        ("number", "5"), ("name", "Kofi"),
+    ]  # fmt: skip
+    assert all(each.right for each in entities)
+
+
+def test_each_wrong_entity_is_listed_with_its_place_and_what_is_heard_there() -> None:
+    heard = "Yesterday Ravi Lemon paid three sixty at half past ten for file B twenty. It cost £40."
+    heard += " Then one of them gave five percent to."
+    wrong = [(each.text, each.heard, each.word) for each in compare_entities(ENTITIES, heard, "en") if not each.right]
+    assert wrong == [
+        ("Ravi Menon", "Ravi Lemon", 1), ("$3.50", "three sixty", 4), ("B12", "B twenty", 12),
+        ("forty-two", "£40", 15),
+        ("Kofi", "", 25),
+    ]  # fmt: skip
+
+
+def test_a_wrong_neighbour_is_no_fault_of_an_entity() -> None:
+    script = Script.parse("We met in wet Leeds and paid fifty pounds there.")
+    entities = compare_entities(script, "We met in what was Leeds. Warning! And paid about fifty pound there.", "en")
+    assert [(each.text, each.right) for each in entities] == [("Leeds", True), ("fifty", True)]
+
+
+def test_chinese_numbers_amounts_and_codes_are_entities() -> None:
+    script = Script.parse("他2024年涨了5%，买了A4纸三十五张，千万别走。")
+    right = compare_entities(script, "他二零二四年涨了百分之五买了A4纸35张千万别走", "zh")
+    assert [(each.kind, each.right) for each in right] == [
+        ("number", True), ("amount", True), ("code", True), ("number", True),
+    ]  # fmt: skip
+    wrong = compare_entities(script, "他二零二三年涨了百分之六买了A5纸三十五张千万别走", "zh")
+    assert [each.heard for each in wrong if not each.right] == ["二零二三", "百分之六", "a五"]

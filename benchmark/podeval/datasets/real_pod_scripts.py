@@ -301,8 +301,8 @@ RESPONSIBLE_USE = ResponsibleUse(
         "women, 13 two men, 12 a woman and a man (each is the host in six), eight three speakers and five four "
         "speakers; 25 hosts are women, 26 men. Most of the speech is British. Scripts by one language "
         "model share its habits; a writer or a judge of the same family may suit them better than others. "
-        "Accepted readings of `hard` are those that we thought of, and names are spelt as a transcriber might spell "
-        "them: a correct reading that is in no list counts as wrong."
+        "Accepted readings of `hard` are those of podeval's grammar and those that we thought of, and names are spelt "
+        "as a transcriber might spell them: a correct reading that is in neither counts as wrong."
     ),
     personal_information=(
         "Titles and links of published episodes name their makers. The voices are recordings that volunteers "

@@ -163,9 +163,9 @@ def describe_notes(score: Score) -> list[str]:
             listed = ", ".join(f"{language} {share:.0%}" for language, share in shares)
             lines.append(_NOTED[name].format(listed or value))
     if misread := notes.get("entities_misread"):
-        places = (f"{format_clock(one['start'])} " if one["start"] is not None else "" for one in misread)
-        listed = [f"{at}{one['text']} ({one['heard'] or 'nothing'})" for at, one in zip(places, misread, strict=True)]
-        lines.append(f"transcribed otherwise: {', '.join(listed)}")
+        places = ["" if one["start"] is None else f"{format_clock(one['start'])} " for one in misread]
+        entries = [f"{at}{one['text']} ({one['heard'] or 'nothing'})" for at, one in zip(places, misread, strict=True)]
+        lines.append(f"transcribed otherwise: {', '.join(entries)}")
     if spans := notes.get("music"):
         lines.append(f"music {', '.join(f'{format_clock(start)}–{format_clock(end)}' for start, end in spans)}")
     stem = notes if notes.get("scored") else notes.get("stem")

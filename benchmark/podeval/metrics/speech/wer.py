@@ -47,8 +47,8 @@ from podeval.text.comparison.normalise import compute_bracketed_share
 from podeval.text.comparison.word_errors import count_word_errors
 from podeval.text.language import identify_language, read_as
 
-# The bands below are of version 1.5. Its transcripts of Hibari's six dialogues, compared by 1.6, have the same span (one
-# has two errors fewer, at neither end); those of Kokoro's three are not kept, and 1.6 can only count fewer errors.
+# The bands below are of version 1.5. Its transcripts of Hibari's six dialogues, compared by 1.6, have the same span
+# (one has two errors fewer, at neither end); those of Kokoro's three are not kept, and 1.6 counts no more errors.
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
 """Normaliser of a variant; the default variant uses the parameter `normaliser`."""
 

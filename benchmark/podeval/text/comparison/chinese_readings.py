@@ -7,7 +7,7 @@ Source: podeval's own grammar, as for English (`podeval.text.comparison.english_
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 
@@ -205,7 +205,7 @@ def _read_degrees(text: str) -> Iterator[str]:
             yield f"{names[0][:2]}{sign}{way.removeprefix('负')}度"
 
 
-_READERS = {
+_READERS: dict[str, Callable[[str], Iterable[str]]] = {
     "date": _read_date,
     "clock": _read_clock,
     "version": _read_version,

@@ -155,7 +155,9 @@ def _classify_words(words: Sequence[str]) -> Iterator[EntityKind | None]:
             kind = "code"
         elif word.strip("\"'“‘([")[:1].isupper() and not begins and plain.partition("'")[0].partition("’")[0] != "i":
             kind = "name"
-        begins = word.rstrip("\"'”’)]")[-1:] in (".", "!", "?", ":", "…", "—") and kind != "code"
+        begins = word.rstrip("\"'”’)]")[-1:] in (".", "!", "?", ":", "…", "—") and not re.search(
+            r"\b[A-Z]\.[A-Z]", word
+        )
         yield kind
 
 
@@ -173,7 +175,7 @@ def _judge_entities(
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
     for kind, first, last in spans:
-        start, stop = begins[first], ends[last - 1]
+        start, stop = partners.get(first, begins[first]), partners.get(last - 1, ends[last - 1] - 1) + 1
         text, heard = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
         right = all(each in partners for each in range(first, last)) and stop - start == last - first
         right = right or normalise(text, language) == normalise(heard, language)

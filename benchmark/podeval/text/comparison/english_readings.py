@@ -10,7 +10,7 @@ OpenFST.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product
 
@@ -371,7 +371,7 @@ def _read_many(text: str) -> list[str]:
     return [" ".join([way] * (2 if times == "double" else 3)) for way in ways] + [f"{times} {way}" for way in ways]
 
 
-_READERS = {
+_READERS: dict[str, Callable[[str], Iterable[str]]] = {
     "date": _read_date,
     "clock": _read_clock,
     "money": _read_money,
