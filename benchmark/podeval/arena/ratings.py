@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
@@ -201,15 +200,6 @@ class _Codes(dict[str, int]):
         return self[text]
 
 
-def _read_codes(session: Session, query: Select[Any], codes: Sequence[_Codes]) -> list[NDArray[np.int32]]:
-    """Return the columns of a query, each as numbers of its texts."""
-    parts = [[np.zeros(0, dtype=np.int32)] * len(codes)]
-    for rows in session.execute(query.execution_options(yield_per=_ROWS)).partitions():
-        texts = zip(codes, zip(*rows, strict=True), strict=True)
-        parts.append([np.fromiter(map(code.__getitem__, column), np.int32, len(rows)) for code, column in texts])
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-
 def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
     """Return, by protocol, the rated votes in the order in which they were recorded, and the dimension of each.
 
@@ -218,18 +208,17 @@ def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
     Args:
         session: session of the database.
     """
-    ids, protocols, dimensions, outputs_a, outputs_b, voters, outcomes, preferences = (_Codes() for _ in range(8))
-    # Both tables from the first row to the last: a database that looks each battle up reads most of its file often.
-    served = select(Battle.id, Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b)
-    texts = (ids, protocols, dimensions, outputs_a, outputs_b)
-    _, *of_battle = _read_codes(session, served.where(Battle.purpose == "rating"), texts)
-    count = len(ids)
-    votes = select(Vote.battle, Vote.voter, Vote.outcome, Vote.preference).where(*RATED[1:]).order_by(Vote.number)
-    battle, *of_vote = _read_codes(session, votes, (ids, voters, outcomes, preferences))
-    # Other battles than those that were read are repeats.
-    rated = battle < count
-    protocol, dimension, a, b = (column[battle[rated]] for column in of_battle)
-    voter, outcome, preference = (column[rated] for column in of_vote)
+    columns = (Battle.protocol, Battle.dimension, Battle.output_a, Battle.output_b, Vote.voter, Vote.outcome)
+    query = select(*columns, Vote.preference).join(Battle, Vote.battle == Battle.id).where(*RATED).order_by(Vote.number)
+    codes = [_Codes() for _ in range(len(columns) + 1)]
+    parts = []
+    for rows in session.execute(query.execution_options(yield_per=_ROWS)).partitions():
+        texts = zip(codes, zip(*rows, strict=True), strict=True)
+        parts.append([np.fromiter(map(code.__getitem__, column), np.int32, len(rows)) for code, column in texts])
+    if not parts:
+        return {}
+    protocol, dimension, a, b, voter, outcome, preference = (np.concatenate(part) for part in zip(*parts, strict=True))
+    protocols, dimensions, outputs_a, outputs_b, voters, outcomes, preferences = codes
     # Systems and voters as codes in the order of their names.
     of_output = {id: system for id, system in session.execute(select(ArenaOutput.id, ArenaOutput.system))}
     systems = sorted({of_output[output] for output in (*outputs_a, *outputs_b)})
@@ -251,7 +240,7 @@ def read_battles(session: Session) -> dict[str, tuple[Battles, list[str]]]:
     )
     names = np.array(list(dimensions), dtype=object)[dimension]
     masks = {name: protocol == protocols[name] for name in PROTOCOLS if name in protocols}
-    return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items() if mask.any()}
+    return {name: (battles.only(mask), names[mask].tolist()) for name, mask in masks.items()}
 
 
 def build_rating_table(session: Session, dimension: str | None = None) -> pd.DataFrame:
