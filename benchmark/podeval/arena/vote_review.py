@@ -23,7 +23,7 @@ RULES = "rules"
 """Author of a decision that no person made."""
 
 _NOT_SEEN = "the rules see nothing in it any more"
-AT_ONCE = 50
+AT_ONCE = 20
 """Most votes that one writer changes: voters wait for it, at most some hundredths of a second."""
 
 _OTHER_SIDE = {"a": "b", "b": "a"}
