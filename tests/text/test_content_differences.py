@@ -3,7 +3,7 @@
 import pytest
 
 from podeval.text.comparison.alignment import ScriptAlignment, align_script
-from podeval.text.comparison.content_differences import find_content_differences
+from podeval.text.comparison.content_differences import find_content_differences, find_replaced_words
 from podeval.text.script import Script
 
 SCRIPT = [
@@ -109,3 +109,15 @@ def test_chinese_is_compared_by_characters() -> None:
     heard = [(each, at / 4, at / 4 + 0.2) for at, each in enumerate("今天我们海水为什么是咸的")]
     (difference,) = find_content_differences(align_script(script, heard))
     assert (difference.kind, difference.words, difference.first) == ("omitted", 3, 4)
+
+
+def test_other_words_in_the_place_of_some_are_replaced_unless_they_sound_alike_or_are_figures() -> None:
+    def replaced(old: str, new: str) -> list[tuple[int, int, int, int]]:
+        alignment = laid([new if word == old else word for word in HEARD])
+        return [(each.first, each.last, each.start, each.end) for each in find_replaced_words(alignment)]
+
+    assert replaced("quiet", "purple") == [(3, 4, 3, 4)]
+    assert replaced("quiet", "quite") == [], "misheard"
+    assert replaced("the", "an") == [], "too short to be sure"
+    assert replaced("quiet", "1980s") == [], "a figure is read in many ways"
+    assert [each.kind for each in find_content_differences(laid(HEARD[:3] + ["purple"] + HEARD[4:]))] == []
