@@ -120,4 +120,4 @@ def test_other_words_in_the_place_of_some_are_replaced_unless_they_sound_alike_o
     assert replaced("quiet", "quite") == [], "misheard"
     assert replaced("the", "an") == [], "too short to be sure"
     assert replaced("quiet", "1980s") == [], "a figure is read in many ways"
-    assert [each.kind for each in find_content_differences(laid(HEARD[:3] + ["purple"] + HEARD[4:]))] == []
+    assert [each.kind for each in find_content_differences(laid([*HEARD[:3], "purple", *HEARD[4:]]))] == []
