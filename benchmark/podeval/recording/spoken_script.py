@@ -33,7 +33,7 @@ from podeval.text.comparison.alignment import (
 from podeval.text.comparison.content_differences import ContentDifference
 from podeval.text.language import read_as
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
+from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
@@ -157,21 +157,7 @@ def confirm_differences(
     looked = [Span(max(0.0, s.start - AROUND), min(recording.duration, s.end + AROUND)) for s in spans]
     written = detect_language(alignment.script.text)
 
-    def hear(job: str, spans: Sequence[Span]) -> list[HeardWord]:
-        merged = _merge(spans)
-        words = list(listen_again(recording, merged, language, job=job))
-        of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
-        looped = [loops and _goes_round(inside) for inside in of_span]
-        for at, span in enumerate(merged):
-            inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
-            if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
-                # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
-                words = [word for word in words if word not in inside]
-                words += listen_again(recording, [span], language, job=job)
-        timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
-        return sorted(split_timed_words(timed, written), key=lambda word: word.start)
-
-    again = hear("transcriber", looked)
+    again = _hear_alone(recording, looked, language, written, "transcriber", loops=loops)
     kept = [
         (each, span, look)
         for each, span, look in zip(likely, spans, looked, strict=True)
@@ -179,13 +165,32 @@ def confirm_differences(
     ]
     if not second or not kept:
         return [each for each, _, _ in kept]
-    other = hear("second_transcriber", [look for _, _, look in kept])
+    looked = [look for _, _, look in kept]
+    other = _hear_alone(recording, looked, language, written, "second_transcriber", loops=loops)
     return [
         each
         for each, span, look in kept
         if _is_certain(each, alignment, _inside(again, look))
         or _agrees(each, alignment, _inside(other, look), _inside(other, span), doubtful=each in doubtful)
     ]
+
+
+def _hear_alone(
+    recording: Recording, spans: Sequence[Span], language: str, written: Language, job: str, *, loops: bool
+) -> list[HeardWord]:
+    """Listen to stretches alone, once more to those for which the recogniser gave up; words as the script's are."""
+    merged = _merge(spans)
+    words = list(listen_again(recording, merged, language, job=job))
+    of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
+    looped = [loops and _goes_round(inside) for inside in of_span]
+    for at, span in enumerate(merged):
+        inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
+        if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
+            # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
+            words = [word for word in words if word not in inside]
+            words += listen_again(recording, [span], language, job=job)
+    timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
+    return sorted(split_timed_words(timed, written), key=lambda word: word.start)
 
 
 def _goes_round(words: Sequence[Word]) -> bool:
