@@ -80,11 +80,10 @@ def write_epub(path: Path, pages: Mapping[str, str], more: Mapping[str, str] | N
     )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr("META-INF/container.xml", CONTAINER)
         archive.writestr("EPUB/content.opf", package)
         for name, body in pages.items():
             archive.writestr(f"EPUB/{name}.xhtml", f"<html><head><title>x</title></head><body>{body}</body></html>")
-        for name, content in (more or {}).items():
+        for name, content in ({"META-INF/container.xml": CONTAINER} | dict(more or {})).items():
             archive.writestr(name, content)
     return path
 

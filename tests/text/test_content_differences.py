@@ -3,7 +3,11 @@
 import pytest
 
 from podeval.text.comparison.alignment import ScriptAlignment, align_script
-from podeval.text.comparison.content_differences import compare_entities, find_content_differences
+from podeval.text.comparison.content_differences import (
+    compare_entities,
+    find_content_differences,
+    find_replaced_words,
+)
 from podeval.text.script import Script
 
 SCRIPT = [
@@ -155,3 +159,15 @@ def test_chinese_numbers_amounts_and_codes_are_entities() -> None:
     ]  # fmt: skip
     wrong = compare_entities(script, "他二零二三年涨了百分之六买了A5纸三十五张千万别走", "zh")
     assert [each.heard for each in wrong if not each.right] == ["二零二三", "百分之六", "a五"]
+
+
+def test_other_words_in_the_place_of_some_are_replaced_unless_they_sound_alike_or_are_figures() -> None:
+    def replaced(old: str, new: str) -> list[tuple[int, int, int, int]]:
+        alignment = laid([new if word == old else word for word in HEARD])
+        return [(each.first, each.last, each.start, each.end) for each in find_replaced_words(alignment)]
+
+    assert replaced("quiet", "purple") == [(3, 4, 3, 4)]
+    assert replaced("quiet", "quite") == [], "misheard"
+    assert replaced("the", "an") == [], "too short to be sure"
+    assert replaced("quiet", "1980s") == [], "a figure is read in many ways"
+    assert [each.kind for each in find_content_differences(laid([*HEARD[:3], "purple", *HEARD[4:]]))] == []

@@ -195,17 +195,17 @@ def proof_book(
     rows = {sentence.number: [sentence] for sentence in sentences}
     seconds: dict[str, float] = {}
     room = MOST_EXCERPTS if sound else 0
-    for file, place in places.items():
+    for path, place in places.items():
         progress.report("chapters", len(seconds), len(places))
-        recording, track = _open(Path(file), profile)
-        seconds[file] = recording.duration
+        recording, track = _open(Path(path), profile)
+        seconds[path] = recording.duration
         of_place = sentences[place.start : place.stop]
         rows |= {sentence.number: [] for sentence in of_place}
         for row in _proof_recording(track, of_place, transcribed):
             is_cut = row.is_faulty and room > 0
             room -= is_cut
             excerpt = _cut_excerpt(recording, row) if is_cut else ""
-            rows[row.number].append(replace(row, recording=file, sound=excerpt))
+            rows[row.number].append(replace(row, recording=path, sound=excerpt))
     return BookProof(name, tuple(row for of_number in rows.values() for row in of_number), seconds, unscored)
 
 

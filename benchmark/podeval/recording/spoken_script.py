@@ -33,7 +33,7 @@ from podeval.text.comparison.alignment import (
 from podeval.text.comparison.content_differences import ContentDifference
 from podeval.text.language import read_as
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
+from podeval.text.tokens import Language, detect_language
 
 
 def align_recording(recording: Recording, script: Script) -> tuple[ScriptAlignment, str]:
@@ -107,10 +107,11 @@ SWALLOWED = frozenset(
 SKIPPED = 3
 """Words that the recogniser may have skipped where there is voice enough for them; more it would hear again."""
 
-FEWEST_WORDS, STUCK, LOOP = 0.5, 6, 4
-"""Words a second below which a recogniser has given up; words of which one is not more than half; times that words
-come back where a phrase goes round.
-"""
+FEWEST_WORDS, STUCK = 0.5, 6
+"""Words a second below which a recogniser has given up; words of which one is not more than half."""
+
+LOOP, NEAR = 4, 6
+"""Times that each word comes where a phrase goes round; stretches before and after that a loop may reach into."""
 
 CERTAIN = 6
 """Added words that the first recogniser hears twice and nearly alike are said, whatever the second hears."""
@@ -137,8 +138,8 @@ def confirm_differences(
         alignment: its script beside the transcript.
         differences: the differences of the alignment.
         language: the language that was transcribed.
-        loops: whether a recogniser that repeats a phrase again and again is taken to have given up, too; not in
-            `content_errors`, whose values that would change.
+        loops: whether a recogniser that repeats a phrase again and again is taken to have given up there and nearby;
+            not in `content_errors`, whose values that would change.
     """
     pace = median(
         [(word.end - word.start) / len(word.text) for word in alignment.heard if word.end > word.start] or [0.07]
@@ -156,19 +157,7 @@ def confirm_differences(
     looked = [Span(max(0.0, s.start - AROUND), min(recording.duration, s.end + AROUND)) for s in spans]
     written = detect_language(alignment.script.text)
 
-    def hear(job: str, spans: Sequence[Span]) -> list[HeardWord]:
-        merged = _merge(spans)
-        words = list(listen_again(recording, merged, language, job=job))
-        for span in merged:
-            inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
-            if _gave_up(inside, span, loops=loops):
-                # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
-                words = [word for word in words if word not in inside]
-                words += listen_again(recording, [span], language, job=job)
-        timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
-        return sorted(split_timed_words(timed, written), key=lambda word: word.start)
-
-    again = hear("transcriber", looked)
+    again = _hear_alone(recording, looked, language, written, "transcriber", loops=loops)
     kept = [
         (each, span, look)
         for each, span, look in zip(likely, spans, looked, strict=True)
@@ -176,7 +165,8 @@ def confirm_differences(
     ]
     if not second or not kept:
         return [each for each, _, _ in kept]
-    other = hear("second_transcriber", [look for _, _, look in kept])
+    looked = [look for _, _, look in kept]
+    other = _hear_alone(recording, looked, language, written, "second_transcriber", loops=loops)
     return [
         each
         for each, span, look in kept
@@ -185,12 +175,33 @@ def confirm_differences(
     ]
 
 
-def _gave_up(words: Sequence[Word], span: Span, *, loops: bool) -> bool:
-    """Whether a recogniser wrote next to nothing, or one word again and again; with `loops` a phrase, too."""
+def _hear_alone(
+    recording: Recording, spans: Sequence[Span], language: str, written: Language, job: str, *, loops: bool
+) -> list[HeardWord]:
+    """Listen to stretches alone, once more to those for which the recogniser gave up; words as the script's are."""
+    merged = _merge(spans)
+    words = list(listen_again(recording, merged, language, job=job))
+    of_span = [[word for word in words if span.start <= (word.start + word.end) / 2 <= span.end] for span in merged]
+    looped = [loops and _goes_round(inside) for inside in of_span]
+    for at, span in enumerate(merged):
+        inside = [word for word in words if span.start <= (word.start + word.end) / 2 <= span.end]
+        if _gave_up(inside, span) or any(looped[max(0, at - NEAR) : at + NEAR + 1]):
+            # What stands beside a stretch can make a recogniser give up: heard alone, it does not.
+            words = [word for word in words if word not in inside]
+            words += listen_again(recording, [span], language, job=job)
+    timed = [(word.text, word.start, max(word.start, word.end)) for word in words]
+    return sorted(split_timed_words(timed, written), key=lambda word: word.start)
+
+
+def _goes_round(words: Sequence[Word]) -> bool:
+    """Whether a recogniser wrote a phrase again and again."""
+    return len(words) > LOOP * len({word.text.lower() for word in words})
+
+
+def _gave_up(words: Sequence[Word], span: Span) -> bool:
+    """Whether a recogniser wrote next to nothing, or one word again and again."""
     texts = [word.text.lower() for word in words]
     if len(texts) < FEWEST_WORDS * span.duration:
-        return True
-    if loops and len(texts) > LOOP * len(set(texts)):
         return True
     return len(texts) >= STUCK and max(map(texts.count, set(texts))) > len(texts) / 2
 
@@ -284,7 +295,7 @@ def _agrees(
     """Whether the second recogniser hears nothing of omitted words, or some of those that were added."""
     if difference.kind != "omitted":
         words = [word.text for word in alignment.heard[difference.start : difference.end]]
-        enough = len(inside) >= HEARD_AGAIN * difference.words
+        enough = difference.kind == "replaced" or len(inside) >= HEARD_AGAIN * difference.words
         again = [word.text for word in around]
         as_written = _is_heard_as_written(difference, alignment, again)
         return enough and not as_written and _share_heard(words, again) >= HEARD_BY_BOTH

@@ -200,18 +200,13 @@ def find_replaced_words(alignment: ScriptAlignment) -> list[ContentDifference]:
     replaced = []
     for each in map(lambda difference: _strip_alike(difference, alignment), alignment.differences):
         first, last, start, end = each
-        texts = [word.text for word in (*alignment.written[first:last], *alignment.heard[start:end])]
-        letters = [
-            sum(len(word.text) for word in side) for side in (alignment.written[first:last], alignment.heard[start:end])
-        ]
-        is_long = min(letters) >= (CLEAR_WORD - 1 if texts[0].isascii() else 1) if texts else False
-        figures = any(is_number_word(text) or any(map(str.isdigit, text)) for text in texts)
-        if (
-            is_long
-            and max(last - first, end - start) <= MISHEARD
-            and not figures
-            and not _is_misheard(*each, alignment)
-        ):
+        written = [word.text for word in alignment.written[first:last]]
+        spoken = [word.text for word in alignment.heard[start:end]]
+        letters = min(len("".join(written)), len("".join(spoken)))
+        is_clear = letters >= CLEAR_WORD - 1 if "".join(written).isascii() else letters > 0
+        figures = any(is_number_word(text) or any(map(str.isdigit, text)) for text in (*written, *spoken))
+        is_short = max(len(written), len(spoken)) <= MISHEARD
+        if is_clear and is_short and not figures and not _is_misheard(*each, alignment):
             replaced.append(ContentDifference("replaced", *each))
     return replaced
 
