@@ -1,6 +1,6 @@
 """Likeness to people: how close a set of recordings is to recordings of people, factor by factor, 0 to 1.
 
-Speech is cut into windows of 3 s, each described by numbers for five factors: `prosody` (pitch, its range and movement),
+Speech is cut into windows of 3 s, each described by numbers for five factors: `prosody` (pitch, range, movement),
 `voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses and voiced
 stretches) and `sound` (bands, their variation, the floor). The reference, recordings of people, standardises them and
 reduces them to at most 12 axes, scaled so that one person's recording is 1 away from the middle of people. d² is the
