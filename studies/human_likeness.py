@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from podeval.audio.planted_damages import DAMAGES
 from podeval.benchmarks.item import read_voices
 from podeval.benchmarks.real_pod import VOICES
-from podeval.metrics.speech.human_likeness import FACTORS, Reference, Windows, make_reference, score_set
+from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
 from podeval.recording import Recording
 from podeval.recording.likeness_windows import describe_windows
 from podeval.recording.source import read_source
@@ -72,7 +72,7 @@ def damage(recording: Recording, factor: str, strength: int) -> Recording:
     return Recording.from_samples(damaged, RATE, name=recording.name)
 
 
-def plant_damages(people: Reference, clips: Sequence[Recording]) -> Iterator[Case]:
+def plant_damages(people: PeopleReference, clips: Sequence[Recording]) -> Iterator[Case]:
     """Measure each clip with each damage at each strength."""
     for clip in clips:
         plain, _ = score_set(people, [describe_windows(clip)])
@@ -105,7 +105,7 @@ def _remade(samples: NDArray[np.float32]) -> Recording:
     return Recording.from_samples(samples, RATE)
 
 
-def print_set(people: Reference, name: str, described: Sequence[Windows]) -> dict[str, float]:
+def print_set(people: PeopleReference, name: str, described: Sequence[Windows]) -> dict[str, float]:
     """Print a row of the table of sets."""
     values, intervals = score_set(people, described)
     low, high = intervals["human_likeness"] or (np.nan, np.nan)
