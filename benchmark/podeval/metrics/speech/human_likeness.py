@@ -277,7 +277,7 @@ load_reference = cache(PeopleReference.load)
         "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
         "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "
         "same texts, or make a reference of recordings like yours. What people say, and whether it fits the words, is "
-        "not looked at."
+        "not looked at. Planted changes of the voice are hardly seen (docs/studies/human-likeness.md)."
     ),
     no_benchmark="It is not validated; `podeval run --metrics human_likeness` measures it, to be shown and not ranked.",
 )
