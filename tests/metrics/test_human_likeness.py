@@ -9,8 +9,8 @@ import pytest
 
 from podeval.audio.planted_damages import DAMAGES
 from podeval.audio.windows import Span
+from podeval.benchmarks import real_pod, real_pod_splits
 from podeval.benchmarks.item import read_voices
-from podeval.benchmarks.real_pod import VOICES
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording
@@ -156,7 +156,8 @@ def test_planted_damages_do_what_they_say(speech_like: Any) -> None:
 def readers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two folders of readers that ship, no reader in both."""
     folders = tuple(tmp_path_factory.mktemp(name) for name in ("reference", "held-out"))
-    for number, voice in enumerate(read_voices(VOICES).values()):
+    voices = [voice for part in (real_pod, real_pod_splits) for voice in read_voices(part.VOICES).values()]
+    for number, voice in enumerate(voices):
         shutil.copy(voice.recording(), folders[number % 2])
     return folders
 
@@ -168,7 +169,7 @@ def test_people_held_out_come_before_the_voices_that_ship_and_espeak_comes_last(
 
     reference = likeness.make_reference([read_source(path) for path in sorted(readers[0].iterdir())], "readers")
     people = [likeness.describe_windows(Recording.open(path)) for path in sorted(readers[1].iterdir())]
-    texts = [voice.words for voice in read_voices(VOICES).values()][:8]
+    texts = [voice.words for voice in read_voices(real_pod.VOICES).values()][:8]
     systems = {"people": likeness.score_set(reference, people)[0]["human_likeness"]}
     for name in ("kokoro", "hibari_piper", "espeak_ng"):
         if registry.get(name).available():
