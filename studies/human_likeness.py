@@ -1,6 +1,6 @@
 """How `human_likeness` behaves: people held out, the voices that ship, planted damages, and what should not move it.
 
-    python studies/human_likeness.py [--voices 5] [--seconds 12]
+    python studies/human_likeness.py [--voices 5] [--clips 4]
 
 Half of the readers that ship are the reference, the other half are people held out. Each built-in system reads what
 they read. The damages are those of `podeval.audio.planted_damages` and a flattened melody, at three strengths each, in
@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.planted_damages import DAMAGES
+from podeval.benchmarks import real_pod, real_pod_splits
 from podeval.benchmarks.item import read_voices
-from podeval.benchmarks.real_pod import VOICES
-from podeval.metrics.speech.human_likeness import FACTORS, Reference, Windows, make_reference, score_set
+from podeval.errors import CannotScore
+from podeval.metrics.speech.human_likeness import FACTORS, PeopleReference, Windows, make_reference, score_set
 from podeval.recording import Recording
 from podeval.recording.likeness_windows import describe_windows
 from podeval.recording.source import read_source
@@ -72,12 +73,16 @@ def damage(recording: Recording, factor: str, strength: int) -> Recording:
     return Recording.from_samples(damaged, RATE, name=recording.name)
 
 
-def plant_damages(people: Reference, clips: Sequence[Recording]) -> Iterator[Case]:
+def plant_damages(people: PeopleReference, clips: Sequence[Recording]) -> Iterator[Case]:
     """Measure each clip with each damage at each strength."""
     for clip in clips:
         plain, _ = score_set(people, [describe_windows(clip)])
         for factor, strength in itertools.product(FACTORS, range(3)):
-            values, _ = score_set(people, [describe_windows(damage(clip, factor, strength))])
+            try:
+                values, _ = score_set(people, [describe_windows(damage(clip, factor, strength))])
+            except CannotScore as reason:
+                print(f"| {clip.name} | {factor} | {strength + 1} | {reason} | |")
+                continue
             yield Case(clip.name, factor, strength + 1, {one: plain[one] - values[one] for one in FACTORS})
 
 
@@ -105,7 +110,7 @@ def _remade(samples: NDArray[np.float32]) -> Recording:
     return Recording.from_samples(samples, RATE)
 
 
-def print_set(people: Reference, name: str, described: Sequence[Windows]) -> dict[str, float]:
+def print_set(people: PeopleReference, name: str, described: Sequence[Windows]) -> dict[str, float]:
     """Print a row of the table of sets."""
     values, intervals = score_set(people, described)
     low, high = intervals["human_likeness"] or (np.nan, np.nan)
@@ -121,7 +126,7 @@ def main() -> None:
     arguments.add_argument("--voices", type=int, default=5, help="number of voices in which damages are planted")
     arguments.add_argument("--clips", type=int, default=4, help="number of recordings of each system")
     chosen = arguments.parse_args()
-    readers = list(read_voices(VOICES).values())
+    readers = [voice for part in (real_pod, real_pod_splits) for voice in read_voices(part.VOICES).values()]
     texts = [reader.words for reader in readers]
     paths = [Path(reader.recording()) for reader in readers]
     people = make_reference([read_source(path) for path in paths[::2]], "every second reader of LibriTTS-R")

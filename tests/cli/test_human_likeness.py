@@ -23,12 +23,12 @@ METRIC = catalogue.get("human_likeness")
 
 
 @pytest.fixture(scope="module")
-def people() -> likeness.Reference:
+def people() -> likeness.PeopleReference:
     return fit(range(30))
 
 
 @pytest.fixture
-def heard(people: likeness.Reference, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def heard(people: likeness.PeopleReference, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Every recording has the windows of one person, the first that is asked for of the first."""
 
     def hear(*left_out: str) -> None:
@@ -90,9 +90,9 @@ def test_too_little_is_unscored_with_the_reason(folder: Path, heard: Callable[..
 
 
 def test_a_reference_by_other_models_measures_nothing(
-    folder: Path, people: likeness.Reference, monkeypatch: pytest.MonkeyPatch
+    folder: Path, people: likeness.PeopleReference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = likeness.Reference(people.factors, {"about": "x", "models": {"transcriber": "another"}})
+    other = likeness.PeopleReference(people.factors, {"about": "x", "models": {"transcriber": "another"}})
     monkeypatch.setattr(likeness, "load_reference", lambda path: other)
     found = METRIC({"recordings": (read_source(folder / "0.wav"),)})
     assert isinstance(found, Unscored)
@@ -129,5 +129,5 @@ def test_a_reference_is_made_of_any_recordings(
     assert said.out.strip() == str(out)
     assert "broken.wav: left out: " in said.err
     assert "8 recordings, 0.8 minutes, 160 windows" in said.err
-    about = likeness.Reference.load(out).about
+    about = likeness.PeopleReference.load(out).about
     assert (about["about"], about["recordings"]) == ("four tones", 8)

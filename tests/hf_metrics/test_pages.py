@@ -41,9 +41,9 @@ def test_each_app_builds_a_page_with_what_the_metric_takes(name: str) -> None:
     assert isinstance(demo, gr.Interface)
     assert demo.title == catalogue.get(name).title
     kinds = [type(component) for component in demo.input_components]
-    heard = {"recording", "reference_voices"}
+    heard = {"recording": gr.Audio, "reference_voices": gr.Audio, "recordings": gr.File}
     metric = catalogue.get(name)
-    fields = [gr.Audio if name in heard else gr.Textbox for name in metric.inputs]
+    fields = [heard.get(name, gr.Textbox) for name in metric.inputs]
     assert kinds == [*fields, *([gr.Textbox] if metric.asks else [])]
 
 

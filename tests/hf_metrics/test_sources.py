@@ -88,6 +88,8 @@ def printed_by_example(
 ) -> tuple[str, str]:
     """Value and protocol that the Python block of a card prints, run beside an episode."""
     soundfile.write(folder / "episode.wav", samples, 16_000)
+    (folder / "recordings").mkdir()
+    soundfile.write(folder / "recordings" / "episode.wav", samples, 16_000)
     monkeypatch.chdir(folder)
     (example,) = blocks(card_of(name)[1], "python")
     exec(example, {})

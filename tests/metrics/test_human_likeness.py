@@ -9,8 +9,8 @@ import pytest
 
 from podeval.audio.planted_damages import DAMAGES
 from podeval.audio.windows import Span
+from podeval.benchmarks import real_pod, real_pod_splits
 from podeval.benchmarks.item import read_voices
-from podeval.benchmarks.real_pod import VOICES
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.speech import human_likeness as likeness
 from podeval.recording import Recording
@@ -39,11 +39,11 @@ def windows_of(person: int, *, damage: str = "", shift: float = 4.0, count: int 
 
 
 @pytest.fixture(scope="module")
-def people() -> likeness.Reference:
+def people() -> likeness.PeopleReference:
     return fit(range(30))
 
 
-def fit(persons: Any) -> likeness.Reference:
+def fit(persons: Any) -> likeness.PeopleReference:
     factors = {
         factor: likeness.fit_factor(
             [windows_of(person)[factor] for person in persons],
@@ -51,10 +51,10 @@ def fit(persons: Any) -> likeness.Reference:
         )
         for factor in SIZES
     }
-    return likeness.Reference(factors, {"about": "made up", "models": likeness.describe_models("embedded")})
+    return likeness.PeopleReference(factors, {"about": "made up", "models": likeness.describe_models("embedded")})
 
 
-def test_people_held_out_are_like_people_and_the_damage_is_one_half(people: likeness.Reference) -> None:
+def test_people_held_out_are_like_people_and_the_damage_is_one_half(people: likeness.PeopleReference) -> None:
     values, intervals = likeness.score_set(people, [windows_of(person) for person in range(100, 130)])
     assert values["human_likeness"] > 0.85
     assert values["human_likeness"] == pytest.approx(np.mean([values[factor] for factor in SIZES]))
@@ -67,7 +67,7 @@ def test_people_held_out_are_like_people_and_the_damage_is_one_half(people: like
 
 @pytest.mark.parametrize("factor", SIZES)
 def test_only_the_damaged_factor_falls_and_noise_is_not_taken_for_articulation(
-    people: likeness.Reference, factor: str
+    people: likeness.PeopleReference, factor: str
 ) -> None:
     held_out = range(200, 212)
     plain, _ = likeness.score_set(people, [windows_of(person) for person in held_out])
@@ -80,7 +80,7 @@ def test_only_the_damaged_factor_falls_and_noise_is_not_taken_for_articulation(
     assert fallen == sorted(fallen), "more damage costs more"
 
 
-def test_one_voice_costs_nothing_and_equal_windows_do(people: likeness.Reference) -> None:
+def test_one_voice_costs_nothing_and_equal_windows_do(people: likeness.PeopleReference) -> None:
     voices = [likeness.score_set(people, [windows_of(person, count=60)])[0] for person in range(300, 340)]
     crowd = likeness.score_set(people, [windows_of(person, count=60) for person in range(300, 340)])[0]
     alone = np.median([one["human_likeness"] for one in voices])
@@ -89,7 +89,7 @@ def test_one_voice_costs_nothing_and_equal_windows_do(people: likeness.Reference
     assert likeness.score_set(people, [still])[0]["human_likeness"] < alone - 0.05
 
 
-def test_a_longer_set_has_a_narrower_interval_and_one_recording_has_none(people: likeness.Reference) -> None:
+def test_a_longer_set_has_a_narrower_interval_and_one_recording_has_none(people: likeness.PeopleReference) -> None:
     few, many = ([windows_of(person) for person in range(400, 400 + count)] for count in (4, 40))
     widths = [
         np.subtract(*reversed(likeness.score_set(people, some)[1]["human_likeness"] or ())) for some in (few, many)
@@ -98,7 +98,7 @@ def test_a_longer_set_has_a_narrower_interval_and_one_recording_has_none(people:
     assert set(likeness.score_set(people, few[:1])[1].values()) == {None}
 
 
-def test_windows_without_voice_are_left_out_and_none_at_all_is_unscored(people: likeness.Reference) -> None:
+def test_windows_without_voice_are_left_out_and_none_at_all_is_unscored(people: likeness.PeopleReference) -> None:
     some = [windows_of(person) for person in range(500, 504)]
     some[0]["prosody"][:] = np.nan
     assert np.isfinite(likeness.score_set(people, some)[0]["prosody"])
@@ -108,16 +108,16 @@ def test_windows_without_voice_are_left_out_and_none_at_all_is_unscored(people: 
         likeness.score_set(people, some)
 
 
-def test_a_reference_is_the_same_from_its_file(people: likeness.Reference, tmp_path: Path) -> None:
+def test_a_reference_is_the_same_from_its_file(people: likeness.PeopleReference, tmp_path: Path) -> None:
     people.save(tmp_path / "people.npz")
-    again = likeness.Reference.load(tmp_path / "people.npz")
+    again = likeness.PeopleReference.load(tmp_path / "people.npz")
     one = [windows_of(person) for person in range(600, 606)]
     assert again.about == people.about
     assert likeness.score_set(again, one)[0] == pytest.approx(likeness.score_set(people, one)[0], abs=1e-4)
     (tmp_path / "text.npz").write_text("no reference")
     for name in ("text.npz", "absent.npz"):
         with pytest.raises(BadInput, match=r"is no reference of human_likeness .* `podeval data likeness-reference`"):
-            likeness.Reference.load(tmp_path / name)
+            likeness.PeopleReference.load(tmp_path / name)
 
 
 def test_the_shipped_reference_says_what_it_is_of() -> None:
@@ -129,7 +129,7 @@ def test_the_shipped_reference_says_what_it_is_of() -> None:
     assert shipped.about["models"] == likeness.describe_models("embedded")
     assert likeness.SHIPPED.stat().st_size < 200_000
     for statistics in shipped.factors.values():
-        assert statistics.damage > 1, "the damage is further from people than a person is"
+        assert statistics.damage >= likeness.NEAREST
         assert np.isfinite(statistics.axes).all()
 
 
@@ -156,7 +156,8 @@ def test_planted_damages_do_what_they_say(speech_like: Any) -> None:
 def readers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two folders of readers that ship, no reader in both."""
     folders = tuple(tmp_path_factory.mktemp(name) for name in ("reference", "held-out"))
-    for number, voice in enumerate(read_voices(VOICES).values()):
+    voices = [voice for part in (real_pod, real_pod_splits) for voice in read_voices(part.VOICES).values()]
+    for number, voice in enumerate(voices):
         shutil.copy(voice.recording(), folders[number % 2])
     return folders
 
@@ -168,7 +169,7 @@ def test_people_held_out_come_before_the_voices_that_ship_and_espeak_comes_last(
 
     reference = likeness.make_reference([read_source(path) for path in sorted(readers[0].iterdir())], "readers")
     people = [likeness.describe_windows(Recording.open(path)) for path in sorted(readers[1].iterdir())]
-    texts = [voice.words for voice in read_voices(VOICES).values()][:8]
+    texts = [voice.words for voice in read_voices(real_pod.VOICES).values()][:8]
     systems = {"people": likeness.score_set(reference, people)[0]["human_likeness"]}
     for name in ("kokoro", "hibari_piper", "espeak_ng"):
         if registry.get(name).available():

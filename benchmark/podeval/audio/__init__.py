@@ -9,6 +9,7 @@ __all__ = [
     "loops",
     "loudness",
     "mixing",
+    "planted_damages",
     "prosody",
     "samples",
     "srmr",

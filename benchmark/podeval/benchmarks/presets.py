@@ -85,7 +85,7 @@ LIKENESS = Dimension(
     main="human_likeness.human_likeness",
     needs_accurate_speech=False,
 )
-"""What is measured of all recordings of a run together, where `--metrics` names it."""
+"""Dimension of all recordings of a run together, which is measured where `--metrics` names it."""
 
 
 PRESETS = {

@@ -282,7 +282,7 @@ def _describe_ask(ask: "Ask") -> str:
 def make_likeness_reference(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="recordings of people, best one of each person")],
     out: Annotated[Path, typer.Option(help="file to write")] = Path("likeness_reference.npz"),
-    about: Annotated[str, typer.Option(help="who says what in the recordings; kept with the reference")] = "",
+    about: Annotated[str, typer.Option(help="speakers and speech of the recordings; kept with the reference")] = "",
 ) -> None:
     """Make a reference for the metric human_likeness from recordings of people.
 

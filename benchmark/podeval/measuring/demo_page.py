@@ -18,6 +18,7 @@ from podeval.metrics.description import choose_own_profile
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.recording import Recording
 from podeval.recording.reference_voices import ReferenceVoices
+from podeval.recording.source import read_source
 
 
 def page(name: str) -> gr.Interface:
@@ -52,6 +53,8 @@ def _open(name: str, item: Any, profile: str) -> Any:
     openers: dict[str, Any] = {"recording": Recording.open, "reference_voices": ReferenceVoices.read}
     if name in openers:
         return openers[name](item, apart=True, profile=profile)
+    if name == "recordings":
+        return [read_source(Recording.open(file, apart=True, profile=profile)) for file in item]
     # Records in a single line would be read as the name of a file of this machine.
     return f"{item}\n" if name in RECORDS else item
 
@@ -61,4 +64,6 @@ def _field(name: str) -> gr.components.Component:
     label = INPUTS[name][0].upper() + INPUTS[name][1:]
     if name in ("recording", "reference_voices"):
         return gr.Audio(type="filepath", label=label)
+    if name == "recordings":
+        return gr.File(file_count="multiple", type="filepath", label=label)
     return gr.Textbox(lines=8 if name in ("text", "passage", "script", "dialogue") else 4, label=label)

@@ -6,6 +6,7 @@ __all__ = [
     "Recording",
     "cache",
     "defects",
+    "likeness_windows",
     "playback",
     "predicted_windows",
     "recording",

@@ -98,7 +98,8 @@ def describe_prosody(contour: VoiceContour, clips: Sequence[Clip], melody: float
         steps = np.abs(np.diff(pitch))
         steps = steps[steps < _LEAP]
         if np.isfinite(pitch).sum() >= _FEWEST and steps.size:
-            row[:] = [np.nanmean(pitch), *np.log(np.maximum([compute_spread(pitch), np.mean(steps) / FRAME], 0.1))]
+            spreads = np.array([compute_spread(pitch), float(np.mean(steps)) / FRAME])
+            row[:] = [np.nanmean(pitch), *np.log(np.maximum(spreads, 0.1))]
     return rows
 
 
@@ -145,7 +146,7 @@ def measure_bands(samples: Samples) -> Features:
 
 def _find_frames(clip: Clip, count: int) -> NDArray[np.bool_]:
     middles = np.arange(count) * FRAME
-    return np.any([(middles >= span.start) & (middles < span.end) for span in clip], axis=0)
+    return np.asarray(np.any([(middles >= span.start) & (middles < span.end) for span in clip], axis=0))
 
 
 def _to_slice(span: Span) -> slice:

@@ -1,6 +1,6 @@
 """Likeness to people: how close a set of recordings is to recordings of people, factor by factor, 0 to 1.
 
-Speech is cut into windows of 3 s, each described by numbers for five factors: `prosody` (pitch, its range and movement),
+Speech is cut into windows of 3 s, each described by numbers for five factors: `prosody` (pitch, range, movement),
 `voice` (the speaker encoder), `articulation` (mean and spread of the recogniser's encoder), `timing` (pauses and voiced
 stretches) and `sound` (bands, their variation, the floor). The reference, recordings of people, standardises them and
 reduces them to at most 12 axes, scaled so that one person's recording is 1 away from the middle of people. d² is the
@@ -41,7 +41,7 @@ from podeval.recording.source import AudioSource
 
 FACTORS = ("prosody", "voice", "articulation", "timing", "sound")
 MELODY = 0.25
-"""What is left of the melody where it is damaged."""
+"""Share of the melody that is left where it is damaged."""
 LAG = 2
 """Distance of the windows whose change is looked at, in windows of which one begins each second."""
 
@@ -111,14 +111,14 @@ class FactorReference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reference:
+class PeopleReference:
     """People's recordings: of each factor its statistics, and facts about the recordings."""
 
     factors: Mapping[str, FactorReference]
     about: Mapping[str, Any]
 
     @classmethod
-    def load(cls, path: Path) -> Reference:
+    def load(cls, path: Path) -> PeopleReference:
         """Read a reference.
 
         Raises:
@@ -180,7 +180,7 @@ def _find_axes(standard: Sequence[Features]) -> Array:
     return np.asarray(directions[:AXES].T * (np.sqrt(len(windows)) / sizes[:AXES]))
 
 
-def make_reference(recordings: Sequence[AudioSource], about: str) -> Reference:
+def make_reference(recordings: Sequence[AudioSource], about: str) -> PeopleReference:
     """Return the reference that recordings of people are.
 
     Args:
@@ -215,7 +215,7 @@ def make_reference(recordings: Sequence[AudioSource], about: str) -> Reference:
         )
     factors = {factor: fit_factor([one[factor] for one in people], damaged[factor]) for factor in FACTORS}
     facts = {"recordings": len(people), "minutes": round(seconds / 60, 1), "windows": windows, "left_out": left_out}
-    return Reference(factors, {"about": about, **facts, "models": describe_models("embedded")})
+    return PeopleReference(factors, {"about": about, **facts, "models": describe_models("embedded")})
 
 
 def _damage(recording: Recording, factor: str) -> Windows:
@@ -236,7 +236,7 @@ def describe_models(profile: str) -> Any:
     return json.loads(json.dumps({**registry.describe_identities(MODELS, profile), "windows": METHOD}))
 
 
-load_reference = cache(Reference.load)
+load_reference = cache(PeopleReference.load)
 
 
 @metric(
@@ -277,7 +277,7 @@ load_reference = cache(Reference.load)
         "The shipped reference is four minutes of read English from LibriTTS-R, which a network has restored: talk, "
         "other languages, other rooms and microphones are unlike it for no fault of a system. Compare systems on the "
         "same texts, or make a reference of recordings like yours. What people say, and whether it fits the words, is "
-        "not looked at."
+        "not looked at. Planted changes of the voice are hardly seen (docs/studies/human-likeness.md)."
     ),
     no_benchmark="It is not validated; `podeval run --metrics human_likeness` measures it, to be shown and not ranked.",
 )
@@ -287,7 +287,7 @@ def human_likeness(
     """Score a set of recordings.
 
     Args:
-        recordings: what one system said, 16 kHz.
+        recordings: the recordings of one system, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores recordings as they are.
         reference: file of another reference, made by `podeval data likeness-reference`; the shipped one by default.
     """
@@ -324,7 +324,7 @@ def human_likeness(
 
 
 def score_set(
-    people: Reference, described: Sequence[Windows]
+    people: PeopleReference, described: Sequence[Windows]
 ) -> tuple[dict[str, float], dict[str, tuple[float, float] | None]]:
     """Return the values of a set by key, and the 95 % interval of each by resampling recordings; None for one alone.
 
