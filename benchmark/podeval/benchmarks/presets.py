@@ -31,7 +31,7 @@ class PaperPreset(FactSheet):
         adds: dimensions that are measured in addition, if the benchmark has none of their metrics.
         differs: the differences that remain, in a sentence.
         deviations: reasons why values are not the paper's, by metric; those of other metrics are.
-        authority: whose measurement it is, if it is not a paper's.
+        authority: the owner of the measurement, if it is not a paper's.
     """
 
     name: Name

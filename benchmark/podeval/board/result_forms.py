@@ -1,9 +1,7 @@
 """The forms in which results travel: the Hub's `.eval_results`, a card's `model-index`, BibTeX, a dataset repo.
 
-The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer. Configs: `results` (one number
-of the board a row), `items` (one result on one item), `systems` (what documents state of each) and `protocols` (the
-content of every protocol id, so that a number can be made again). Withheld is nothing that the board shows, and added
-is nothing that it does not: audio and texts of items stay where they are.
+The dataset has all results of a folder of runs, for `load_dataset` and the Hub's viewer (`CONFIGS`); audio and texts of
+items are not in it.
 """
 
 import json
@@ -391,9 +389,7 @@ FORMS: Mapping[str, ResultForm] = {
     "site": ResultForm(lambda export: map(str, write_site(export.runs, export.out)), of_all=True),
     "every-eval-ever": ResultForm(_write_every_eval_ever),
     "papers-with-code": ResultForm(
-        lambda export: [
-            render_evaluation_tables(export.chosen, export.profile) if export.chosen else render_printed_tables()
-        ],
+        lambda e: [render_evaluation_tables(e.chosen, e.profile) if e.chosen else render_printed_tables()],
         is_text=True,
         has_print=True,
     ),

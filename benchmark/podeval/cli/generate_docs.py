@@ -383,8 +383,7 @@ def _write_estimate(estimate: Estimate) -> str:
 
 def _write_figure(value: float) -> str:
     """Write a number with two digits behind the point, none before it where that would be zero."""
-    text = f"{value:.2f}".replace("-", "−")
-    return re.sub(r"^(−?)0\.", r"\1.", text)
+    return re.sub(r"^(−?)0\.", r"\1.", f"{value:.2f}".replace("-", "−"))
 
 
 def main() -> None:

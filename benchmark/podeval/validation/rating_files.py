@@ -152,11 +152,11 @@ def _read_records(path: Path) -> Records:
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     if lines and _VOICEMOS.match(lines[0]):
         matches = [(f"line {number}", _VOICEMOS.match(line)) for number, line in enumerate(lines, 1) if line.strip()]
-        if wrong := [place for place, match in matches if match is None]:
+        if wrong := [line for line, match in matches if match is None]:
             raise BadInput(f"{wrong[0]} is neither `system-utterance.wav,mark` nor `system,utterance.wav,mark,…`")
-        return [(place, match.groupdict()) for place, match in matches if match]
+        return [(line, match.groupdict()) for line, match in matches if match]
     records = list_records(path, "rating")
-    return [(place, {str(name).strip().lower(): value for name, value in row.items()}) for place, row in records]
+    return [(line, {str(name).strip().lower(): value for name, value in row.items()}) for line, row in records]
 
 
 def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
@@ -169,18 +169,18 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
     rater, seconds = (next((name for name in names if name in columns), "") for names in (_RATERS, _SECONDS))
     scales = {column: scale for column, scale in layout.scales.items() if column in columns}
     counts, why = layout.counts
-    counted = [(place, row) for place, row in records if str(row.get(counts)).lower() not in _FALSE]
+    counted = [(line, row) for line, row in records if str(row.get(counts)).lower() not in _FALSE]
     recordings, marks = {}, []
-    for place, row in counted:
+    for line, row in counted:
         assert layout.locate is not None, "a layout with scales locates its lines"
         system, item, recording = layout.locate(row)
         if not system.strip():
-            raise BadInput(f"{place} names no system")
+            raise BadInput(f"{line} names no system")
         recordings[system, item] = recording
         for column, scale in scales.items():
             if row[column] not in (None, ""):
-                who, time = str(row.get(rater) or ""), _to_number(place, row, seconds) if seconds else None
-                mark = _to_number(place, row, column)
+                who, time = str(row.get(rater) or ""), _to_number(line, row, seconds) if seconds else None
+                mark = _to_number(line, row, column)
                 marks.append(Mark(who, item, system, mark, str(row.get("scale") or scale), time))
     notes = [f"{len(records) - len(counted)} lines were left out: {why}"] if len(counted) < len(records) else []
     if layout.name == "pam" and rater:
@@ -194,7 +194,7 @@ def _read_lines(path: Path, records: Records, layout: Layout) -> RatingFile:
     return RatingFile(name, layout.name, tuple(marks), recordings=recordings, notes=tuple(notes))
 
 
-def _to_number(place: str, record: Record, name: str) -> float:
+def _to_number(line: str, record: Record, name: str) -> float:
     """Return a number.
 
     Raises:
@@ -205,7 +205,7 @@ def _to_number(place: str, record: Record, name: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadInput(f"{place}: {name} is a number, not {record.get(name)!r}")
+        raise BadInput(f"{line}: {name} is a number, not {record.get(name)!r}")
     return number
 
 
@@ -240,13 +240,13 @@ def _read_order(path: Path, records: Records) -> RatingFile:
 
 def _read_listening(path: Path, records: Records) -> RatingFile:
     """Read the marks of a listening test of podeval; pages with two outputs are choices, positive for the second."""
-    paired = [(place, row) for place, row in records if row.get("compared_with")]
-    single = [(place, row) for place, row in records if not row.get("compared_with")]
+    paired = [(line, row) for line, row in records if row.get("compared_with")]
+    single = [(line, row) for line, row in records if not row.get("compared_with")]
     ratings = _read_lines(path, single, LAYOUTS["listening"]) if single else RatingFile(path.stem, "listening")
     preferences = []
-    for place, row in paired:
+    for line, row in paired:
         if row.get("kind") != "abx" and str(row.get("counted")).lower() not in _FALSE:
-            mark = _to_number(place, row, "mark")
+            mark = _to_number(line, row, "mark")
             sides = str(row["stimulus"]), str(row["compared_with"])
             preferences.append(Preference(str(row["listener"]), str(row["item"]), *sides, (mark < 0) - (mark > 0)))
     left_out = len(paired) - len(preferences)
@@ -257,12 +257,12 @@ def _read_listening(path: Path, records: Records) -> RatingFile:
 def _read_speechjudge(path: Path, records: Records) -> RatingFile:
     """Read which of audioA and audioB is more natural: by each rater, or by the majority."""
     preferences, recordings = [], {}
-    for place, row in records:
+    for line, row in records:
         item, choices = str(row["index"]), row.get("naturalness_annotation") or [row.get("naturalness_label")]
         raters = row.get("rater") or [""] * len(choices)
         sides = [_CHOICES.get(str(choice)[:1].lower()) for choice in choices]
         if isinstance(choices, str) or None in sides or len(raters) != len(sides):
-            raise BadInput(f"{place}: annotations are a list with A…, B… or Tie for each rater, not {choices!r}")
+            raise BadInput(f"{line}: annotations are a list with A…, B… or Tie for each rater, not {choices!r}")
         preferences += [Preference(rater, item, "A", "B", side or 0) for rater, side in zip(raters, sides, strict=True)]
         for side_name in "AB":
             audio = row.get(f"audio{side_name.lower()}")

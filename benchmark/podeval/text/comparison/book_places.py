@@ -65,21 +65,21 @@ def place_recordings(
         past = words[last + run - 1][1] + 1
         found_places.append(_Place(file, words[first][1], past, texts[:begin], texts[end + run :]))
     places: list[_Place] = []
-    for place in sorted(found_places, key=lambda one: (one.first, -one.past)):
-        if places and place.past <= places[-1].past:
-            reasons[place.file] = f"it reads the same passage as {places[-1].file}; give one of the two"
+    for passage in sorted(found_places, key=lambda one: (one.first, -one.past)):
+        if places and passage.past <= places[-1].past:
+            reasons[passage.file] = f"it reads the same passage as {places[-1].file}; give one of the two"
             continue
-        place.first = max(place.first, places[-1].past if places else 0)
-        places.append(place)
+        passage.first = max(passage.first, places[-1].past if places else 0)
+        places.append(passage)
     _divide_gaps(places, of_book, sections, ends=whole or len(set(sections)) > 1)
-    return {place.file: range(place.first, place.past) for place in places}, reasons
+    return {passage.file: range(passage.first, passage.past) for passage in places}, reasons
 
 
 def _find_chain(texts: Sequence[str], runs: Mapping[tuple[str, ...], int], run: int) -> list[tuple[int, int]]:
     """Find the runs that a recording has in the order of the book, as places in the recording and in the book."""
     keys = (tuple(texts[at : at + run]) for at in range(len(texts) - run + 1))
     hits = [(at, runs[key]) for at, key in enumerate(keys) if runs.get(key, -1) >= 0]
-    order = [place for _, place in hits]
+    order = [start for _, start in hits]
     edits = [edit for edit in Levenshtein.opcodes(order, sorted(order)) if edit.tag == "equal"]
     parts: list[list[tuple[int, int]]] = []
     for hit in (hits[at] for edit in edits for at in range(edit.src_start, edit.src_end)):

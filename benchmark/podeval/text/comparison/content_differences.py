@@ -176,11 +176,11 @@ def _judge_entities(
     ends = ends[:0:-1]
     for kind, first, last in spans:
         start, stop = partners.get(first, begins[first]), partners.get(last - 1, ends[last - 1] - 1) + 1
-        text, heard = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
+        text, spelling = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
         right = all(each in partners for each in range(first, last)) and stop - start == last - first
-        right = right or normalise(text, language) == normalise(heard, language)
+        right = right or normalise(text, language) == normalise(spelling, language)
         word = 0 if right else len(split_words(join.join(written[:first]), language))
-        yield Entity(kind, text, right, heard, word)
+        yield Entity(kind, text, right, spelling, word)
 
 
 def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifference]:

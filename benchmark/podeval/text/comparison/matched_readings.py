@@ -200,7 +200,7 @@ def _choose_matches(written: Sequence[Piece], spoken: Sequence[Piece]) -> Iterat
     blocks = Levenshtein.opcodes([each.text for each in written], [each.text for each in spoken]).as_matching_blocks()
     for edit in blocks:
         partners.update((edit.a + offset, edit.b + offset) for offset in range(edit.size))
-    inverse = {there: here for here, there in partners.items()}
+    inverse = {second: first for first, second in partners.items()}
     matches = [_Match(*match) for match in _find_figures(written, spoken, partners)]
     matches += [_Match(here, end, first, last) for first, last, here, end in _find_figures(spoken, written, inverse)]
     last = end = 0
@@ -214,7 +214,7 @@ def _find_figures(
     pieces: Sequence[Piece], others: Sequence[Piece], partners: Mapping[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield the figures of one text, from and to, and where the other has a reading of theirs."""
-    taken = {there: here for here, there in partners.items()}
+    taken = {second: first for first, second in partners.items()}
     first = shift = 0
     while first < len(pieces):
         shift = partners.get(first, first + shift) - first
@@ -243,7 +243,7 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
     end = None
     states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
     while states:
-        at, left, there, right = states.pop()
+        at, left, reached, right = states.pop()
         same = 0
         while same < min(len(left), len(right)) and left[same] == right[same]:
             same += 1
@@ -251,11 +251,14 @@ def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> i
         if left and right:
             continue
         if not left and at < len(figure):
-            states += [(at + 1, words, there, right) for words in figure[at].readings]
-        elif left and there < len(others):
-            states += [(at, left, there + 1, words) for words in others[there].readings]
+            states += [(at + 1, words, reached, right) for words in figure[at].readings]
+        elif left and reached < len(others):
+            states += [(at, left, reached + 1, words) for words in others[reached].readings]
         elif (
-            not left and not right and there > place and [each.text for each in others[there : there + 1]] not in _COINS
+            not left
+            and not right
+            and reached > place
+            and [each.text for each in others[reached : reached + 1]] not in _COINS
         ):
-            end = max(there, end or 0)
+            end = max(reached, end or 0)
     return end
