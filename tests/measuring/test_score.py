@@ -231,6 +231,9 @@ def test_measuring_gives_one_metric(voice: Path) -> None:
     assert set(podeval.measure("loudness", voice).results) == {"loudness"}
     with pytest.raises(BadInput, match="variant must be one of standard, podeval"):
         podeval.measure("loudness", voice, variant="other")
+    # A parameter of many metrics; measure's own argument of that name has no name.
+    with pytest.raises(BadInput, match="loudness has no parameter 'source'"):
+        podeval.measure("loudness", voice, source="mix")
     with pytest.raises(BadInput, match="asks a judge"):
         podeval.measure("expressive_richness", voice)
     with pytest.raises(BadInput, match="did you mean 'dnsmos'"):

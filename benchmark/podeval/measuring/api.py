@@ -100,6 +100,7 @@ def score_many(sources: Sequence[Any], text: Any, options: Mapping[str, Any]) ->
 def measure(
     metric: str,
     source: Any,
+    /,
     *,
     profile: str = "embedded",
     text: Any = None,
