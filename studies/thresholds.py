@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def read_thresholds(source: str) -> list[str]:
 
     Text, and whatever else is no number, is no threshold: names of models, units, keys.
     """
-    known: dict[str, Any] = {"math": math, "frozenset": frozenset}
+    known: dict[str, Any] = {"math": math, "frozenset": frozenset, "re": re}
     values: list[str] = []
     for node in ast.parse(source).body:
         targets = (

@@ -170,9 +170,9 @@ def stream_csv(request: Request, table: pd.DataFrame, name: str, mark: str = "\u
     packed = "gzip" in request.headers.get("accept-encoding", "") and len(table) >= CSV_PACKED
 
     def write() -> Iterator[bytes]:
-        packer, safe = zlib.compressobj(1, wbits=GZIP_BITS), make_csv_safe(table)
+        packer = zlib.compressobj(1, wbits=GZIP_BITS)
         for start in range(0, max(1, len(table)), CSV_ROWS):
-            rows = safe.iloc[start : start + CSV_ROWS].to_csv(index=False, header=start == 0)
+            rows = make_csv_safe(table.iloc[start : start + CSV_ROWS]).to_csv(index=False, header=start == 0)
             part = (rows if start else mark + rows).encode()
             yield packer.compress(part) if packed else part
         if packed:

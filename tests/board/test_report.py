@@ -72,7 +72,7 @@ def test_one_file_has_no_script_and_names_nothing_that_is_fetched(page: str) -> 
     assert not any("src" in attributes or "style" in attributes for _, attributes in elements.found)
     assert not re.search(r"@import|url\(", page)
     policy = next(a["content"] for a in elements.named("meta") if a.get("http-equiv"))
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'; media-src data:"
     assert "@media print" in page
 
 

@@ -201,7 +201,7 @@ def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Pa
 def test_finished_sessions_show_how_raters_agree_also_without_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
     said = podeval("report", "agreement", "--database", place, "--runs", tmp_path, "--json")
     raters = [json.loads(line) for line in said.out.splitlines()]
-    assert {finding["analysis"] for finding in raters} == {"leave one out", "pairs of raters"}
+    assert {finding["analysis"] for finding in raters} == {"marks", "ceiling", "leave one out", "pairs of raters"}
     names = {finding["data"].get("rater") for finding in raters} - {None}
     assert len(names) == 3, "of the finished sessions, by pseudonym"
     assert "no runs" in said.err

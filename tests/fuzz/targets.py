@@ -437,6 +437,9 @@ TARGETS |= {
         words="one 1111 $1 1,1 's Mr. hundred",
         limits=_OF_WORDS,
     ),
+    "read_figures": _of_text(
+        text_readers.read_figures, _ENGLISH, _CHINESE, words="$3.50 10:30 1,000 IV B12 half", limits=((len, LONGEST),)
+    ),
     "compared": _of_text(text_readers.compared, _ENGLISH, _CHINESE, words="，。 1.5 電腦 ½", limits=((len, LONGEST),)),
     "diarised": _of_text(
         lambda text: cut_dialogue_clips(parse_diarised(text)), _DIARISED, words="[Speaker ] [0.5- ]: ..."

@@ -110,6 +110,8 @@ ELSEWHERE = {
     "require_found": "`unfound`, with a sentence",
     "refuse_longer": "takes a number",
     "parse_number": "what a pattern for a number matched",
+    "cut_at_spaces": "`write_as_in_script` and `compare_entities` cut by it",
+    "list_readings": "takes one figure, sign or abbreviation, of a length that its pattern limits",
     "count_word_errors": "`normalise`, and an alignment of a script with what was heard; no limit but theirs",
     "load": "reads a file for `parse`",
     "count_signs": "`note` counts them",

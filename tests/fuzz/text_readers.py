@@ -22,6 +22,8 @@ from podeval.metrics.spoken_dialogue import parse_criteria
 from podeval.systems.text_cleaning import estimate_seconds, make_speakable, split_into_short_lines, split_sentences
 from podeval.text.characters import clean_text, fold_letters, keep_letters
 from podeval.text.comparison.alignment import split_words
+from podeval.text.comparison.content_differences import compare_entities
+from podeval.text.comparison.matched_readings import write_as_in_script
 from podeval.text.comparison.normalise import compute_bracketed_share, drop_bracketed, keep_spoken, normalise
 from podeval.text.comparison.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.dialogue_segments import join_utterances
@@ -49,6 +51,16 @@ def compared_words(text: str) -> None:
     """Words as they are compared with what was heard, with their numbers said; half of them in Chinese."""
     split_words(text[: len(text) // 2])
     split_words(text[len(text) // 2 :], "zh")
+
+
+def read_figures(text: str) -> None:
+    """Figures, signs and names, read in every way on both sides of a comparison."""
+    half = len(text) // 2
+    write_as_in_script(text[:half], text[half:])
+    with contextlib.suppress(PodevalError):
+        script = Script.parse([{"speaker": "A", "text": text[:half]}])
+        for language in ("en", "zh"):
+            compare_entities(script, text[half:], language)
 
 
 def compared(text: str) -> None:

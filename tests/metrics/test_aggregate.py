@@ -129,6 +129,7 @@ def test_a_key_that_is_left_out_does_not_exist_and_none_without_a_reason_is_the_
 
 
 MAY_NOT_EXIST = {
+    "content_errors": {"entities", "entities_right"},
     "dialogue_naturalness": {"pauses"},
     "endurance": {"rate_slope", "timbre_slope", "errors_slope", "attribution_slope"},
     "grounding": {"contradicted", "grounded"},
@@ -141,6 +142,7 @@ MAY_NOT_EXIST = {
     "pace": {"rate_drift"},
     "pam": {"pam_avg", "pam_avgsim"},
     "podcast_checks": {"language_share"},
+    "script_grounding": {"claims", "contradicted", "grounded"},
     "speaker_attribution": {"cpwer", "cpsim"},
     "turn_taking": {"gap_median"},
     "wer": {"wer", "wer_raw"},

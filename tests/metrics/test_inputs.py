@@ -79,5 +79,5 @@ def test_every_input_a_metric_may_ask_for_has_a_reader() -> None:
         "reference_answers": [{"rater": "p", "item": "Arts", "system": "a", "question": "quality", "mark": 4}],
     }
     for name in INPUTS:
-        if name not in ("recording", "reference_voices"):
+        if name not in ("recording", "recordings", "reference_voices"):
             assert read_input(name, sources.get(name, LABELLED)) is not None

@@ -267,8 +267,8 @@ def test_with_a_script_only_metrics_of_how_turns_overlap_diarise(file: Path, cac
         "reference_text": SCRIPT.text,
         "reference_voices": voices,
     }
-    # Pace wants 40 s; tests/metrics/test_pace.py has them.
-    results = {metric.name: metric(inputs) for metric in with_script if metric.name != "pace"}
+    # Pace wants 40 s and endurance 300 s; tests/metrics has them.
+    results = {metric.name: metric(inputs) for metric in with_script if metric.name not in ("pace", "endurance")}
     assert {"sptd", "timbre_consistency", "sim", "wsim", "timbre_similarity"} <= results.keys()
     assert all(isinstance(result, Score) for result in results.values()), results
     assert models.asked["diarize"] == 0

@@ -70,7 +70,7 @@ def test_a_good_document_is_read() -> None:
         ("  name: My TTS\n", "", 2, 1, "system.name: is missing; add name (as shown on the board)"),
         ("name: My TTS", "name: 12", 4, 3, "system.name: must be text, not 12; put it in quotes"),
         ("name: My TTS", "name: 2024-01-01", 4, 3, 'system.name: must be text, not "2024-01-01"; put it in quotes'),
-        ("id: my_tts", "id: My-TTS", 3, 3, 'system.id: is "My-TTS", but must be lower-case letters'),
+        ("id: my_tts", "id: My-TTS", 3, 3, 'system.id: is "My-TTS", but must be 2 to 64 lower-case letters'),
         ("open: true", "open: perhaps", 7, 3, 'system.open: should be a valid boolean; it is "perhaps"'),
         ("[en]", "english", 8, 3, 'system.languages: must be a list, not "english"'),
         ("[en]", "[english]", 8, 15, 'system.languages[1]: is "english", but must be a language code'),

@@ -197,7 +197,8 @@ def fetch(
         typer.Argument(metavar="NAME", help="name of the dataset, or `ratings`", autocompletion=complete_dataset),
     ],
     corpus: Annotated[
-        str | None, typer.Argument(metavar="[CORPUS]", help="of ratings, which corpus; without it, all are listed")
+        str | None,
+        typer.Argument(metavar="[CORPUS]", help="the corpus of ratings; without it, all are listed"),
     ] = None,
     topic: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number (repeatable)")

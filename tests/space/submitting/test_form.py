@@ -164,7 +164,8 @@ def test_the_form_has_every_field_of_the_document_that_a_stranger_can_fill_in(
     expected = {f"system.{name}" for name in schema["System"]["properties"]} - {"system.links"}
     expected |= {f"system.links.{name}" for name in schema["Links"]["properties"]}
     expected |= {f"source.{name}" for name in schema["Model"]["properties"]} - {"source.kind", "source.base"}
-    expected -= {"source.publish"}
+    expected -= {"source.publish", "source.consent"}
+    expected |= {f"source.consent.{name}" for name in schema["Consent"]["properties"]}
     expected |= {"source.base.repo", "source.base.revision"}
     expected |= {f"source.publish.{name}" for name in schema["Publish"]["properties"]}
     expected |= {f"source.made_by.{name}" for name in ("repo", "revision", "task", "base.repo")}

@@ -118,8 +118,10 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` the public code.
     """
     recording.require_sound(0.4)
-    standard = variant == "standard"
-    levels = recording.loudness() if standard else meter.measure_podeval(recording.samples, recording.rate)
+    if variant == "standard":
+        levels = meter.measure(recording.samples, recording.rate, recording.layout)
+    else:
+        levels = meter.measure_podeval(recording.samples, recording.rate)
     scored = meter.score_integrated_loudness(levels.integrated, "podeval" if variant == "podeval" else "paper")
     step = max(1, -(-len(levels.short_term) // _TIMELINE_POINTS))
     # A minute of programme, not of what was appended.

@@ -27,7 +27,7 @@ direction, how fast and from when on.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from podeval.audio.windows import Clip, Span, count_seconds_inside, place_window
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, Metric, metric
 from podeval.metrics.dialogue.speaker_attribution import speaker_attribution
+from podeval.metrics.parameters import Constraint
 from podeval.metrics.reach import NEW
 from podeval.metrics.score import (
     CENSORED,
@@ -188,7 +189,7 @@ def endurance(
     script: Script | None = None,
     *,
     source: Literal["auto", "mix"] = "auto",
-    speakers: int = 0,
+    speakers: Annotated[int, Constraint(least=0)] = 0,
 ) -> Result:
     """Score one recording.
 
