@@ -166,7 +166,8 @@ def _judge_entities(
 ) -> Iterator[Entity]:
     """Yield each entity with what is transcribed in its place; units are tokens, or characters in Chinese."""
     join = "" if language == "zh" else " "
-    one, other = ([fold_letters(fold_word(unit)) for unit in units] for units in (written, spoken))
+    folded = {unit: fold_letters(fold_word(unit)) for unit in {*written, *spoken}}
+    one, other = ([folded[unit] for unit in units] for units in (written, spoken))
     partners: dict[int, int] = {}
     for block in Levenshtein.opcodes(one, other).as_matching_blocks():
         partners.update((block.a + offset, block.b + offset) for offset in range(block.size))
@@ -174,13 +175,15 @@ def _judge_entities(
     begins = list(accumulate(range(len(one)), lambda last, at: partners.get(at - 1, last - 1) + 1, initial=0))[1:]
     ends = list(accumulate(reversed(range(len(one))), lambda last, at: partners.get(at + 1, last), initial=len(other)))
     ends = ends[:0:-1]
+    counted = words = 0
     for kind, first, last in spans:
         start, stop = partners.get(first, begins[first]), partners.get(last - 1, ends[last - 1] - 1) + 1
         text, spelling = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
         right = all(each in partners for each in range(first, last)) and stop - start == last - first
         right = right or normalise(text, language) == normalise(spelling, language)
-        word = 0 if right else len(split_words(join.join(written[:first]), language))
-        yield Entity(kind, text, right, spelling, word)
+        if not right:
+            words, counted = words + len(split_words(join.join(written[counted:first]), language)), first
+        yield Entity(kind, text, right, spelling, 0 if right else words)
 
 
 def find_content_differences(alignment: ScriptAlignment) -> list[ContentDifference]:
