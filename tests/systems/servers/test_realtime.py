@@ -295,7 +295,7 @@ def test_an_error_about_what_was_played_is_noted_and_costs_nothing(tmp_path: Pat
                 await socket.send_json({"type": "response.done", "response": {"id": "r2", "status": "completed"}})
             elif len(server.events) == 30:
                 await socket.send_json(answer_event(base64.b64encode(tone(10.0)).decode()))
-            elif len(server.events) == 50:
+            elif len(server.events) == 34:
                 await socket.send_json({"type": "input_audio_buffer.speech_started"})
         return socket
 

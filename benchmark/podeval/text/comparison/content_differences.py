@@ -180,7 +180,7 @@ def _judge_entities(
         start, stop = partners.get(first, begins[first]), partners.get(last - 1, ends[last - 1] - 1) + 1
         text, spelling = (join.join(units).strip(",.;:!?") for units in (written[first:last], spoken[start:stop]))
         right = all(each in partners for each in range(first, last)) and stop - start == last - first
-        right = right or normalise(text, language) == normalise(spelling, language)
+        right = right or text == spelling or normalise(text, language) == normalise(spelling, language)
         if not right:
             words, counted = words + len(split_words(join.join(written[counted:first]), language)), first
         yield Entity(kind, text, right, spelling, 0 if right else words)
