@@ -130,22 +130,22 @@ class PairingPool:
 
     def find_open(self, before: MetBefore) -> Mask:
         """Return which pairs a voter can still meet on some item."""
-        heard = {item: self.items[item] & systems for item, systems in before.systems.items() if item in self.items}
+        met = {item: self.items[item] & systems for item, systems in before.systems.items() if item in self.items}
         is_open = np.ones(len(self.low), dtype=np.bool_)
-        if not len(self.low) or len(heard) < self.common.min():
+        if not len(self.low) or len(met) < self.common.min():
             return is_open
         spent = np.zeros((len(self.systems), len(self.systems)), dtype=np.intp)
         if before.again:
             for (low, high), item in before.meetings:
-                if item in heard and {low, high} <= self.items[item]:
+                if item in met and {low, high} <= self.items[item]:
                     spent[self.number[low], self.number[high]] += 1
         else:
-            for item, systems in heard.items():
+            for item, systems in met.items():
                 members, theirs = self._members[self.items[item]], [self.number[system] for system in systems]
                 for system in theirs:
                     spent[system, members] += 1
                     spent[members, system] += 1
-                # Of two that were both heard, each was counted.
+                # Of two that were both met, each was counted.
                 spent[np.ix_(theirs, theirs)] -= 1
         return np.asarray(self.common > spent[self.low, self.high], dtype=np.bool_)
 

@@ -234,9 +234,9 @@ def get_preset(name: str) -> PaperPreset:
 
 def name_presets(metric: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the presets whose parameters of a metric are these; none for a metric that a preset leaves as it is."""
-    own = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
+    by_preset = {name: preset.parameters.get(metric, {}) for name, preset in PRESETS.items()}
     return tuple(
-        name for name, fixed in own.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)
+        name for name, fixed in by_preset.items() if fixed and all(parameters.get(key) == fixed[key] for key in fixed)
     )
 
 

@@ -104,8 +104,8 @@ def get_column(metric: str, key: str, dimension: str) -> Column:
         return _reliability_column(key, dimension)
     declared = find_declaration(metric)
     keys = {key.name: key for key in (*declared.keys, *declared.courses)} if declared else {}
-    known = declared is not None and declared.name in catalogue.NAMES
-    position = catalogue.NAMES.index(declared.name) if declared and known else len(catalogue.NAMES)
+    is_catalogued = declared is not None and declared.name in catalogue.NAMES
+    position = catalogue.NAMES.index(declared.name) if declared and is_catalogued else len(catalogue.NAMES)
     if declared and key in keys:
         facts = keys[key]
         order = (position, list(keys).index(key))

@@ -242,9 +242,9 @@ def _radar(scene: Scene) -> Drawn:
         places = [locate(scene.settled, axis, key) for axis in axes]
         systems.append((scene.name(key), tuple(at for at, _ in places), tuple(span for _, span in places)))
         rows.append((scene.name(key), *(format_share(*place) for place in places)))
-    shown = {axis.column.id for axis in axes}
+    on_axes = {axis.column.id for axis in axes}
     without = [
-        scene.title(column) for column in settled.columns if column.better != "informative" and column.id not in shown
+        scene.title(column) for column in settled.columns if column.better != "informative" and column.id not in on_axes
     ]
     notes = [words["radar_without"].format(", ".join(without))] if without else []
     svg = draw_radar(titles, Series.of_systems(systems), words["radar"], scene.size.radar)

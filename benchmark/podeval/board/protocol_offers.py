@@ -90,9 +90,9 @@ def is_usual(content: Mapping[str, Any], benchmark: str, profile: str) -> bool:
     record = benchmarks.find_all().get(benchmark)
     defaults = next((use.parameters for use in record.metrics() if use.name == metric.name), {}) if record else {}
     by_job = {card.job: card.id for card in list_cards(profile, metric.needs)} if profile in MEASURING else {}
-    named = {job: model["id"] for job, model in models.items() if job in by_job and model}
+    model_ids = {job: model["id"] for job, model in models.items() if job in by_job and model}
     return _parameters(content) == metric.state_parameters(defaults) and all(
-        by_job[job] == id for job, id in named.items()
+        by_job[job] == id for job, id in model_ids.items()
     )
 
 

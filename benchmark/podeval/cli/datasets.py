@@ -298,9 +298,9 @@ def make_likeness_reference(
     from podeval.metrics.speech.human_likeness import make_reference
 
     with show_progress(folder.name):
-        made = make_reference(read_input("recordings", folder), about or folder.name)
-    made.save(out)
-    for name, reason in made.about["left_out"].items():
+        reference = make_reference(read_input("recordings", folder), about or folder.name)
+    reference.save(out)
+    for name, reason in reference.about["left_out"].items():
         say(f"{name}: left out: {reason}")
-    say("{recordings} recordings, {minutes} minutes, {windows} windows".format_map(made.about))
+    say("{recordings} recordings, {minutes} minutes, {windows} windows".format_map(reference.about))
     print(out)

@@ -71,8 +71,8 @@ def _encode(recording: Recording, samples: Samples, clips: Sequence[Clip]) -> Fe
     bounds = [[(_to_slice(span).start, _to_slice(span).stop) for span in clip] for clip in clips]
     digest = hashlib.sha256(repr([LEVEL, bounds]).encode()).hexdigest()
     parts = JoinedClips(samples, bounds)
-    found = recording.array_from("transcriber", lambda model: model.encode(parts), encoded=digest)
-    return found.astype(np.float64)
+    encoded = recording.array_from("transcriber", lambda model: model.encode(parts), encoded=digest)
+    return encoded.astype(np.float64)
 
 
 def _keep_middle(clips: list[Clip]) -> list[Clip]:

@@ -194,8 +194,8 @@ def read_audio(source: Any) -> Path | bytes | tuple[NDArray[Any], float] | None:
         if not is_missing(value) and name != "array":
             return read_audio(value)
     if set(_VALUES).isdisjoint(audio) or not is_missing(audio.get("array")):
-        given = ", ".join(map(str, audio))
-        raise BadInput(f"an audio object needs `bytes`, `path`, or `array` with `sampling_rate`; it has {given}")
+        keys = ", ".join(map(str, audio))
+        raise BadInput(f"an audio object needs `bytes`, `path`, or `array` with `sampling_rate`; it has {keys}")
     return None
 
 

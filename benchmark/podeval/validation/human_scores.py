@@ -231,11 +231,11 @@ def _leave_one_out(table: pd.DataFrame) -> Estimate:
     every = table.groupby("output")["mark"].agg(["sum", "count"])
     figures = []
     for _, of_one in table.groupby("listener"):
-        own = of_one.groupby("output")["mark"].agg(["sum", "count"])
-        rest = every.loc[own.index] - own
+        marks = of_one.groupby("output")["mark"].agg(["sum", "count"])
+        rest = every.loc[marks.index] - marks
         shared = rest["count"] > 0
         if shared.sum() >= FEWEST_SHARED:
-            sides = [(of["sum"] / of["count"])[shared].tolist() for of in (own, rest)]
+            sides = [(of["sum"] / of["count"])[shared].tolist() for of in (marks, rest)]
             figures += [value] if (value := srcc(*sides).value) is not None else []
     return average_figures(figures, None, (-1, 1))
 

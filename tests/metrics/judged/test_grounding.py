@@ -62,9 +62,10 @@ def test_a_verdict_needs_its_passage() -> None:
 
 
 def test_without_sources_only_the_topic_is_judged_and_a_podcast_without_claims_has_no_share() -> None:
-    requests, score = hold(SAID, PodcastRequest("Sleep"), OnTopic(about="sleep", score=1))
-    assert len(requests) == 1
-    assert score.values == {"on_topic": 100, "grounded": None, "contradicted": None}
+    for sources in ((), (" ", "\n")):
+        requests, score = hold(SAID, PodcastRequest("Sleep", sources=sources), OnTopic(about="sleep", score=1))
+        assert len(requests) == 1
+        assert score.values == {"on_topic": 100, "grounded": None, "contradicted": None}
     _, score = hold(SAID, PodcastRequest("Sleep", sources=(SOURCE,)), OnTopic(about="s", score=1), Claims(claims=[]))
     assert score.values["grounded"] is None
 

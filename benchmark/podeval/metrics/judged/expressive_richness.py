@@ -118,10 +118,10 @@ def expressive_richness(
     samples = track.mono()
     shortest = 0.0 if variant == "lfs" else SHORTEST
     bounds = split_into_stretches(len(samples), MODEL_RATE, shortest)
-    given = yield [
+    replies = yield [
         JudgeRequest(HEAR, {"recording": AudioClip(samples[start:end], MODEL_RATE)}) for start, end in bounds
     ]
-    answers = select_values(Richness, given)
+    answers = select_values(Richness, replies)
     scores = [answer.score for answer in answers]
     return Score(
         values={"expressive_richness": sum(scores) / len(scores)},

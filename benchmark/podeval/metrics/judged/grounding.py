@@ -172,26 +172,17 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
     count = -(-len(words) // PART_WORDS)
     bounds = [round(number * len(words) / count) for number in range(count + 1)]
     parts = [join_words(words[begin:end]) for begin, end in pairwise(bounds)]
-    sources = "\n\n".join(request.sources)
-    requests = [JudgeRequest(ASK_TOPIC, {"topic": request.text, "part": part}) for part in parts]
-    if sources:
-        requests += [
-            JudgeRequest(
-                ASK_CLAIMS,
-                {"sources": sources, "part": part},
-                check=partial(require_quotes, part=Script((Turn("", part),)), sources=sources),
-            )
-            for part in parts
-        ]
-    answers = yield requests
+    answers = yield [
+        *(JudgeRequest(ASK_TOPIC, {"topic": request.text, "part": part}) for part in parts),
+        *request_claims(ASK_CLAIMS, [(part, Script((Turn("", part),))) for part in parts], request),
+    ]
     topics = select_values(OnTopic, answers)
     claims = [claim for answer in select_values(Claims, answers) for claim in answer.claims]
     weights = [end - begin for begin, end in pairwise(bounds)]
     return Score(
         values={
             "on_topic": 100 * sum(w * t.score for w, t in zip(weights, topics, strict=True)) / len(words),
-            "grounded": compute_percentage(claims, "supported"),
-            "contradicted": compute_percentage(claims, "contradicted"),
+            **compute_support(claims),
         },
         notes={
             "about": [topic.about for topic in topics],
@@ -202,9 +193,32 @@ def grounding(recording: Recording, request: PodcastRequest) -> Conversation[Res
     )
 
 
-def compute_percentage(claims: Sequence[SourcedClaim], verdict: str) -> float | None:
-    """Return the percentage of claims with a verdict; None where there are no claims."""
-    return 100 * sum(claim.verdict == verdict for claim in claims) / len(claims) if claims else None
+def request_claims(prompt: Prompt, parts: Sequence[tuple[str, Script]], request: PodcastRequest) -> list[JudgeRequest]:
+    """Ask for the claims of each part and for what the sources say of them; nothing where the sources have no words.
+
+    Args:
+        prompt: the question, with a place for the sources and one for the part.
+        parts: each part as the judge reads it, and as its quotes are looked for.
+        request: the request with the sources.
+    """
+    sources = "\n\n".join(request.sources)
+    if not sources.strip():
+        return []
+    return [
+        JudgeRequest(
+            prompt, {"sources": sources, "part": text}, check=partial(require_quotes, part=part, sources=sources)
+        )
+        for text, part in parts
+    ]
+
+
+def compute_support(claims: Sequence[SourcedClaim]) -> dict[str, float | None]:
+    """Return the percentages of claims that the sources support and contradict; None where there are no claims."""
+    verdicts = {"grounded": "supported", "contradicted": "contradicted"}
+    return {
+        key: 100 * sum(claim.verdict == verdict for claim in claims) / len(claims) if claims else None
+        for key, verdict in verdicts.items()
+    }
 
 
 def require_quotes(answer: Any, part: Script, sources: str) -> None:

@@ -141,8 +141,8 @@ def prosodic_coherence(
     recording.require_sound()
     track = recording.speech_track(source)
     inputs: dict[str, str | AudioClip] = {"text": reference_text, "recording": AudioClip(track.mono(), MODEL_RATE)}
-    given = yield [JudgeRequest(HEAR, inputs, seed) for seed in range(runs)]
-    answers = select_values(Prosody, given)
+    replies = yield [JudgeRequest(HEAR, inputs, seed) for seed in range(runs)]
+    answers = select_values(Prosody, replies)
     scores = [answer.score for answer in answers]
     return Score(
         values={"prosodic_coherence": statistics.fmean(scores), "spread": statistics.pstdev(scores)},

@@ -12,15 +12,13 @@ same question is asked of what is heard in a finished podcast: `grounding`.
 """
 
 import re
-from functools import partial
 
 from podeval.errors import CannotScore
-from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, select_values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.judged.grounding import LOOK_UP, PART_WORDS, Claims, compute_percentage, require_quotes
+from podeval.metrics.judged.grounding import LOOK_UP, PART_WORDS, Claims, compute_support, request_claims
 from podeval.metrics.reach import NEW
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import PodcastRequest
@@ -128,23 +126,14 @@ def script_grounding(script: Script, request: PodcastRequest) -> Conversation[Re
         script: the script that is checked.
         request: the request, with the sources that the script was to be written from.
     """
-    parts = cut_parts(script)
-    sources = "\n\n".join(request.sources)
-    if not sources.strip():
+    requests = request_claims(ASK_CLAIMS, [(part.lines, part) for part in cut_parts(script)], request)
+    if not requests:
         return Score(values=dict.fromkeys(("grounded", "contradicted", "claims")), notes={"sources": 0})
-    answers = yield [
-        JudgeRequest(
-            ASK_CLAIMS,
-            {"sources": sources, "part": part.lines},
-            check=partial(require_quotes, part=part, sources=sources),
-        )
-        for part in parts
-    ]
+    answers = yield requests
     claims = [claim for answer in select_values(Claims, answers) for claim in answer.claims]
     return Score(
         values={
-            "grounded": compute_percentage(claims, "supported"),
-            "contradicted": compute_percentage(claims, "contradicted"),
+            **compute_support(claims),
             "claims": float(len(claims)),
         },
         notes={

@@ -280,8 +280,8 @@ class SpeechEndpoint(ServerSystem):
                 f"the script has the speakers {', '.join(others)[:200]}, and {len(self.voices)} voices are named for "
                 "them; name one for each with --voice"
             )
-        named = {**self.by_speaker, **dict(zip(others, self.voices, strict=False))}
-        return {speaker: named[speaker] for speaker in speakers}
+        voices = {**self.by_speaker, **dict(zip(others, self.voices, strict=False))}
+        return {speaker: voices[speaker] for speaker in speakers}
 
     def _clone_voices(self, ask: Ask, speakers: Sequence[str]) -> dict[str, Voice]:
         if missing := [speaker for speaker in speakers if speaker not in ask.voices]:
