@@ -157,9 +157,9 @@ def test_the_arena_shows_judges_beside_people_and_pools_nothing(runs: Path, smal
     small = small_arena(systems=3)
     for voter in ("alice", "bob"):
         small.vote(voter)
-    people = Rankings(small.arena).current()
+    people = Rankings(small.arena, quick=1e9).current()
     path = write_log(runs, "one", fight())
-    both = Rankings(small.arena, runs=runs).current()
+    both = Rankings(small.arena, runs=runs, quick=1e9).current()
     assert list(both.protocols) == [*people.protocols, "judge one"]
     for protocol, parts in people.protocols.items():
         assert [part.ratings.votes for part in both.protocols[protocol].values()] == [
@@ -175,7 +175,7 @@ def test_the_arena_shows_judges_beside_people_and_pools_nothing(runs: Path, smal
     assert set(both.document()["protocols"]["judge one"]["dimensions"]) == {"pooled", *DIMENSIONS}
     # What is damaged takes nobody's ratings away, and is said.
     path.write_text("{\n")
-    damaged = Rankings(small.arena, runs=runs).current()
+    damaged = Rankings(small.arena, runs=runs, quick=1e9).current()
     assert damaged.protocols.keys() == people.protocols.keys()
     assert any("judges/one/battles.jsonl, line 1 is damaged" in alarm for alarm in damaged.status.alarms)
     assert str(runs) not in "".join(damaged.status.alarms)
