@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from podeval import benchmarks
+from podeval.benchmarks.benchmark import keep_metrics
 from podeval.board.downloads import make_tidy
 from podeval.board.runs_folder import RunsFolder
 from podeval.board.view import BoardView, resolve_view
@@ -23,9 +24,12 @@ from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import ALONE, BOARD, EVIDENT, NOT_RANKED, read_table
 from podeval.runs.measure import CONDITIONS, make_protocols
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from tests.runs.test_board import LFS_BENCH, build_own, column, rank, write_run
+from tests.runs import test_board
+from tests.runs.test_board import build_own, column, rank, read_column, write_run
 
-REAL_POD = benchmarks.get("real_pod")
+REAL_POD = keep_metrics(benchmarks.get("real_pod"), ("dnsmos", "wer", "sptd", "integrity"), "voice")
+"""The columns that these tests read, and what guards them: a board of all of them takes ten times as long."""
+LFS_BENCH = keep_metrics(test_board.LFS_BENCH, ("wer", "rtf"), "voice")
 TOPICS = 51
 APART = {"best": 3.6, "middle": 3.2, "last": 2.6}
 """Three systems that are far apart."""
@@ -42,10 +46,10 @@ def quality(value: float | None, number: int, **notes: Any) -> Score:
 def write_topics(runs: Path, systems: Mapping[str, float], **others: Mapping[int, Result]) -> None:
     """Runs on the 51 topics: some systems with all items, and others whose DNSMOS is given by item and else is 3."""
     for system, value in systems.items():
-        write_run(runs, system, value, split="topics")
+        write_run(runs, system, value, benchmark=REAL_POD, split="topics")
     for system, results in others.items():
         changes = {("dnsmos", number): result for number, result in results.items()}
-        write_run(runs, system, 3.0, split="topics", changes=changes)
+        write_run(runs, system, 3.0, benchmark=REAL_POD, split="topics", changes=changes)
 
 
 def ranks(rows: Mapping[str, Mapping[Any, Any]], systems: Mapping[str, Any] = APART) -> dict[str, Any]:
@@ -135,7 +139,7 @@ def test_a_key_that_is_given_where_it_suits_is_incomplete(tmp_path: Path, given:
     assert ranks(rows) == IN_ORDER
     assert rank(rows["chooser"]) is None
     assert rows["chooser"]["unscored_system"] == TOPICS - len(given)
-    assert rank(column(tmp_path, "sptd")["chooser"]) is not None, "elsewhere it is complete"
+    assert rank(read_column(tmp_path, "sptd")["chooser"]) is not None, "elsewhere it is complete"
 
 
 def log(seconds: float, first: float | None) -> Result:
@@ -156,7 +160,7 @@ def test_a_slow_system_is_not_first_by_stating_some_of_its_times(
     sly = {("rtf", n): log(0.95 + n / 100, 0.01 + n / 9000 if n < stated else None) for n in range(9)}
     write_run(tmp_path, "sly", 3.0, benchmark=LFS_BENCH, split="sample", changes=sly)
     rows = column(tmp_path, "time_to_first_audio")
-    assert rank(column(tmp_path, "rtf")["sly"]) == (4, 4)
+    assert rank(read_column(tmp_path, "rtf")["sly"]) == (4, 4)
     if stated == 9:
         assert ranks(rows, rows) == {"sly": (1, 1), "fast": (2, 2), "mid": (3, 3), "slow": (4, 4)}
         return
@@ -184,12 +188,13 @@ def test_keys_that_an_item_cannot_have_cost_no_rank(tmp_path: Path) -> None:
     for system, errors in {"clear": 0.01, "blurred": 0.15}.items():
         spoken = {("wer", n): Score({"wer": None, "cer": errors, "wer_raw": None, "cer_raw": errors}) for n in chinese}
         write_run(tmp_path, system, 3.0, wer=errors, benchmark=LFS_BENCH, split="sample", changes=spoken)
+    build_own(tmp_path)
     for key, clusters in (("wer", 9 - len(chinese)), ("cer", 9)):
-        rows = column(tmp_path, key)
+        rows = read_column(tmp_path, key)
         assert ranks(rows, rows) == {"clear": (1, 1), "blurred": (2, 2)}, key
         assert {row["clusters"] for row in rows.values()} == {clusters}
         assert {row["unscored_system"] for row in rows.values()} == {0}
-    only_chinese = column(tmp_path, "wer", "language=zh")["clear"]
+    only_chinese = read_column(tmp_path, "wer", "language=zh")["clear"]
     assert (rank(only_chinese), reasons(only_chinese)) == (None, {EVIDENT["values"]: len(chinese)})
 
 
@@ -197,11 +202,11 @@ def test_what_we_could_not_compute_of_one_key_is_our_fault_and_said(tmp_path: Pa
     values = {key.name: 1.0 for key in catalogue.get("integrity").keys}
     absent = Score({**values, "plcmos": None}, {"plcmos_unscored": "no weights"})
     write_topics(tmp_path, APART)
-    write_run(tmp_path, "without", 3.0, split="topics", changes={("integrity", 7): absent})
+    write_run(tmp_path, "without", 3.0, benchmark=REAL_POD, split="topics", changes={("integrity", 7): absent})
     row = column(tmp_path, "plcmos")["without"]
     assert rank(row) is None
     assert (row["scored"], row["unscored_ours"], reasons(row)) == (50, 1, {"no weights": 1})
-    assert rank(column(tmp_path, "faults_per_hour")["without"]) is not None
+    assert rank(read_column(tmp_path, "faults_per_hour")["without"]) is not None
 
 
 def test_a_view_is_corrected_over_all_its_columns_when_asked_and_says_how_many_are_expected_to_be_false(
@@ -237,7 +242,7 @@ def test_a_view_is_corrected_over_all_its_columns_when_asked_and_says_how_many_a
 
 def write_part(runs: Path, system: str, value: float, count: int) -> None:
     """A run of the first topics only."""
-    part: RunFolder = write_run(runs, system, value, split="topics")
+    part: RunFolder = write_run(runs, system, value, benchmark=REAL_POD, split="topics")
     items = load_items(REAL_POD, "topics").items[:count]
     part.write_items(items)
     part.write_summary(summarise(part, "embedded", REAL_POD, items))
@@ -321,10 +326,10 @@ def test_dialogues_about_meaning_rank_without_a_judge_that_hears_and_no_others(t
     semantic = column(tmp_path, "semantic")["best"]
     assert (rank(semantic), semantic["unscored_ours"], reasons(semantic)) == ((1, 2), 0, {})
     for key in ("rubric", "general", "dimension", "sample"):
-        row = column(tmp_path, key)["best"]
+        row = read_column(tmp_path, key)["best"]
         assert (rank(row), reasons(row)) == (((1, 2), {}) if hears else (None, {UNHEARD: 2})), key
     for dimension in ("paralinguistic", "ambient"):
-        rows = [column(tmp_path, key, f"dimension={dimension}")["best"] for key in ("rubric", dimension)]
+        rows = [read_column(tmp_path, key, f"dimension={dimension}")["best"] for key in ("rubric", dimension)]
         assert {rank(row) for row in rows} == {(1, 2) if hears else None}
     board = read_table(tmp_path / BOARD)
     assert board[board["rank_best"].isna() & (board["reasons"] == "{}")].empty

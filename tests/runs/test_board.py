@@ -89,8 +89,13 @@ def build_own(runs: Path) -> None:
 
 
 def column(runs: Path, key: str = "ovrl", slice_: str = "") -> dict[str, dict[Any, Any]]:
-    """The rows of one key, by system."""
+    """The rows of one key, by system, on the board that is built from the runs."""
     build_own(runs)
+    return read_column(runs, key, slice_)
+
+
+def read_column(runs: Path, key: str, slice_: str = "") -> dict[str, dict[Any, Any]]:
+    """The rows of one key, by system, on the board as it was built."""
     board = read_table(runs / BOARD)
     rows = board[(board.key == key) & (board.slice == slice_) & (board.profile != "paper")]
     return {row["system"]: dict(row) for row in rows.to_dict("records")}
