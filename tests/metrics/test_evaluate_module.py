@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
+from tests.conftest import WITHOUT_TRANSFORMERS
 
 evaluate = pytest.importorskip("evaluate")
 datasets = pytest.importorskip("datasets")
@@ -433,8 +434,7 @@ def test_a_file_whose_name_is_no_text_is_scored(loudness: Any, wav: Path, tmp_pa
     assert loudness.compute(predictions=[name, str(name), {"path": str(name), "bytes": None}])["scored"] == 3
 
 
-DISTRIBUTED = """
-import sys
+DISTRIBUTED = WITHOUT_TRANSFORMERS + """
 import numpy as np
 from podeval.measuring.evaluate_module import module
 

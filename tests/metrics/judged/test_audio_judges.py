@@ -12,7 +12,7 @@ import soundfile
 
 from podeval.measuring.compute import compute
 from podeval.measuring.inputs import MetricInputs
-from podeval.metrics import catalogue
+from podeval.metrics import catalogue, judge_use
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.judged.expressive_richness import split_into_stretches
 from podeval.recording import Recording
@@ -20,6 +20,12 @@ from podeval.recording import Recording
 RATE = 16_000
 NOTES = {"flow": "f", "stress_and_melody": "s", "naturalness": "n"}
 ARC = {"arc": "a", "dynamics": "d", "fit": "f"}
+
+
+@pytest.fixture(autouse=True)
+def _no_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No recogniser looks for words in noise; test_gaming_of_judges.py has recordings that speak to the judge."""
+    monkeypatch.setattr(judge_use, "transcribe_spoken_words", lambda inputs: {})
 
 
 def recording(seconds: float) -> Recording:
