@@ -438,6 +438,7 @@ DISTRIBUTED = WITHOUT_TRANSFORMERS + """
 import numpy as np
 from podeval.measuring.evaluate_module import module
 
+del sys.modules["transformers"]
 cache, process, form, file = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
 rate = 16_000
 sound = (0.1 + 0.1 * process) * np.sin(np.arange(2 * rate) / 8).astype("float32")
