@@ -10,10 +10,11 @@ import os
 import random
 import re
 import shutil
+import signal
 import struct
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -89,13 +90,29 @@ class Target:
     """What is counted of a text, and how many of it are read: of a text that has more, nothing is."""
 
     def read_in_bounds(self, data: bytes) -> None:
-        """Read with no more than a GiB of addresses beyond what the process has."""
-        with bounded_memory(2**30):
+        """Read with no more than a GiB of addresses beyond what the process has, and 20 s of its processor time."""
+        with bounded_memory(2**30), bounded_time(20):
             self.read(data)
 
     def inputs(self, name: str) -> list[bytes]:
         """The seeds and every case that was once a finding."""
         return self.seeds() + [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+
+
+@contextlib.contextmanager
+def bounded_time(seconds: float) -> Iterator[None]:
+    """Fail what takes longer: Hypothesis takes the end of a test's time for a finding, and looks for smaller ones."""
+
+    def end(*_: object) -> None:
+        raise AssertionError(f"reading takes more than {seconds} s of the processor")
+
+    before = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @cache

@@ -43,6 +43,9 @@ _STRIPPED = string.punctuation + "…“”‘’—–"
 
 
 _ABBREVIATED = frozenset(ABBREVIATIONS) - {"no"}
+_STATES = 300
+"""Open paths for each piece of a figure; in the pairs of the tests there are at most sixty."""
+
 _COINS = [f"{coin}{many}" for coin in ("dollar", "cent", "euro", "pound") for many in ("", "s")]
 """The words that end no reading before them: OpenAI's normaliser drops them next to a sign."""
 
@@ -248,18 +251,27 @@ def _find_figures(
 def _find_end(figure: Sequence[Piece], others: Sequence[Piece], place: int) -> int | None:
     """Return the piece of the other text where the longest reading of a figure ends that begins at a place, if any.
 
-    Both are lattices: a path through the one and a path through the other must be the same words.
+    Both are lattices: a path through the one and a path through the other must be the same words. Where so many paths
+    are open as no speech has, as in a text that repeats a figure without end, none is found.
     """
     if others[place].text == "and":
         return None
     end = None
     states: list[tuple[int, tuple[str, ...], int, tuple[str, ...]]] = [(0, (), place, ())]
+    walked = set()
+    most = _STATES * (len(figure) + 1)
     while states:
         at, left, reached, right = states.pop()
         same = min(len(left), len(right))
         if left[:same] != right[:same]:
             continue
         left, right = left[same:], right[same:]
+        # Paths of different readings meet again.
+        if (state := (at, left, reached, right)) in walked:
+            continue
+        walked.add(state)
+        if len(walked) > most:
+            return None
         if not left and at < len(figure):
             # Only readings that begin as the other text goes on.
             following = [right] if right else [way for each in others[reached : reached + 1] for way in each.readings]
