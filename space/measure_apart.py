@@ -7,6 +7,7 @@ A script is measured likewise. Whoever measures takes a `MeasuringTurn`: one rec
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -55,6 +56,8 @@ SCORING = sandbox.SandboxLimits(
 GPU_SECONDS = 120
 """Seconds of a shared GPU that one recording is given."""
 SCRIPTS = replace(SCORING, wall_seconds=120.0)
+_LONGEST = {"recording": SCORING.wall_seconds + 2 * DECODING.wall_seconds, "script": SCRIPTS.wall_seconds + 60}
+"""Seconds after which the first in a line holds nobody up any more."""
 _OF_REPORT = tuple(locate_hub_source("space") / name for name in ("locale", "static"))
 """Texts and styles of the report, which the process reads."""
 _LOOK = 0.2
@@ -107,7 +110,8 @@ class MeasuringTurn:
     _changed = threading.Condition()
 
     def __init__(self, kind: str) -> None:
-        self._line = self._lines[kind]
+        self._line, self._most = self._lines[kind], _LONGEST[kind]
+        self._seen = time.monotonic()
 
     def __enter__(self) -> MeasuringTurn:
         """Take the last place."""
@@ -117,14 +121,19 @@ class MeasuringTurn:
 
     def __exit__(self, *_: object) -> None:
         """Leave the line."""
-        with self._changed:
+        with self._changed, contextlib.suppress(ValueError):
             self._line.remove(self)
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = HEARTBEAT) -> int:
         """Wait for the first place, or until the seconds are over; return how many are before this one."""
         with self._changed:
+            self._seen = time.monotonic()
             self._changed.wait_for(lambda: self._line[0] is self, seconds)
+            first, self._seen = self._line[0], time.monotonic()
+            if self._seen - first._seen > self._most:
+                # It was left where nothing ends it, as by a server that was stopped in the middle.
+                self._line.remove(first)
             return self._line.index(self)
 
     def wait_to_the_end(self) -> None:

@@ -434,7 +434,9 @@ def test_a_file_whose_name_is_no_text_is_scored(loudness: Any, wav: Path, tmp_pa
     assert loudness.compute(predictions=[name, str(name), {"path": str(name), "bytes": None}])["scored"] == 3
 
 
-DISTRIBUTED = WITHOUT_TRANSFORMERS + """
+DISTRIBUTED = (
+    WITHOUT_TRANSFORMERS
+    + """
 import numpy as np
 from podeval.measuring.evaluate_module import module
 
@@ -449,6 +451,7 @@ result = loudness.compute()
 if result:
     print(result["scored"], result["unscored"], [item.get("true_peak") for item in result["items"]])
 """
+)
 
 
 @pytest.mark.parametrize("form", ["array", "bytes", "path"])

@@ -32,6 +32,10 @@ SCRIPT = "Mia: Hello there, all of you.\nJon: Hello."
 @pytest.fixture
 def site(board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A public board where visitors may measure, without anything else in it."""
+    from measure_apart import MeasuringTurn
+
+    for line in MeasuringTurn._lines.values():
+        line.clear()  # A server that was stopped in the middle leaves its visitors in them.
     for name, value in {"OAUTH_CLIENT_ID": "podeval", "OAUTH_CLIENT_SECRET": "very-secret", "PODEVAL_TRY": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("OPENID_PROVIDER_URL", "http://127.0.0.1:9")

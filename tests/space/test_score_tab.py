@@ -190,6 +190,22 @@ def test_who_waits_is_told_the_place_and_is_next(part: Any, tone: Path) -> None:
         assert next_one.wait() == 0, "who left has no place"
 
 
+def test_a_place_that_nothing_ends_holds_nobody_up_for_ever(
+    board_app: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import measure_apart
+
+    abandoned = measure_apart.MeasuringTurn("script").__enter__()
+    with measure_apart.MeasuringTurn("script") as turn:
+        assert turn.wait(0.01) == 1, "it may be measuring still"
+        monkeypatch.setattr(turn, "_most", 0.0)
+        turn.wait(0.01)
+        assert turn.wait(0.01) == 0
+    abandoned.__exit__()
+    with measure_apart.MeasuringTurn("script") as turn:
+        assert turn.wait(0.01) == 0, "it ends once"
+
+
 def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

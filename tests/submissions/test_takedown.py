@@ -357,8 +357,10 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
 def test_a_damaged_file_beside_a_backup_stops_the_restore(
     empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backup, new = tmp_path / "backup.tar", tmp_path / "new"
-    assert command(monkeypatch, "backup", backup, "--runs", tmp_path / "runs", "--database", empty_store) == 0
+    backup, new, store = tmp_path / "backup.tar", tmp_path / "new", tmp_path / "store.db"
+    # A copy, for a backup notes in the database when it was made, and new databases of other tests are copies of this.
+    shutil.copy(empty_store, store)
+    assert command(monkeypatch, "backup", backup, "--runs", tmp_path / "runs", "--database", store) == 0
     backup.with_name("backup.tar.taken-down.jsonl").write_text('{"submission": "s"}\n')
     assert command(monkeypatch, "restore", backup, "--runs", new) == 2
     assert not (new / "podeval.db").exists()
