@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from podeval.metrics.catalogue import load_all_metrics
+from podeval.models.card import JOBS
+from podeval.models.registry import CARDS
+
 REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(
     path
@@ -49,11 +53,52 @@ def test_what_people_search_for_is_on_the_card_and_in_the_table_of_questions(wor
     assert any(f"hf_metrics/{metric}/README.md" in row for row in rows)
 
 
-def test_the_start_page_lists_every_page_in_four_groups_the_guide_first() -> None:
+def test_the_start_page_lists_every_page_in_five_groups_the_guide_first() -> None:
     docs = REPOSITORY / "docs"
     start = (docs / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"(?m)^## (.*)", start) == ["Start", "Measure", "Run a board", "Studies and decisions"]
+    assert re.findall(r"(?m)^## (.*)", start) == ["Start", "Measure", "Run a board", "Operate", "How we know"]
     listed = LINK.findall(start)
     pages = {path.relative_to(docs).as_posix() for path in (*docs.rglob("*.md"), *docs.glob("tutorials/*.py"))}
     assert listed[0] == "guide.md"
     assert sorted(listed) == sorted(pages - {"README.md", "tutorials/audio/README.md"}), "each page once"
+
+
+def list_weights_rows() -> list[str]:
+    """List the rows of both tables of docs/reference-profile.md, as the registries of metrics and models have them."""
+    groups: dict[str, list[str]] = {}
+    for metric in load_all_metrics():
+        able = {"embedded", "reference"}.intersection(
+            *({name for card in CARDS if card.job == job for name in card.profiles} for job in metric.needs)
+        )
+        models = " or ".join(f"`{name}`" for name in sorted(able)) if metric.needs else "no weights"
+        people = {"reference_votes", "reference_marks", "reference_answers"} & set(metric.inputs)
+        what = "votes or marks of people" if people else f"a judge, {models}" if metric.asks else models
+        groups.setdefault(what, []).append(f"`{metric.name}`")
+    rows = [f"| {what} | {', '.join(names)} |" for what, names in groups.items()]
+    for job in JOBS:
+        embedded, reference = (
+            ", ".join(card.title for card in CARDS if card.job == job and name in card.profiles) or "–"
+            for name in ("embedded", "reference")
+        )
+        rows.append(f"| {job.replace('_', ' ')} | {embedded} | {'the same' if reference == embedded else reference} |")
+    return rows
+
+
+def test_the_tables_of_weights_are_those_of_the_registries() -> None:
+    page = (REPOSITORY / "docs" / "reference-profile.md").read_text(encoding="utf-8")
+    printed = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+    assert [line for line in printed if line.split(" | ")[0] not in ("| what you have", "| job")] == list_weights_rows()
+    assert not [card.id for card in CARDS if card.variant_in and f"`{card.id}`" not in page]
+
+
+def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"(?m)^## “(.*)”$", page)
+    assert len(messages) >= 10
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("benchmark/podeval", "space")
+        for path in (REPOSITORY / folder).rglob("*.py")
+    )
+    pieces = [piece.strip() for message in messages for piece in message.split("…") if piece.strip()]
+    assert not [piece for piece in pieces if piece not in sources]
