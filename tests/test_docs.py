@@ -80,7 +80,8 @@ def list_weights_rows() -> list[str]:
             ", ".join(card.title for card in CARDS if card.job == job and name in card.profiles) or "–"
             for name in ("embedded", "reference")
         )
-        rows.append(f"| {job.replace('_', ' ')} | {embedded} | {'the same' if reference == embedded else reference} |")
+        if embedded != reference:
+            rows.append(f"| {job.replace('_', ' ')} | {embedded} | {reference} |")
     return rows
 
 
