@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from podeval.metrics.catalogue import load_all_metrics
-from podeval.models.card import JOBS
 from podeval.models.registry import CARDS
 
 REPOSITORY = Path(__file__).parents[1]
@@ -64,7 +63,7 @@ def test_the_start_page_lists_every_page_in_five_groups_the_guide_first() -> Non
 
 
 def list_weights_rows() -> list[str]:
-    """List the rows of both tables of docs/reference-profile.md, as the registries of metrics and models have them."""
+    """List the rows of the table of docs/reference-profile.md, as the registries of metrics and models have them."""
     groups: dict[str, list[str]] = {}
     for metric in load_all_metrics():
         able = {"embedded", "reference"}.intersection(
@@ -74,21 +73,13 @@ def list_weights_rows() -> list[str]:
         people = {"reference_votes", "reference_marks", "reference_answers"} & set(metric.inputs)
         what = "votes or marks of people" if people else f"a judge, {models}" if metric.asks else models
         groups.setdefault(what, []).append(f"`{metric.name}`")
-    rows = [f"| {what} | {', '.join(names)} |" for what, names in groups.items()]
-    for job in JOBS:
-        embedded, reference = (
-            ", ".join(card.title for card in CARDS if card.job == job and name in card.profiles) or "–"
-            for name in ("embedded", "reference")
-        )
-        if embedded != reference:
-            rows.append(f"| {job.replace('_', ' ')} | {embedded} | {reference} |")
-    return rows
+    return [f"| {what} | {', '.join(names)} |" for what, names in groups.items()]
 
 
-def test_the_tables_of_weights_are_those_of_the_registries() -> None:
+def test_the_table_of_weights_is_that_of_the_registries() -> None:
     page = (REPOSITORY / "docs" / "reference-profile.md").read_text(encoding="utf-8")
-    printed = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
-    assert [line for line in printed if line.split(" | ")[0] not in ("| what you have", "| job")] == list_weights_rows()
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert rows[2:] == list_weights_rows()
 
 
 def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
