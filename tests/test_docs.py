@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from podeval.metrics.catalogue import load_all_metrics
-from podeval.models.registry import CARDS
-
 REPOSITORY = Path(__file__).parents[1]
 PAGES = sorted(
     path
@@ -60,26 +57,6 @@ def test_the_start_page_lists_every_page_in_five_groups_the_guide_first() -> Non
     pages = {path.relative_to(docs).as_posix() for path in (*docs.rglob("*.md"), *docs.glob("tutorials/*.py"))}
     assert listed[0] == "guide.md"
     assert sorted(listed) == sorted(pages - {"README.md", "tutorials/audio/README.md"}), "each page once"
-
-
-def list_weights_rows() -> list[str]:
-    """List the rows of the table of docs/reference-profile.md, as the registries of metrics and models have them."""
-    groups: dict[str, list[str]] = {}
-    for metric in load_all_metrics():
-        able = {"embedded", "reference"}.intersection(
-            *({name for card in CARDS if card.job == job for name in card.profiles} for job in metric.needs)
-        )
-        models = " or ".join(f"`{name}`" for name in sorted(able)) if metric.needs else "no weights"
-        people = {"reference_votes", "reference_marks", "reference_answers"} & set(metric.inputs)
-        what = "votes or marks of people" if people else f"a judge, {models}" if metric.asks else models
-        groups.setdefault(what, []).append(f"`{metric.name}`")
-    return [f"| {what} | {', '.join(names)} |" for what, names in groups.items()]
-
-
-def test_the_table_of_weights_is_that_of_the_registries() -> None:
-    page = (REPOSITORY / "docs" / "reference-profile.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ")]
-    assert rows[2:] == list_weights_rows()
 
 
 def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
