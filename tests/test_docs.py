@@ -49,11 +49,24 @@ def test_what_people_search_for_is_on_the_card_and_in_the_table_of_questions(wor
     assert any(f"hf_metrics/{metric}/README.md" in row for row in rows)
 
 
-def test_the_start_page_lists_every_page_in_four_groups_the_guide_first() -> None:
+def test_the_start_page_lists_every_page_in_five_groups_the_guide_first() -> None:
     docs = REPOSITORY / "docs"
     start = (docs / "README.md").read_text(encoding="utf-8")
-    assert re.findall(r"(?m)^## (.*)", start) == ["Start", "Measure", "Run a board", "Studies and decisions"]
+    assert re.findall(r"(?m)^## (.*)", start) == ["Start", "Measure", "Run a board", "Operate", "How we know"]
     listed = LINK.findall(start)
     pages = {path.relative_to(docs).as_posix() for path in (*docs.rglob("*.md"), *docs.glob("tutorials/*.py"))}
     assert listed[0] == "guide.md"
     assert sorted(listed) == sorted(pages - {"README.md", "tutorials/audio/README.md"}), "each page once"
+
+
+def test_messages_of_the_page_on_troubleshooting_are_the_product_s() -> None:
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"“([^”]+)”", " ".join(page.split()))
+    assert len(messages) >= 10
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("benchmark/podeval", "space")
+        for path in (REPOSITORY / folder).rglob("*.py")
+    )
+    pieces = [piece.strip() for message in messages for piece in message.split("…") if piece.strip()]
+    assert not [piece for piece in pieces if piece not in sources]

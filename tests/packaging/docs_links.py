@@ -10,22 +10,24 @@ from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
 ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard/blob/main/"
+_GENERATED = {"metrics.md", "judge-prompts.md"}
+"""Pages made of declarations: they are searched and linked to, and are not in the list."""
 _LINK = re.compile(r"\]\(((?:\.\./)*[^)#\s:]+)(#[^)\s]*)?\)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Every decision, tutorial and card, and every page that the list leaves out, has a place in the list."""
+    """Every decision, and every page that the list leaves out, has a place in the list; generated pages do not."""
     docs = Path(config["docs_dir"])
     listed = set(re.findall(r"[\w/-]+\.md", str(config["nav"])))
     pages = sorted(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
-    rest = [page for page in pages if page not in listed and not page.startswith("tutorials/")]
-    for part in config["nav"]:
-        if "Decisions" in part:
-            part["Decisions"] = [page for page in rest if page.startswith("decisions/")]
-        if "Metric cards" in part:
-            part["Metric cards"] = [f"cards/{path.parent.name}.md" for path in _cards()]
-    if others := [page for page in rest if not page.startswith("decisions/")]:
+    rest = [page for page in pages if page not in listed | _GENERATED and not page.startswith("tutorials/")]
+    decisions = [page for page in rest if page.startswith("decisions/")]
+    for group in config["nav"]:
+        for page in next(iter(group.values())):
+            if isinstance(page, dict) and "Decisions" in page:
+                page["Decisions"] = decisions
+    if others := [page for page in rest if page not in decisions]:
         config["nav"].append({"More": others})
     return config
 

@@ -18,7 +18,7 @@ from podeval.judges.prompt import RULES, Prompt
 from podeval.measuring.space_files import list_sources
 from podeval.metrics.catalogue import load_all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.description import format_range
+from podeval.metrics.description import format_range, group_by_weights
 from podeval.metrics.prompts import PROTOCOLS
 from podeval.metrics.standing import format_reach
 from podeval.models.registry import CARDS
@@ -110,17 +110,16 @@ def pages(checkout: Path) -> dict[Path, str]:
         for name in datasets.NAMES
     }
     contents[checkout / "docs" / "metrics.md"] = metrics_page()
-    adapters = checkout / "docs" / "adapters.md"
-    tables = {
+    tables = render_validity_tables(checkout) | {
         "adapters": render_adapters_table(),
         "presets": render_presets_table(),
         "full size": render_full_size_table(),
+        "paper presets": render_paper_presets(),
+        "weights": _write_table(("what you need", "for these metrics"), group_by_weights(load_all_metrics())),
     }
-    contents[adapters] = _fill_tables(adapters.read_text(encoding="utf-8"), tables)
-    presets = checkout / "docs" / "presets.md"
-    contents[presets] = _fill_tables(presets.read_text(encoding="utf-8"), {"paper presets": render_paper_presets()})
-    validity = checkout / "docs" / "validity.md"
-    contents[validity] = _fill_tables(validity.read_text(encoding="utf-8"), render_validity_tables(checkout))
+    for name in ("adapters", "presets", "reference-profile", "validity"):
+        page = checkout / "docs" / f"{name}.md"
+        contents[page] = _fill_tables(page.read_text(encoding="utf-8"), tables)
     board = checkout / "space" / "README.md"
     contents[board] = _list_models(board.read_text(encoding="utf-8"))
     contents[checkout / "docs" / "judge-prompts.md"] = prompts_page()
@@ -306,9 +305,8 @@ def _describe_sizes(task: str, model: ModelClass) -> str:
 
 def render_presets_table() -> str:
     """A line for each preset."""
-    lines = ["| preset | what it sets | from |", "| --- | --- | --- |"]
-    lines += [f"| `{preset.name}` | {preset.about} | {preset.source} |" for preset in PRESETS.values()]
-    return "\n".join(lines) + "\n"
+    rows = [(f"`{preset.name}`", preset.about, preset.source) for preset in PRESETS.values()]
+    return _write_table(("preset", "what it sets", "from"), rows)
 
 
 STUDIES: dict[str, tuple[str, str]] = {

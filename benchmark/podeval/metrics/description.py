@@ -133,6 +133,16 @@ def choose_own_profile(metric: Metric) -> str:
     return next((p for p in MEASURING if all(_model(job, p) for job in metric.needs)), MEASURING[0])
 
 
+def group_by_weights(metrics: Iterable[Metric]) -> list[tuple[str, str]]:
+    """Return what metrics need (no weights, those of some profile, a judge), each with the names of its metrics."""
+    groups: dict[str, list[str]] = {}
+    for metric in metrics:
+        able = [f"`{profile}`" for profile in MEASURING if all(_model(job, profile) for job in metric.needs)]
+        weights = " or ".join(able) if metric.needs else "no weights"
+        groups.setdefault(f"a judge, {weights}" if metric.asks else weights, []).append(f"`{metric.name}`")
+    return [(weights, ", ".join(names)) for weights, names in groups.items()]
+
+
 def format_range(key: Key, language: str = "en") -> str:
     """Format a key's bounds as `1 to 5` or `0 and more`; return an empty text where there are none."""
     return _between(*key.bounds, language)
