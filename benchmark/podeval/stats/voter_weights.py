@@ -16,13 +16,15 @@ much stronger or weaker it is to the other voters, are estimated together, by `S
 `USUAL`. Few steps, because the data say little if most voters prefer the system anyway, and the shares then stay where
 they are. Voters with tastes like those in the whole arena (normal, with one variance) are no fans, and those who order
 the systems the other way round count little here. A share is usual up to the upper quartile of the shares of all
-systems, and up to that of the system's voters who are the opposite. If it exceeds that by one standard error (in part)
-or two (wholly), a vote on the system loses the chance that its voter is a fan in excess.
+systems, and up to that of the system's voters who are the opposite. If it exceeds that by more than one standard error,
+a vote on the system loses the chance that its voter is a fan in excess: in part, and wholly from one and a half on.
+Nothing is lowered for fewer than `FEWEST_FANS`, or if there are fewer than `SYSTEMS` systems to say what is usual.
 
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +40,10 @@ USUAL = 0.02
 STEPS = 10
 CONTRARY = 0.05
 """The share of voters who order the systems the other way round, before their votes are known."""
+FEWEST_FANS = 5
 SYSTEMS = 5
-"""Fewest systems whose shares of fans say what is usual."""
+
+Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
 _PASSES = 3
 _HAIR = 1e-9
@@ -58,7 +62,7 @@ class LoweredVotes:
     """
 
     system: str
-    grouped_by: str
+    grouped_by: Grouping
     least: int | None
     most: int | None
     voters: int
@@ -104,7 +108,7 @@ def weigh_cohorts(
     voters = rows.voters
     votes = np.bincount(rows.voter, rows.weight, voters)
     octave = np.log2(np.maximum(1, votes)) + _HAIR
-    groupings = (
+    groupings: tuple[tuple[Grouping, NDArray[np.intp], Array], ...] = (
         ("votes", octave.astype(np.intp), votes),
         ("votes", (4 * octave).astype(np.intp), votes),
         ("arrival", arrival * ARRIVALS // voters, arrival + 1),
@@ -158,11 +162,11 @@ def weigh_fans(rows: Rows, fitted: Array, names: list[str], counted: Array) -> t
         columns = (table[met, system] for table in (*tables, counted))
         shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
     excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
-    z, judged = excess / errors, (known > 0).sum(axis=0)
-    lowering = np.where(judged >= FEWEST, np.clip(z - 1, 0, 1), 0) * excess / np.maximum(shares, _HAIR)
+    z, number = excess / errors, excess * (known > 0).sum(axis=0)
+    lowering = np.where(number >= FEWEST_FANS, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
-            names[system], ("fans", "opponents")[side], None, None, round(excess[side, system] * judged[system]),
+            names[system], ("fans", "opponents")[side], None, None, round(number[side, system]),
             float(1 - lowering[side, system]), float((1 - 2 * side) * z[side, system]),
         )
         for side, system in zip(*np.nonzero(lowering), strict=True)
