@@ -35,7 +35,7 @@ from podeval.stats.davidson import (
     naive_covariance,
 )
 from podeval.stats.pair_comparisons import holm_pairs
-from podeval.stats.voter_weights import LoweredVotes, apply_weights, weigh_cohorts, weigh_fans
+from podeval.stats.voter_weights import LoweredVotes, weigh_votes
 
 Array = NDArray[np.float64]
 
@@ -211,12 +211,8 @@ def _fit(
         return rows, fitted, ()
     arrival = np.argsort(np.argsort(np.unique(battles.voter, return_index=True)[1]))
     names = [battles.systems[number] for number in rows.systems]
-    counted, lowered = weigh_cohorts(rows, fitted, names, arrival)
-    if lowered:
-        fitted = fit(apply_weights(rows, counted), prior)
-    by_fans, of_fans = weigh_fans(rows, fitted, names, counted)
-    rows = apply_weights(rows, counted * by_fans)
-    return rows, fit(rows, prior) if of_fans else fitted, (*lowered, *of_fans)
+    rows, lowered = weigh_votes(rows, fitted, names, arrival)
+    return rows, fit(rows, prior) if lowered else fitted, lowered
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:

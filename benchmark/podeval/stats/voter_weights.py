@@ -42,6 +42,8 @@ CONTRARY = 0.05
 """The share of voters who order the systems the other way round, before their votes are known."""
 FEWEST_FANS = 5
 SYSTEMS = 5
+LEAST_ERROR = 0.01
+"""Least error of a share, so that one voter in a hundred too many lowers nothing, however many votes show it."""
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
@@ -85,15 +87,10 @@ class LoweredVotes:
         )
 
 
-def apply_weights(rows: Rows, weights: Array) -> Rows:
-    """Return the rows with the weights of their voters on their systems, shape (voters, systems); the less counts."""
-    return replace(rows, weight=rows.weight * np.minimum(weights[rows.voter, rows.a], weights[rows.voter, rows.b]))
-
-
-def weigh_cohorts(
+def weigh_votes(
     rows: Rows, fitted: Array, names: list[str], arrival: NDArray[np.intp]
-) -> tuple[Array, tuple[LoweredVotes, ...]]:
-    """Return the weights of voters on systems by their cohorts, and the cohorts whose votes on a system are lowered.
+) -> tuple[Rows, tuple[LoweredVotes, ...]]:
+    """Return the rows with the weights of their voters on their systems, and the groups whose votes are lowered.
 
     Args:
         rows: the votes.
@@ -101,13 +98,40 @@ def weigh_cohorts(
         names: the names of the systems, in the order of `rows.systems`.
         arrival: the place of each voter in the order of their first votes, from 0.
     """
-    # Each voter's score and information about each system.
-    pull, information, _ = score_rows(rows, fitted)
-    scores, known = _sum_by_voter(rows, pull, -pull), _sum_by_voter(rows, information, information)
-    # The weight of each voter's votes on each system: the least of those of their cohorts.
-    voters = rows.voters
-    votes = np.bincount(rows.voter, rows.weight, voters)
-    octave = np.log2(np.maximum(1, votes)) + _HAIR
+    # By voter and system: score, information, and how much likelier the votes are if a fan or an opponent gave them.
+    pull, information, chances = score_rows(rows, fitted)
+    won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
+    of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
+    for_a, for_b = (
+        rows.weight * np.log(1 - PREFERS + PREFERS * preferred / chance)
+        for preferred, chance in ((won, of_a), (lost, of_b))
+    )
+    pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
+    scores, known, *sides = (_sum_by_voter(rows, *pair) for pair in pairs)
+    counted, of_cohorts = _weigh_cohorts(scores, known, names, np.bincount(rows.voter, rows.weight), arrival)
+    # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
+    turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
+    straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
+    by_fans, of_fans = _weigh_fans(scores, known, np.stack(sides), counted * straight[:, None], names)
+    weights = counted * by_fans
+    # Of the weights of a vote's two systems, the less counts.
+    of_rows = np.minimum(weights[rows.voter, rows.a], weights[rows.voter, rows.b])
+    return replace(rows, weight=rows.weight * of_rows), (*of_cohorts, *of_fans)
+
+
+def _weigh_cohorts(
+    scores: Array, known: Array, names: list[str], votes: Array, arrival: NDArray[np.intp]
+) -> tuple[Array, tuple[LoweredVotes, ...]]:
+    """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
+
+    Args:
+        scores: the score of each voter's votes about each system's strength.
+        known: their information about it.
+        names: the names of the systems.
+        votes: how many votes each voter gave.
+        arrival: the place of each voter in the order of their first votes, from 0.
+    """
+    voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
     groupings: tuple[tuple[Grouping, NDArray[np.intp], Array], ...] = (
         ("votes", octave.astype(np.intp), votes),
         ("votes", (4 * octave).astype(np.intp), votes),
@@ -126,43 +150,33 @@ def weigh_cohorts(
     return weights, tuple(sorted(lowered.values(), key=lambda one: one.weight))
 
 
-def weigh_fans(rows: Rows, fitted: Array, names: list[str], counted: Array) -> tuple[Array, tuple[LoweredVotes, ...]]:
+def _weigh_fans(
+    scores: Array, known: Array, sides: Array, counted: Array, names: list[str]
+) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
 
     Args:
-        rows: the votes.
-        fitted: the parameters that fit them with the weights `counted`.
-        names: the names of the systems, in the order of `rows.systems`.
-        counted: what the votes of each voter on each system count already, shape (voters, systems).
+        scores: the score of each voter's votes about each system's strength.
+        known: their information about it.
+        sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
+        counted: what the voters count.
+        names: the names of the systems.
     """
-    size, weights = len(names), np.ones_like(counted)
+    size = len(names)
+    weights = np.ones_like(scores)
     if size < SYSTEMS:
         return weights, ()
-    # For each voter and system: score, information, and how much likelier the votes are if a fan or opponent gave them.
-    pull, information, chances = score_rows(rows, fitted)
-    won, lost, logs = rows.outcome == 0, rows.outcome == 1, np.log(np.maximum(chances, _HAIR))
-    for_a, for_b = (
-        rows.weight * np.where(preferred, np.log(PREFERS * np.exp(-log) + 1 - PREFERS), np.log(1 - PREFERS))
-        for preferred, log in ((won, logs[:, 0]), (lost, logs[:, 1]))
-    )
-    pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
-    tables = [_sum_by_voter(rows, *pair) for pair in pairs]
-    # Voters count by the chance that they order the systems as everyone does, not the other way round.
-    turned = rows.weight * (won.astype(float) - lost) * (logs[:, 1] - logs[:, 0])
-    odds = np.exp(np.minimum(_MOST_LOG_ODDS, np.bincount(rows.voter, turned, rows.voters)))
-    counted = counted / (1 + CONTRARY / (1 - CONTRARY) * odds)[:, None]
     # The variance of the voters' tastes, as in the median system.
-    scores, known = tables[:2]
     beyond = (counted * (scores**2 - known)).sum(axis=0) / np.maximum(_HAIR, (counted * known**2).sum(axis=0))
     taste = max(0.0, float(np.median(beyond)))
     # The shares of fans and of opponents, and what exceeds the usual.
-    shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, *counted.shape))
+    shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, *scores.shape))
     for system in range(size):
         met = np.flatnonzero(known[:, system])
-        columns = (table[met, system] for table in (*tables, counted))
+        columns = (table[..., met, system] for table in (scores, known, sides, counted))
         shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
     excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
-    z, number = excess / errors, excess * (known > 0).sum(axis=0)
+    z, number = excess / errors, excess * np.count_nonzero(known, axis=0)
     lowering = np.where(number >= FEWEST_FANS, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
@@ -175,24 +189,23 @@ def weigh_fans(rows: Rows, fitted: Array, names: list[str], counted: Array) -> t
 
 
 def _estimate_fans(
-    taste: float, scores: Array, known: Array, fans: Array, opponents: Array, counted: Array
+    taste: float, scores: Array, known: Array, sides: Array, counted: Array
 ) -> tuple[Array, Array, Array]:
     """Return the shares of fans and of opponents among the voters on a system, their errors, and each voter's chances.
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: the score of each voter's votes about the system's strength.
-        known: their information about it.
-        fans: the logarithm of their likelihood if a fan gave them, over that if everyone votes alike.
-        opponents: the same of an opponent.
-        counted: what the voter counts.
+        scores: as in `_weigh_fans`, of the voters on one system; so are the others.
+        known: their information.
+        sides: their likelihoods.
+        counted: what they count.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * known
     for _ in range(STEPS):
         # How likely the votes of all others are, to second order, if the system is so much stronger to them.
         rest = scores - known * stronger
         others = stronger * (scores - known * stronger / 2) + taste * rest**2 / spread / 2 - np.log(spread) / 2
-        odds = np.exp(np.minimum(_MOST_LOG_ODDS, np.stack([fans, opponents]) - others))
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, sides - others))
         total = 1 - shares.sum() + (shares * odds).sum(axis=0)
         chance = shares * odds / total
         shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
@@ -201,7 +214,7 @@ def _estimate_fans(
     # What the votes say of the shares, less what they would say if only the strength differed.
     slope, pull = counted * (odds - 1) / total, weight * (scores - known * stronger)
     information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
-    return shares[:, 0], 1 / np.sqrt(np.maximum(_HAIR, information)), chance
+    return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
 
 
 def _sum_by_voter(rows: Rows, at_a: Array, at_b: Array) -> Array:
