@@ -4,9 +4,10 @@
 
 prints for each ring (accounts x votes each, probability p of a push when an account meets the system) how far it moves
 the rating of the system that it moves most, by all votes alike and by the public ratings, and the bound: 10 points and
-a point for each per cent of the voters who are in the ring. Then the same for honest votes only, by voters who differ
-as in the rings' arenas, more, or about one system: how much the public ratings differ from those by all votes alike,
-how often the intervals of both hold the truth, and how many voters' votes on a system count for less.
+a point for each per cent of the voters who are in the ring; and how often the interval of the pushed system holds what
+honest voters would say. Then the same for honest votes only, by voters who differ as in the rings' arenas, more, or
+about one system: how much the public ratings differ from those by all votes alike, how often the intervals of both hold
+the truth, and how many voters' votes on a system count for less.
 """
 
 import sys
@@ -155,28 +156,33 @@ def points(ratings: Ratings) -> Numbers:
 
 
 def move(ring: Ring, voters: int, seeds: int) -> tuple[Numbers, Numbers, float]:
-    """Points by which the ring moves the system that it moves most, by all votes and in public, and the bound."""
-    moved = []
+    """How far the ring moves the system that it moves most, whether the pushed one's interval holds the truth, and the
+    bound.
+
+    Both are arrays (seeds, 2): by all votes alike and in public. The truth is what honest voters would say.
+    """
+    moves, inside = [], []
     for seed in range(seeds):
-        honest, together, _ = simulate(seed, voters, ring)
-        before = points(rate(honest))
-        moved.append([np.abs(points(rate(together, robust=robust)) - before).max() for robust in (False, True)])
-    alike, public = np.array(moved).T
-    return alike, public, 10 + 100 * ring.accounts / (voters + ring.accounts)
+        honest, together, pushed = simulate(seed, voters, ring)
+        before, truth = points(rate(honest)), find_truth(seed, Crowd(voters))[pushed]
+        both = [rate(together, robust=robust) for robust in (False, True)]
+        moves.append([np.abs(points(ratings) - before).max() for ratings in both])
+        inside.append([one.low <= truth <= one.high for one in (ratings.get(f"s{pushed}") for ratings in both)])
+    return np.array(moves), np.array(inside), 10 + 100 * ring.accounts / (voters + ring.accounts)
 
 
 def main() -> None:
     """Print the tables."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    print("honest voters, ring: bound | all votes alike, mean (most) | public, mean (most) | within the bound")
+    print(
+        "voters, ring: bound | all alike, mean (most) | public, mean (most) | within the bound | intervals, alike, public"
+    )
     for voters in CROWDS:
         for ring in RINGS:
-            alike, public, bound = move(ring, voters, seeds)
-            print(
-                f"{voters} {ring}: {bound:.1f} | {alike.mean():.1f} ({alike.max():.1f}) | "
-                f"{public.mean():.1f} ({public.max():.1f}) | {np.mean(public <= bound):.0%}",
-                flush=True,
-            )
+            moves, inside, bound = move(ring, voters, seeds)
+            figures = [f"{mean:.1f} ({most:.1f})" for mean, most in zip(moves.mean(0), moves.max(0), strict=True)]
+            shares = [f"{share:.0%}" for share in (np.mean(moves[:, 1] <= bound), *inside.mean(axis=0))]
+            print(f"{voters} {ring}: {bound:.1f} | {' | '.join(figures + shares)}", flush=True)
     for crowd in HONEST:
         change, touched, fans, held = [], [], [], []
         for seed in range(seeds):
