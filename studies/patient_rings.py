@@ -174,9 +174,7 @@ def move(ring: Ring, voters: int, seeds: int) -> tuple[Numbers, Numbers, float]:
 def main() -> None:
     """Print the tables."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    print(
-        "voters, ring: bound | all alike, mean (most) | public, mean (most) | within the bound | intervals, alike, public"
-    )
+    print("voters, ring: bound | all alike, mean (most) | public, mean (most) | within the bound | intervals of both")
     for voters in CROWDS:
         for ring in RINGS:
             moves, inside, bound = move(ring, voters, seeds)

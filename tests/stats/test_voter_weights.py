@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from podeval.stats.bradley_terry import CENTRE, rate
-from podeval.stats.voter_weights import FEWEST_FANS, SYSTEMS, Grouping, LoweredVotes
+from podeval.stats.voter_weights import FEWEST, SYSTEMS, Grouping, LoweredVotes
 from studies.patient_rings import Crowd, Ring, find_truth, points, simulate
 
 
@@ -43,7 +43,7 @@ def test_a_ring_that_spreads_like_honest_voters_moves_a_rating_less_than_its_sha
         for fans in fans_in(public.lowered):
             assert (fans.system, fans.grouped_by, fans.least, fans.most) == (f"s{pushed}", "fans", None, None)
             assert fans.z > 1 > fans.weight
-            assert FEWEST_FANS <= fans.voters < 1.5 * accounts
+            assert FEWEST <= fans.voters < 1.5 * accounts
             assert f"{fans.voters} voters too many decide for s{pushed} whatever it meets" in fans.describe()
     alike, public_moves = np.mean(moves, axis=0)
     assert alike > bound > public_moves

@@ -18,7 +18,7 @@ they are. Voters with tastes like those in the whole arena (normal, with one var
 the systems the other way round count little here. A share is usual up to the upper quartile of the shares of all
 systems, and up to that of the system's voters who are the opposite. If it exceeds that by more than one standard error,
 a vote on the system loses the chance that its voter is a fan in excess: in part, and wholly from one and a half on.
-Nothing is lowered for fewer than `FEWEST_FANS`, or if there are fewer than `SYSTEMS` systems to say what is usual.
+Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `SYSTEMS` systems to say what is usual.
 
 No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
 """
@@ -40,7 +40,6 @@ USUAL = 0.02
 STEPS = 10
 CONTRARY = 0.05
 """The share of voters who order the systems the other way round, before their votes are known."""
-FEWEST_FANS = 5
 SYSTEMS = 5
 LEAST_ERROR = 0.01
 """Least error of a share, so that one voter in a hundred too many lowers nothing, however many votes show it."""
@@ -177,7 +176,7 @@ def _weigh_fans(
         shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
     excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
     z, number = excess / errors, excess * np.count_nonzero(known, axis=0)
-    lowering = np.where(number >= FEWEST_FANS, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
+    lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
             names[system], ("fans", "opponents")[side], None, None, round(number[side, system]),
