@@ -24,7 +24,7 @@ No vote is excluded, and the more a cohort differs or the surer a fan is, the le
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ LEAST_ERROR = 0.01
 
 Grouping = Literal["votes", "arrival", "fans", "opponents"]
 
+_SIDES: tuple[Grouping, ...] = ("fans", "opponents")
 _PASSES = 3
 _HAIR = 1e-9
 _MOST_LOG_ODDS = 50.0
@@ -119,7 +120,7 @@ def weigh_votes(
 
 
 def _weigh_cohorts(
-    scores: Array, known: Array, names: list[str], votes: Array, arrival: NDArray[np.intp]
+    scores: Array, known: Array, names: list[str], votes: NDArray[Any], arrival: NDArray[np.intp]
 ) -> tuple[Array, tuple[LoweredVotes, ...]]:
     """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
 
@@ -131,7 +132,7 @@ def _weigh_cohorts(
         arrival: the place of each voter in the order of their first votes, from 0.
     """
     voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
-    groupings: tuple[tuple[Grouping, NDArray[np.intp], Array], ...] = (
+    groupings: tuple[tuple[Grouping, NDArray[np.intp], NDArray[Any]], ...] = (
         ("votes", octave.astype(np.intp), votes),
         ("votes", (4 * octave).astype(np.intp), votes),
         ("arrival", arrival * ARRIVALS // voters, arrival + 1),
@@ -179,10 +180,11 @@ def _weigh_fans(
     lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
     lowered = (
         LoweredVotes(
-            names[system], ("fans", "opponents")[side], None, None, round(number[side, system]),
+            names[system], grouped_by, None, None, round(number[side, system]),
             float(1 - lowering[side, system]), float((1 - 2 * side) * z[side, system]),
         )
-        for side, system in zip(*np.nonzero(lowering), strict=True)
+        for side, grouped_by in enumerate(_SIDES)
+        for system in np.flatnonzero(lowering[side])
     )  # fmt: skip
     return weights - (lowering[:, None] * chance).sum(axis=0), tuple(sorted(lowered, key=lambda one: one.weight))
 
