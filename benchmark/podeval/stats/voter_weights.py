@@ -202,15 +202,14 @@ def _estimate_fans(
         counted: what they count.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * known
+    alike, half = sides + np.log(spread) / 2, taste / spread / 2
     for _ in range(STEPS):
         # How likely the votes of all others are, to second order, if the system is so much stronger to them.
-        rest = scores - known * stronger
-        others = stronger * (scores - known * stronger / 2) + taste * rest**2 / spread / 2 - np.log(spread) / 2
-        odds = np.exp(np.minimum(_MOST_LOG_ODDS, sides - others))
-        total = 1 - shares.sum() + (shares * odds).sum(axis=0)
-        chance = shares * odds / total
+        others = stronger * (scores - known * stronger / 2) + half * (scores - known * stronger) ** 2
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
+        total = 1 - shares.sum() + (shares.T @ odds)[0]
+        chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
         shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
-        weight = counted * (1 - chance.sum(axis=0)) / spread
         stronger = float(weight @ scores / max(_HAIR, weight @ known))
     # What the votes say of the shares, less what they would say if only the strength differed.
     slope, pull = counted * (odds - 1) / total, weight * (scores - known * stronger)
