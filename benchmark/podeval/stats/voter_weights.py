@@ -128,7 +128,7 @@ def _weigh_cohorts(
         scores: the score of each voter's votes about each system's strength.
         known: their information about it.
         names: the names of the systems.
-        votes: how many votes each voter gave.
+        votes: the number of votes of each voter.
         arrival: the place of each voter in the order of their first votes, from 0.
     """
     voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
@@ -159,7 +159,7 @@ def _weigh_fans(
         scores: the score of each voter's votes about each system's strength.
         known: their information about it.
         sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
-        counted: what the voters count.
+        counted: the weight that each voter has already.
         names: the names of the systems.
     """
     size = len(names)
@@ -196,10 +196,10 @@ def _estimate_fans(
 
     Args:
         taste: the variance of the voters' tastes.
-        scores: as in `_weigh_fans`, of the voters on one system; so are the others.
+        scores: the scores of the voters on one system, as in `_weigh_fans`; so are the others.
         known: their information.
         sides: their likelihoods.
-        counted: what they count.
+        counted: their weights.
     """
     shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * known
     alike, half = sides + np.log(spread) / 2, taste / spread / 2
