@@ -4,8 +4,10 @@
 
 prints for each ring (accounts x votes each, probability p of a push when an account meets the system) how far it moves
 the rating of the system that it moves most, by all votes alike and by the public ratings, and the bound: 10 points and
-a point for each per cent of the voters who are in the ring. Then the same for honest votes only: how much the public
-ratings differ from those by all votes alike, and how many voters' votes on a system count for less.
+a point for each per cent of the voters who are in the ring; and how often the interval of the pushed system holds what
+honest voters would say. Then the same for honest votes only, by voters who differ as in the rings' arenas, more, or
+about one system: how much the public ratings differ from those by all votes alike, how often the intervals of both hold
+the truth, and how many voters' votes on a system count for less.
 """
 
 import sys
@@ -15,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.stats.battles import Battles
-from podeval.stats.bradley_terry import Ratings, rate
+from podeval.stats.bradley_terry import CENTRE, POINTS, Ratings, rate
+from podeval.stats.davidson import Rows, fit
 
 SYSTEMS, VOTES = 10, 4000
 CROWDS = (150, 400)
@@ -41,29 +44,46 @@ class Ring:
 RINGS = (
     Ring(60, 7), Ring(120, 4), Ring(200, 2), Ring(30, 15), Ring(60, 7, 0.7), Ring(60, 15, 0.7), Ring(30, 15, 0.7),
     Ring(60, 7, numbers="about"), Ring(60, 7, numbers="honest", arrive=0.1), Ring(60, 7, numbers="honest"),
-    Ring(30, 15, numbers="honest"),
+    Ring(120, 4, numbers="honest"), Ring(200, 2, numbers="honest"), Ring(30, 15, numbers="honest"),
+    Ring(60, 7, 0.7, "honest"), Ring(60, 15, 0.7, "honest"), Ring(30, 15, 0.7, "honest"), Ring(60, 7, 0.0, "honest"),
+)  # fmt: skip
+"""The last never pushes: so far do the votes of as many honest voters move a system."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Honest voters."""
+
+    voters: int
+    kinds: bool = True
+    """Whether one in twenty is a fan of one system, and one in twenty has the opposite taste."""
+    taste: float = 0.3
+    """Standard deviation of a voter's taste, in natural logarithms of odds; the systems are from -1.2 to 1.2."""
+    divided: float = 0.0
+    """Share of those who like one system much better than others do, and of those who like it much less."""
+    votes: int = VOTES
+
+
+HONEST = (
+    *map(Crowd, (*CROWDS, 2000)), Crowd(40, votes=1200), Crowd(400, kinds=False, taste=0.0), Crowd(400, taste=0.6),
+    Crowd(400, taste=1.0), Crowd(400, divided=0.1), Crowd(400, votes=40_000),
 )  # fmt: skip
 
 
-def simulate(seed: int, voters: int, ring: Ring | None = None, kinds: bool = True) -> tuple[Battles, Battles, int]:
+def simulate(seed: int, crowd: int | Crowd, ring: Ring | None = None) -> tuple[Battles, Battles, int]:
     """Return the honest votes, those with the ring's, and the system that it pushes.
 
     Args:
         seed: seed of the honest votes, which are the same for every ring.
-        voters: the number of honest voters.
+        crowd: the honest voters, or their number.
         ring: the ring.
-        kinds: whether one honest voter in twenty is a fan of one system, and one in twenty has the opposite taste.
     """
-    random = np.random.default_rng([seed, voters])
+    crowd = Crowd(crowd) if isinstance(crowd, int) else crowd
+    random = np.random.default_rng([seed, crowd.voters])
     strength = random.permutation(np.linspace(-1.2, 1.2, SYSTEMS))
     pushed = int(np.argsort(strength)[2])
-    taste = strength + random.normal(0, 0.3, (voters, SYSTEMS))
-    if kinds:
-        special = np.arange(voters) % 20
-        taste[special == 0] *= -1
-        fans = np.flatnonzero(special == 1)
-        taste[fans, random.integers(0, SYSTEMS, fans.size)] += 2
-    honest = _vote(_spread(voters, VOTES, random), taste, random.random(VOTES), random)
+    taste = _draw_tastes(crowd, crowd.voters, strength, random)
+    honest = _vote(_spread(crowd.voters, crowd.votes, random), taste, random.random(crowd.votes), random)
     if ring is None:
         return _battles([honest]), _battles([honest]), pushed
     # The ring's votes are honest but for its pushes.
@@ -77,6 +97,32 @@ def simulate(seed: int, voters: int, ring: Ring | None = None, kinds: bool = Tru
     votes["outcome"][(votes["a"] == pushed) & push] = 0
     votes["outcome"][(votes["b"] == pushed) & push] = 1
     return _battles([honest]), _battles([honest, votes]), pushed
+
+
+def _draw_tastes(crowd: Crowd, voters: int, strength: Numbers, random: np.random.Generator) -> Numbers:
+    taste: Numbers = strength + random.normal(0, crowd.taste, (voters, SYSTEMS))
+    if crowd.kinds:
+        special = np.arange(voters) % 20
+        taste[special == 0] *= -1
+        fans = np.flatnonzero(special == 1)
+        taste[fans, random.integers(0, SYSTEMS, fans.size)] += 2
+    taste[: round(crowd.divided * voters), 0] += 3
+    taste[voters - round(crowd.divided * voters) :, 0] -= 3
+    return taste
+
+
+def find_truth(seed: int, crowd: Crowd) -> Numbers:
+    """Ratings by the expected votes of 4,000 such voters on every pair."""
+    random = np.random.default_rng([seed, crowd.voters])
+    strength = random.permutation(np.linspace(-1.2, 1.2, SYSTEMS))
+    taste = _draw_tastes(crowd, 4000, strength, random)
+    a, b = np.triu_indices(SYSTEMS, 1)
+    gap = taste[:, a] - taste[:, b]
+    tie, won = 0.2 * np.exp(-np.abs(gap)), 1 / (1 + np.exp(-gap))
+    shares = np.stack([won * (1 - tie), (1 - won) * (1 - tie), tie]).mean(axis=1).ravel()
+    columns = (np.tile(a, 3), np.tile(b, 3), np.repeat(np.arange(3), a.size), np.zeros(3 * a.size, dtype=np.intp))
+    fitted = fit(Rows(np.arange(SYSTEMS), 1, (), *columns, np.zeros((3 * a.size, 0)), 1000 * shares), 0.0)[:-1]
+    return np.asarray(CENTRE + POINTS * (fitted - fitted.mean()))
 
 
 def _spread(voters: int, votes: int, random: np.random.Generator) -> Codes:
@@ -110,38 +156,47 @@ def points(ratings: Ratings) -> Numbers:
 
 
 def move(ring: Ring, voters: int, seeds: int) -> tuple[Numbers, Numbers, float]:
-    """Points by which the ring moves the system that it moves most, by all votes and in public, and the bound."""
-    moved = []
+    """How far the ring moves the system that it moves most, whether the pushed one's interval holds the truth, and the
+    bound.
+
+    Both are arrays (seeds, 2): by all votes alike and in public. The truth is what honest voters would say.
+    """
+    moves, inside = [], []
     for seed in range(seeds):
-        honest, together, _ = simulate(seed, voters, ring)
-        before = points(rate(honest))
-        moved.append([np.abs(points(rate(together, robust=robust)) - before).max() for robust in (False, True)])
-    alike, public = np.array(moved).T
-    return alike, public, 10 + 100 * ring.accounts / (voters + ring.accounts)
+        honest, together, pushed = simulate(seed, voters, ring)
+        before, truth = points(rate(honest)), find_truth(seed, Crowd(voters))[pushed]
+        both = [rate(together, robust=robust) for robust in (False, True)]
+        moves.append([np.abs(points(ratings) - before).max() for ratings in both])
+        inside.append([one.low <= truth <= one.high for one in (ratings.get(f"s{pushed}") for ratings in both)])
+    return np.array(moves), np.array(inside), 10 + 100 * ring.accounts / (voters + ring.accounts)
 
 
 def main() -> None:
     """Print the tables."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    print("honest voters, ring: bound | all votes alike, mean (most) | public, mean (most) | within the bound")
+    print("voters, ring: bound | all alike, mean (most) | public, mean (most) | within the bound | intervals of both")
     for voters in CROWDS:
         for ring in RINGS:
-            alike, public, bound = move(ring, voters, seeds)
-            print(
-                f"{voters} {ring}: {bound:.1f} | {alike.mean():.1f} ({alike.max():.1f}) | "
-                f"{public.mean():.1f} ({public.max():.1f}) | {np.mean(public <= bound):.0%}",
-                flush=True,
-            )
-    for voters in (*CROWDS, 2000):
-        change, touched = [], []
+            moves, inside, bound = move(ring, voters, seeds)
+            figures = [f"{mean:.1f} ({most:.1f})" for mean, most in zip(moves.mean(0), moves.max(0), strict=True)]
+            shares = [f"{share:.0%}" for share in (np.mean(moves[:, 1] <= bound), *inside.mean(axis=0))]
+            print(f"{voters} {ring}: {bound:.1f} | {' | '.join(figures + shares)}", flush=True)
+    for crowd in HONEST:
+        change, touched, fans, held = [], [], [], []
         for seed in range(seeds):
-            honest, _, _ = simulate(seed, voters)
-            public = rate(honest, robust=True)
-            change.append(np.abs(points(public) - points(rate(honest))))
-            touched.append(max((one.voters for one in public.lowered if one.weight < 0.5), default=0) / voters)
+            honest, _, _ = simulate(seed, crowd)
+            alike, public, truth = rate(honest), rate(honest, robust=True), find_truth(seed, crowd)
+            change.append(np.abs(points(public) - points(alike)))
+            touched.append(max((one.voters for one in public.lowered if one.weight < 0.5), default=0) / crowd.voters)
+            fans.append(any(one.grouped_by in ("fans", "opponents") for one in public.lowered))
+            rows = [[ratings.get(f"s{number}") for number in range(SYSTEMS)] for ratings in (alike, public)]
+            held.append([[one.low <= true <= one.high for one, true in zip(each, truth, strict=True)] for each in rows])
+        inside = np.mean(held, axis=(0, 2))
         print(
-            f"honest only, {voters}: changed by {np.mean(change):.2f} points, at most {np.max(change):.1f}; "
-            f"{np.mean(touched):.2%} of the voters count less than half on a system"
+            f"honest only, {crowd}: changed by {np.mean(change):.2f} points, at most {np.max(change):.1f}; intervals "
+            f"hold the truth {inside[0]:.1%}, public {inside[1]:.1%}; fans lowered in {np.mean(fans):.0%} of arenas; "
+            f"{np.mean(touched):.2%} of the voters count less than half on a system",
+            flush=True,
         )
 
 

@@ -299,32 +299,3 @@ def test_what_is_no_battle_is_refused(columns: tuple[list[str], list[str], list[
         Battles.of(*columns)
     with pytest.raises(BadInput, match="no votes"):
         rate(Battles.of(["x"], ["y"], ["skip"]))
-
-
-def test_a_ring_that_votes_honestly_elsewhere_moves_a_rating_little() -> None:
-    """60 accounts with 7 votes each push a weak system whenever they meet it; 23 points are the bound."""
-    from studies.patient_rings import Ring, points, simulate
-
-    honest, together, pushed = simulate(1, 400, Ring(60, 7))
-    before = points(rate(honest))
-    assert points(rate(together))[pushed] - before[pushed] > 30, "without cohorts, the ring has its way"
-    public = rate(together, robust=True)
-    assert np.abs(points(public) - before).max() < 23
-    ring = next(cohort for cohort in public.lowered if cohort.system == f"s{pushed}")
-    assert (ring.grouped_by, ring.least, ring.most) == ("votes", 7, 7)
-    assert ring.weight < 0.5 < 60 < ring.voters + 10
-    assert ring.z > 0
-    assert ring.describe().startswith(f"votes on s{pushed} by {ring.voters} voters with numbers of votes 7 to 7 count ")
-
-
-def test_honest_votes_of_fans_and_of_contrary_taste_count_as_they_did() -> None:
-    from studies.patient_rings import points, simulate
-
-    changes, lowered = [], 0
-    for seed in range(4):
-        honest, *_ = simulate(seed, 400)
-        public = rate(honest, robust=True)
-        changes.append(np.abs(points(public) - points(rate(honest))).mean())
-        lowered += sum(cohort.voters for cohort in public.lowered if cohort.weight < 0.5)
-    assert np.mean(changes) < 2
-    assert lowered <= 0.01 * 4 * 400

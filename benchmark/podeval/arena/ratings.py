@@ -90,7 +90,7 @@ def compute_standings(battles: Battles, *, position: bool = False, robust: bool 
     Args:
         battles: the battles in recorded order; only Elo depends on the order.
         position: also estimate the effect of being shown first.
-        robust: whether cohorts of voters who differ from all others count for less.
+        robust: whether cohorts of voters who differ from all others, and too many fans of a system, count for less.
 
     Raises:
         BadInput: there are no battles.

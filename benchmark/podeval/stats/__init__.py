@@ -14,5 +14,5 @@ __all__ = [
     "questionnaire_scores",
     "sequential",
     "turn_taking",
-    "voter_cohorts",
+    "voter_weights",
 ]

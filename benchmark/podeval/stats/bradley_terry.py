@@ -35,7 +35,7 @@ from podeval.stats.davidson import (
     naive_covariance,
 )
 from podeval.stats.pair_comparisons import holm_pairs
-from podeval.stats.voter_cohorts import LoweredCohort, lower_cohorts
+from podeval.stats.voter_weights import LoweredVotes, weigh_votes
 
 Array = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ class Ratings:
     and `naive[i, j]` what that error would be if all votes were independent, all in the order of `systems`; `tie_odds`
     is v, the odds of a tie against a win between equals. `apart[i, j]` says whether the votes separate the two.
     `islands` are the groups of systems that battles connect, the largest first; ratings are comparable only inside one.
-    `lowered` are the cohorts of voters whose votes on a system count for less.
+    `lowered` are the cohorts of voters, and the fans of a system, whose votes on it count for less.
     """
 
     systems: tuple[SystemRating, ...]
@@ -106,7 +106,7 @@ class Ratings:
     naive: Array
     apart: NDArray[np.bool_]
     islands: tuple[tuple[str, ...], ...]
-    lowered: tuple[LoweredCohort, ...] = ()
+    lowered: tuple[LoweredVotes, ...] = ()
 
     def get(self, system: str) -> SystemRating:
         """Return the rating of one system.
@@ -137,8 +137,8 @@ def rate(
         position: also estimate the effect of being shown first.
         prior: wins and losses against a system of average strength that are added for each system.
         strength: count a slight preference as half a preference and half a tie.
-        robust: lower the weight of cohorts of voters who differ from everyone else on a system, as
-            `podeval.stats.voter_cohorts` describes; the battles have to be in recorded order.
+        robust: lower the weight of cohorts of voters who differ from everyone else on a system, and of its fans if
+            they are too many, as `podeval.stats.voter_weights` describes; the battles have to be in recorded order.
 
     Raises:
         BadInput: there are no battles, or they do not differ in a covariate.
@@ -203,14 +203,15 @@ def rate(
 
 def _fit(
     battles: Battles, position: bool, prior: float, strength: bool, robust: bool
-) -> tuple[Rows, Array, tuple[LoweredCohort, ...]]:
+) -> tuple[Rows, Array, tuple[LoweredVotes, ...]]:
     """Return the grouped votes with their weights, the parameters that fit them, and what is lowered."""
     rows = group_into_rows(battles, position, strength)
     fitted = fit(rows, prior)
     if not robust:
         return rows, fitted, ()
     arrival = np.argsort(np.argsort(np.unique(battles.voter, return_index=True)[1]))
-    rows, lowered = lower_cohorts(rows, fitted, [battles.systems[number] for number in rows.systems], arrival)
+    names = [battles.systems[number] for number in rows.systems]
+    rows, lowered = weigh_votes(rows, fitted, names, arrival)
     return rows, fit(rows, prior) if lowered else fitted, lowered
 
 

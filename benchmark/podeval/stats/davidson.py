@@ -204,23 +204,26 @@ def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:
     return float(rows.weight @ np.log(np.maximum(chance, 1e-300)) + prior * against_average.sum())
 
 
-def _pull(rows: Rows, fitted: Array) -> tuple[Array, Array]:
+def _pull(rows: Rows, chances: Array) -> tuple[Array, Array]:
     """Return the derivatives of each row's log likelihood with respect to the difference of strengths and to log v."""
-    chances = _chances(rows, fitted)
     came = np.eye(3)[rows.outcome]
     off = rows.weight[:, None] * (came - chances)
     return (off[:, 0] - off[:, 1]) / 2, off[:, 2]
 
 
-def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array]:
-    """Return the score and the information of each row about the difference of its two strengths."""
-    return _pull(rows, fitted)[0], rows.weight * _curvature(_chances(rows, fitted))[0]
+def score_rows(rows: Rows, fitted: Array) -> tuple[Array, Array, Array]:
+    """Return the score and the information of each row about the difference of its two strengths, and its chances.
+
+    The chances are those of A, B and a tie, shape (rows, 3).
+    """
+    chances = _chances(rows, fitted)
+    return _pull(rows, chances)[0], rows.weight * _curvature(chances)[0], chances
 
 
 def _scores(rows: Rows, fitted: Array) -> Array:
     """Return the gradient of each voter's log likelihood, shape (voters, parameters)."""
     size, parameters = len(rows.systems), fitted.size
-    difference, tie = _pull(rows, fitted)
+    difference, tie = _pull(rows, _chances(rows, fitted))
     scores = np.zeros(rows.voters * parameters)
     entries = [(rows.a, difference), (rows.b, -difference), (np.full_like(rows.a, parameters - 1), tie)]
     entries += [(np.full_like(rows.a, size + k), difference * rows.x[:, k]) for k in range(rows.x.shape[1])]

@@ -1,0 +1,250 @@
+"""Votes on one system that count for less: those of cohorts that differ from everyone else, and those of its fans.
+
+Accounts that push a system and vote honestly otherwise cannot be told from fans one by one; together they can.
+
+**Cohorts.** Voters are grouped by how many votes they gave (finely and coarsely) and by when they first voted. In each
+cohort, d is how much stronger its votes make a system than all votes do (score divided by information), and z the
+difference of d between the cohort and the other voters, in standard errors that treat the votes of one voter as
+dependent. Beyond `FAR`, the cohort's votes on that system get the weight (FAR / z)². Nothing is lowered if the cohort
+has fewer than `FEWEST` voters who judged the system, or more information about it than the others, because then nobody
+can say which of the two is unusual.
+
+**Fans.** A fan of a system prefers it in `PREFERS` of its battles, whatever it meets, and votes in the others as
+everyone does; an opponent prefers what it meets. Which share of a system's voters are fans or opponents shows in those
+who met it several times and always decided alike, and in wins that its rating does not explain: the shares, and how
+much stronger or weaker it is to the other voters, are estimated together, by `STEPS` steps of the EM algorithm from
+`USUAL`. Few steps, because the data say little if most voters prefer the system anyway, and the shares then stay where
+they are. Voters with tastes like those in the whole arena (normal, with one variance) are no fans, and those who order
+the systems the other way round count little here. A share is usual up to the upper quartile of the shares of all
+systems, and up to that of the system's voters who are the opposite. If it exceeds that by more than one standard error,
+a vote on the system loses the chance that its voter is a fan in excess: in part, and wholly from one and a half on.
+Nothing is lowered for fewer than `FEWEST` of them, or if there are fewer than `SYSTEMS` systems to say what is usual.
+
+No vote is excluded, and the more a cohort differs or the surer a fan is, the less they move the rating.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.stats.davidson import Array, Rows, score_rows
+
+FAR = 2.5
+FEWEST = 10
+ARRIVALS = 8
+"""Number of cohorts by the first vote, each with as many voters."""
+PREFERS = 0.8
+USUAL = 0.02
+STEPS = 10
+CONTRARY = 0.05
+"""The share of voters who order the systems the other way round, before their votes are known."""
+SYSTEMS = 5
+LEAST_ERROR = 0.01
+"""Least error of a share, so that one voter in a hundred too many lowers nothing, however many votes show it."""
+
+Grouping = Literal["votes", "arrival", "fans", "opponents"]
+
+_SIDES: tuple[Grouping, ...] = ("fans", "opponents")
+_PASSES = 3
+_HAIR = 1e-9
+_MOST_LOG_ODDS = 50.0
+
+
+@dataclass(frozen=True)
+class LoweredVotes:
+    """The votes on one system, by voters of one group, that count with `weight` below 1.
+
+    `grouped_by` is `votes` or `arrival`, and `least` and `most` are the cohort's numbers of votes, or its first and
+    last place in the order of arrival; or it is `fans` or `opponents`, without such numbers. `voters` are those of the
+    cohort who judged the system, or the estimated number of fans in excess; `weight` is what the surest fan counts. `z`
+    is how many standard errors stronger (above 0) or weaker they find it than the other voters do, or by how many there
+    are too many of them.
+    """
+
+    system: str
+    grouped_by: Grouping
+    least: int | None
+    most: int | None
+    voters: int
+    weight: float
+    z: float
+
+    def describe(self) -> str:
+        """Return a sentence about the group and what its votes count."""
+        if self.least is None:
+            way = "for" if self.z > 0 else "against"
+            return (
+                f"about {self.voters} voters too many decide {way} {self.system} whatever it meets, by "
+                f"{abs(self.z):.1f} standard errors; votes on it count down to {self.weight:.0%}, by the chance that "
+                "the voter is one of them"
+            )
+        among = "numbers of votes" if self.grouped_by == "votes" else "places by first vote"
+        return (
+            f"votes on {self.system} by {self.voters} voters with {among} {self.least} to {self.most} count "
+            f"{self.weight:.0%}, because they differ from those of other voters by {abs(self.z):.1f} standard errors"
+        )
+
+
+def weigh_votes(
+    rows: Rows, fitted: Array, names: list[str], arrival: NDArray[np.intp]
+) -> tuple[Rows, tuple[LoweredVotes, ...]]:
+    """Return the rows with the weights of their voters on their systems, and the groups whose votes are lowered.
+
+    Args:
+        rows: the votes.
+        fitted: the parameters that fit them.
+        names: the names of the systems, in the order of `rows.systems`.
+        arrival: the place of each voter in the order of their first votes, from 0.
+    """
+    # By voter and system: score, information, and how much likelier the votes are if a fan or an opponent gave them.
+    pull, information, chances = score_rows(rows, fitted)
+    won, lost = ((rows.outcome == outcome).astype(np.float64) for outcome in (0, 1))
+    of_a, of_b = np.maximum(chances[:, :2], _HAIR).T
+    for_a, for_b = (
+        rows.weight * np.log(1 - PREFERS + PREFERS * preferred / chance)
+        for preferred, chance in ((won, of_a), (lost, of_b))
+    )
+    pairs = ((pull, -pull), (information, information), (for_a, for_b), (for_b, for_a))
+    scores, known, *sides = (_sum_by_voter(rows, *pair) for pair in pairs)
+    counted, of_cohorts = _weigh_cohorts(scores, known, names, np.bincount(rows.voter, rows.weight), arrival)
+    # Among fans, voters count by the chance that they order the systems as everyone does, not the other way round.
+    turned = np.bincount(rows.voter, rows.weight * (won - lost) * np.log(of_b / of_a))
+    straight = 1 / (1 + CONTRARY / (1 - CONTRARY) * np.exp(np.minimum(_MOST_LOG_ODDS, turned)))
+    by_fans, of_fans = _weigh_fans(scores, known, np.stack(sides), counted * straight[:, None], names)
+    weights = counted * by_fans
+    # Of the weights of a vote's two systems, the less counts.
+    of_rows = np.minimum(weights[rows.voter, rows.a], weights[rows.voter, rows.b])
+    return replace(rows, weight=rows.weight * of_rows), (*of_cohorts, *of_fans)
+
+
+def _weigh_cohorts(
+    scores: Array, known: Array, names: list[str], votes: NDArray[Any], arrival: NDArray[np.intp]
+) -> tuple[Array, tuple[LoweredVotes, ...]]:
+    """Return the weight of each voter's votes on each system, the least of those of their cohorts, and what is lowered.
+
+    Args:
+        scores: the score of each voter's votes about each system's strength.
+        known: their information about it.
+        names: the names of the systems.
+        votes: the number of votes of each voter.
+        arrival: the place of each voter in the order of their first votes, from 0.
+    """
+    voters, octave = len(votes), np.log2(np.maximum(1, votes)) + _HAIR
+    groupings: tuple[tuple[Grouping, NDArray[np.intp], NDArray[Any]], ...] = (
+        ("votes", octave.astype(np.intp), votes),
+        ("votes", (4 * octave).astype(np.intp), votes),
+        ("arrival", arrival * ARRIVALS // voters, arrival + 1),
+    )
+    weights, lowered = np.ones_like(scores), {}
+    for grouped_by, cohort, position in groupings:
+        weight, z, judged = _compare(scores, known, cohort)
+        weights = np.minimum(weights, weight[cohort])
+        for number, system in zip(*np.nonzero(weight < 1), strict=True):
+            least, most = (round(end(position[cohort == number])) for end in (np.min, np.max))
+            lowered[names[system], grouped_by, least, most] = LoweredVotes(
+                names[system], grouped_by, least, most, int(judged[number, system]),
+                float(weight[number, system]), float(z[number, system]),
+            )  # fmt: skip
+    return weights, tuple(sorted(lowered.values(), key=lambda one: one.weight))
+
+
+def _weigh_fans(
+    scores: Array, known: Array, sides: Array, counted: Array, names: list[str]
+) -> tuple[Array, tuple[LoweredVotes, ...]]:
+    """Return the weights of voters on systems by the chance that they are fans in excess, and what is lowered.
+
+    Args:
+        scores: the score of each voter's votes about each system's strength.
+        known: their information about it.
+        sides: the logarithm of their likelihood if a fan, or an opponent, gave them, over that if everyone votes alike.
+        counted: the weight that each voter has already.
+        names: the names of the systems.
+    """
+    size = len(names)
+    weights = np.ones_like(scores)
+    if size < SYSTEMS:
+        return weights, ()
+    # The variance of the voters' tastes, as in the median system.
+    beyond = (counted * (scores**2 - known)).sum(axis=0) / np.maximum(_HAIR, (counted * known**2).sum(axis=0))
+    taste = max(0.0, float(np.median(beyond)))
+    # The shares of fans and of opponents, and what exceeds the usual.
+    shares, errors, chance = np.ones((2, size)), np.ones((2, size)), np.zeros((2, *scores.shape))
+    for system in range(size):
+        met = np.flatnonzero(known[:, system])
+        columns = (table[..., met, system] for table in (scores, known, sides, counted))
+        shares[:, system], errors[:, system], chance[:, met, system] = _estimate_fans(taste, *columns)
+    excess = np.maximum(0.0, shares - np.maximum(np.quantile(shares, 0.75, method="lower"), shares[::-1]))
+    z, number = excess / errors, excess * np.count_nonzero(known, axis=0)
+    lowering = np.where(number >= FEWEST, np.clip(2 * (z - 1), 0, 1), 0) * excess / np.maximum(shares, _HAIR)
+    lowered = (
+        LoweredVotes(
+            names[system], grouped_by, None, None, round(number[side, system]),
+            float(1 - lowering[side, system]), float((1 - 2 * side) * z[side, system]),
+        )
+        for side, grouped_by in enumerate(_SIDES)
+        for system in np.flatnonzero(lowering[side])
+    )  # fmt: skip
+    return weights - (lowering[:, None] * chance).sum(axis=0), tuple(sorted(lowered, key=lambda one: one.weight))
+
+
+def _estimate_fans(
+    taste: float, scores: Array, known: Array, sides: Array, counted: Array
+) -> tuple[Array, Array, Array]:
+    """Return the shares of fans and of opponents among the voters on a system, their errors, and each voter's chances.
+
+    Args:
+        taste: the variance of the voters' tastes.
+        scores: the scores of the voters on one system, as in `_weigh_fans`; so are the others.
+        known: their information.
+        sides: their likelihoods.
+        counted: their weights.
+    """
+    shares, stronger, spread = np.full((2, 1), USUAL), 0.0, 1 + taste * known
+    alike, half = sides + np.log(spread) / 2, taste / spread / 2
+    for _ in range(STEPS):
+        # How likely the votes of all others are, to second order, if the system is so much stronger to them.
+        others = stronger * (scores - known * stronger / 2) + half * (scores - known * stronger) ** 2
+        odds = np.exp(np.minimum(_MOST_LOG_ODDS, alike - others))
+        total = 1 - shares.sum() + (shares.T @ odds)[0]
+        chance, weight = shares * odds / total, counted * (1 - shares.sum()) / total / spread
+        shares = (chance @ counted)[:, None] / max(_HAIR, counted.sum())
+        stronger = float(weight @ scores / max(_HAIR, weight @ known))
+    # What the votes say of the shares, less what they would say if only the strength differed.
+    slope, pull = counted * (odds - 1) / total, weight * (scores - known * stronger)
+    information = (slope**2).sum(axis=1) - (slope @ pull) ** 2 / max(_HAIR, float(pull @ pull))
+    return shares[:, 0], np.maximum(LEAST_ERROR, 1 / np.sqrt(np.maximum(_HAIR, information))), chance
+
+
+def _sum_by_voter(rows: Rows, at_a: Array, at_b: Array) -> Array:
+    """Return the sums of what a row says of its systems, by voter and system, shape (voters, systems)."""
+    size = len(rows.systems)
+    sides = ((rows.a, at_a), (rows.b, at_b))
+    sums = [np.bincount(rows.voter * size + side, values, rows.voters * size) for side, values in sides]
+    return np.asarray(sums[0] + sums[1], dtype=np.float64).reshape(rows.voters, size)
+
+
+def _compare(scores: Array, known: Array, cohort: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """Return, by cohort and system, the weight of the votes, z, and the number of voters."""
+    member = np.eye(int(cohort.max()) + 1)[:, cohort]
+    pulled, information, judged = member @ scores, member @ known, member @ (known > 0)
+    apart = pulled / np.maximum(information, _HAIR)
+    # The variance of the score: no less than if all votes were independent.
+    by_voter = member @ (scores - apart[cohort] * known) ** 2
+    spread = np.maximum(by_voter * judged / np.maximum(1, judged - 1), information)
+    weight, z = np.ones_like(apart), np.zeros_like(apart)
+    examined = (judged >= FEWEST) & (2 * information <= information.sum(axis=0))
+    for _ in range(_PASSES):
+        # The other cohorts, with the weights that they have by now.
+        theirs = np.maximum(_sum_others(weight * information), _HAIR)
+        variance = spread / np.maximum(information, _HAIR) ** 2 + _sum_others(weight**2 * spread) / theirs**2
+        difference = apart - _sum_others(weight * pulled) / theirs
+        z = np.where(examined, difference / np.sqrt(np.maximum(variance, _HAIR)), 0.0)
+        weight = np.minimum(1.0, (FAR / np.maximum(np.abs(z), _HAIR)) ** 2)
+    return weight, z, judged
+
+
+def _sum_others(table: Array) -> Array:
+    """Return for each cohort the sum over the other cohorts."""
+    return np.asarray(table.sum(axis=0) - table, dtype=np.float64)
