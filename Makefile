@@ -58,7 +58,7 @@ retest:
 test-all: test-environment reference-packages release-check
 	@tests/debian-packages
 	$(TESTS) -m "long or not long" --cov --cov-report= --cov-report=json:$(COVERAGE)
-	@echo "$(BIN)/python studies/coverage_by_room.py $(COVERAGE) writes its table into docs/architecture.md"
+	@echo "$(BIN)/python studies/coverage_by_room.py $(COVERAGE) writes its table into tests/coverage_by_room.md"
 	@$(MAKE) --no-print-directory audit
 
 environment: $(VENV)/.made

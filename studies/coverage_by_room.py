@@ -1,4 +1,4 @@
-"""Write into docs/architecture.md how much of each room `make test-all` runs, from the report that it leaves.
+"""Write into tests/coverage_by_room.md how much of each room `make test-all` runs, from the report that it leaves.
 
 python studies/coverage_by_room.py .venv/share/podeval/coverage.json
 """
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
-PAGE = CHECKOUT / "docs" / "architecture.md"
+PAGE = CHECKOUT / "tests" / "coverage_by_room.md"
 BEGIN, END = "<!-- coverage: made by studies/coverage_by_room.py -->\n", "<!-- /coverage -->"
 
 
