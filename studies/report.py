@@ -128,7 +128,7 @@ def read(path: Path) -> Study:
 
 
 def write(work: Path, docs: Path) -> None:
-    """Tables and plots under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
+    """Plots and CSV files under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
 
     What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores, and
     some metrics without the others.
@@ -138,7 +138,8 @@ def write(work: Path, docs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     page = docs / "distortion-study.md"
     text = page.read_text(encoding="utf-8")
-    parts = {"corpus": _corpus_table(work / "corpus")}
+    _write_csv(folder / "distortion-corpus.csv", _list_corpus(work / "corpus"))
+    parts: dict[str, str] = {}
     if study.values:
         parts |= _scores(study, folder, text)
     named = {row[0].strip("`") for row in earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))}
@@ -165,8 +166,8 @@ def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
             metric, _, key = quantity.replace(" ", "-").partition(".")
             name = metric if metric.startswith(key) else f"{metric}-{key}"
             _write(folder / f"distortion-{name}.svg", small_multiples(title, unit, _panels(study, quantity)))
-    tables = {"moves": (_moves_table(study), 1), "expectations": (_expectations_table(study), 2)}
-    parts = {name: earlier_runs.keep_rows(made, page, name, scored, keys) for name, (made, keys) in tables.items()}
+    _write_csv(folder / "expectations.csv", _list_expectations(study, folder / "expectations.csv", scored))
+    parts = {"moves": earlier_runs.keep_rows(_moves_table(study), page, "moves", scored, 1)}
     unscored = _unscored_table(study)
     parts["unscored"] = earlier_runs.keep_rows(unscored, page, "unscored", scored, 3)
     if scored >= earlier_runs.name_metrics(COMPARED):
@@ -313,13 +314,13 @@ def _voice_or_room_table(study: Study) -> str:
 
 
 def _moves_table(study: Study) -> str:
-    """Of every quantity and distortion, the median change at the strongest level and Spearman's coefficient."""
+    """Of what has a plot, for each distortion, the median change at the strongest level and Spearman's coefficient."""
     shown = [name for name in LEVELS if name not in CHANGES]
     rows = []
     for quantity in study.quantities:
-        metric, _, key = quantity.partition(".")
-        if "diarised" in metric or key.endswith(("_score", "_raw", "_min", "_max", "_reference")):
+        if quantity not in PLOTTED:
             continue
+        metric, _, key = quantity.partition(".")
         clean = list(study.of(quantity, CLEAN, 0.0).values())
         row = [f"`{metric}` {key}" if key != metric else f"`{metric}`", f"{np.median(clean):.3g}" if clean else ""]
         for distortion in shown:
@@ -330,16 +331,22 @@ def _moves_table(study: Study) -> str:
     return _table(["metric", "clean", *(name.replace("_", "-") for name in shown)], rows)
 
 
-def _expectations_table(study: Study) -> str:
-    rows = []
+def _list_expectations(study: Study, path: Path, scored: set[str]) -> list[dict[str, str]]:
+    """Each expectation with its outcome; those of metrics that only an earlier run scored are as its file has them."""
+    rows = [dict(row) for row in earlier_runs.read_other_rows(path, scored)]
+    earlier = {(row["metric"], row["key"], row["distortion"]) for row in rows}
     for expected in EXPECTATIONS:
+        metric, _, key = expected.quantity.partition(".")
+        if (metric, key, expected.distortion) in earlier:
+            continue
         changes = [study.changes(expected.quantity, expected.distortion, v) for v in LEVELS[expected.distortion]]
         if any(changes):
             held, figures = verdict(expected, changes, study.trend(expected.quantity, expected.distortion))
         else:
             held, figures = "not run here", ""
-        rows.append([f"`{expected.quantity}`", expected.distortion, expected.claim, figures, held])
-    return _table(["metric", "distortion", "should", "did: median change by level", "held"], rows)
+        place = {"metric": metric, "key": key, "distortion": expected.distortion}
+        rows.append(place | {"should": expected.claim, "did": figures, "held": held.strip("*")})
+    return rows
 
 
 def _unscored_table(study: Study) -> str:
@@ -367,20 +374,14 @@ def _not_run_table(study: Study) -> str:
     return f"{_table(['metric', 'not run here'], rows)}\n{HOW_TO_RUN.format(metrics=','.join(study.not_run))}"
 
 
-def _corpus_table(folder: Path) -> str:
-    items = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    rows = [
-        [
-            i["name"],
-            i["kind"],
-            i["source"],
-            i["licence"],
-            "yes" if i["repeated"] else "",
-            "yes" if i["reference"] else "",
-        ]
-        for i in items
+def _list_corpus(folder: Path) -> list[dict[str, str]]:
+    """Each item with its source and licence."""
+    texts = ("name", "kind", "source", "licence")
+    marks = {"repeated": "one utterance repeated", "reference": "other recording"}
+    return [
+        {name: item[name] for name in texts} | {mark: "yes" if item[name] else "" for name, mark in marks.items()}
+        for item in json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     ]
-    return _table(["item", "speech", "source", "licence", "one utterance repeated", "other recording"], rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
