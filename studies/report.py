@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,9 @@ PLOTTED: dict[str, tuple[str, str]] = {
 }
 """Of what there is a plot with a panel for each distortion."""
 
+FIRST = {quantity.partition(".")[0]: quantity for quantity in reversed(PLOTTED)}.values()
+"""The first key of each metric and variant, of which the page has a row."""
+
 HOW_TO_RUN = """\
 With their weights, these commands run them on the same items and put them into this page:
 
@@ -63,9 +66,6 @@ class Study:
 
     values: Values
     not_run: dict[str, str]
-    unscored: dict[tuple[str, str, float], list[str]]
-    stem: dict[tuple[str, float], list[bool]]
-    """By distortion and level: of each item whether music was heard and the speech stem was scored by DNSMOS."""
 
     @property
     def quantities(self) -> list[str]:
@@ -109,22 +109,16 @@ def read(path: Path) -> Study:
     """The scores of a run; where a metric was run again, the later line counts."""
     values: Values = defaultdict(dict)
     not_run: dict[str, str] = {}
-    unscored: dict[tuple[str, str, float], list[str]] = defaultdict(list)
-    stem: dict[tuple[str, float], list[bool]] = defaultdict(list)
     for line in log.read(path):
         name = f"{line['metric']} {line['variant']}".strip()
         if "not_run" in line:
             not_run[line["metric"]] = line["not_run"]
-        if "unscored" in line:
-            unscored[name, line["distortion"], line["level"]].append(line["unscored"])
-        if name == "dnsmos" and "stem" in line:
-            stem[line["distortion"], line["level"]].append(line["stem"])
         for key, value in line.get("values", {}).items():
             if value is not None:
                 place = (f"{name}.{key}", line["kind"], line["distortion"], line["level"])
                 values[place][line["item"]] = value
     scored = {quantity.split(".")[0] for quantity, *_ in values}
-    return Study(dict(values), {m: why for m, why in not_run.items() if m not in scored}, unscored, stem)
+    return Study(dict(values), {m: why for m, why in not_run.items() if m not in scored})
 
 
 def write(work: Path, docs: Path) -> None:
@@ -142,7 +136,8 @@ def write(work: Path, docs: Path) -> None:
     parts: dict[str, str] = {}
     if study.values:
         parts |= _scores(study, folder, text)
-    named = {row[0].strip("`") for row in earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))}
+    rows = earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
     if study.not_run or named <= earlier_runs.name_metrics(study.quantities):
         parts["not run"] = _not_run_table(study)
     if (work / "windows.jsonl").exists():
@@ -168,13 +163,9 @@ def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
             _write(folder / f"distortion-{name}.svg", small_multiples(title, unit, _panels(study, quantity)))
     _write_csv(folder / "expectations.csv", _list_expectations(study, folder / "expectations.csv", scored))
     parts = {"moves": earlier_runs.keep_rows(_moves_table(study), page, "moves", scored, 1)}
-    unscored = _unscored_table(study)
-    parts["unscored"] = earlier_runs.keep_rows(unscored, page, "unscored", scored, 3)
     if scored >= earlier_runs.name_metrics(COMPARED):
         _write(folder / "voice-or-room.svg", _voice_or_room(study))
         parts["voice or room"] = _voice_or_room_table(study)
-    if "dnsmos" in scored:
-        parts["music heard"] = _music_table(study)
     return parts
 
 
@@ -314,11 +305,11 @@ def _voice_or_room_table(study: Study) -> str:
 
 
 def _moves_table(study: Study) -> str:
-    """Of what has a plot, for each distortion, the median change at the strongest level and Spearman's coefficient."""
+    """Of each metric's first key and each distortion, the median change at the strongest level and Spearman's rho."""
     shown = [name for name in LEVELS if name not in CHANGES]
     rows = []
     for quantity in study.quantities:
-        if quantity not in PLOTTED:
+        if quantity not in FIRST:
             continue
         metric, _, key = quantity.partition(".")
         clean = list(study.of(quantity, CLEAN, 0.0).values())
@@ -349,28 +340,13 @@ def _list_expectations(study: Study, path: Path, scored: set[str]) -> list[dict[
     return rows
 
 
-def _unscored_table(study: Study) -> str:
-    rows = []
-    for (name, distortion, level), reasons in study.unscored.items():
-        usual, _ = Counter(reasons).most_common(1)[0]
-        rows.append([f"`{name}`", distortion.replace("_", "-"), f"{level:g}", str(len(reasons)), usual])
-    return _table(["metric", "distortion", "level", "items", "reason"], rows) if rows else "Every item was scored."
-
-
-def _music_table(study: Study) -> str:
-    """Where music was heard, by distortion and level: `heard of items`."""
-    rows = [
-        [distortion.replace("_", "-"), f"{level:g}", f"{sum(heard)} of {len(heard)}"]
-        for (distortion, level), heard in study.stem.items()
-        if any(heard)
-    ]
-    return _table(["distortion", "level", "music heard"], rows)
-
-
 def _not_run_table(study: Study) -> str:
-    rows = [[f"`{metric}`", why] for metric, why in study.not_run.items()]
-    if not rows:
+    if not study.not_run:
         return "Every metric was run."
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for metric, why in study.not_run.items():
+        by_reason[why].append(f"`{metric}`")
+    rows = [[", ".join(metrics), why] for why, metrics in by_reason.items()]
     return f"{_table(['metric', 'not run here'], rows)}\n{HOW_TO_RUN.format(metrics=','.join(study.not_run))}"
 
 
