@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,9 @@ PLOTTED: dict[str, tuple[str, str]] = {
 }
 """Of what there is a plot with a panel for each distortion."""
 
+FIRST = {quantity.partition(".")[0]: quantity for quantity in reversed(PLOTTED)}.values()
+"""The first key of each metric and variant, of which the page has a row."""
+
 HOW_TO_RUN = """\
 With their weights, these commands run them on the same items and put them into this page:
 
@@ -63,9 +66,6 @@ class Study:
 
     values: Values
     not_run: dict[str, str]
-    unscored: dict[tuple[str, str, float], list[str]]
-    stem: dict[tuple[str, float], list[bool]]
-    """By distortion and level: of each item whether music was heard and the speech stem was scored by DNSMOS."""
 
     @property
     def quantities(self) -> list[str]:
@@ -109,26 +109,20 @@ def read(path: Path) -> Study:
     """The scores of a run; where a metric was run again, the later line counts."""
     values: Values = defaultdict(dict)
     not_run: dict[str, str] = {}
-    unscored: dict[tuple[str, str, float], list[str]] = defaultdict(list)
-    stem: dict[tuple[str, float], list[bool]] = defaultdict(list)
     for line in log.read(path):
         name = f"{line['metric']} {line['variant']}".strip()
         if "not_run" in line:
             not_run[line["metric"]] = line["not_run"]
-        if "unscored" in line:
-            unscored[name, line["distortion"], line["level"]].append(line["unscored"])
-        if name == "dnsmos" and "stem" in line:
-            stem[line["distortion"], line["level"]].append(line["stem"])
         for key, value in line.get("values", {}).items():
             if value is not None:
                 place = (f"{name}.{key}", line["kind"], line["distortion"], line["level"])
                 values[place][line["item"]] = value
     scored = {quantity.split(".")[0] for quantity, *_ in values}
-    return Study(dict(values), {m: why for m, why in not_run.items() if m not in scored}, unscored, stem)
+    return Study(dict(values), {m: why for m, why in not_run.items() if m not in scored})
 
 
 def write(work: Path, docs: Path) -> None:
-    """Tables and plots under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
+    """Plots and CSV files under `docs/studies`, and the marked parts of `docs/distortion-study.md`.
 
     What the work folder has nothing for stays as it is: the windows' lengths can be looked at without the scores, and
     some metrics without the others.
@@ -138,10 +132,12 @@ def write(work: Path, docs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     page = docs / "distortion-study.md"
     text = page.read_text(encoding="utf-8")
-    parts = {"corpus": _corpus_table(work / "corpus")}
+    _write_csv(folder / "distortion-corpus.csv", _list_corpus(work / "corpus"))
+    parts: dict[str, str] = {}
     if study.values:
         parts |= _scores(study, folder, text)
-    named = {row[0].strip("`") for row in earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))}
+    rows = earlier_runs.list_rows(earlier_runs.find_part(text, "not run"))
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
     if study.not_run or named <= earlier_runs.name_metrics(study.quantities):
         parts["not run"] = _not_run_table(study)
     if (work / "windows.jsonl").exists():
@@ -165,15 +161,11 @@ def _scores(study: Study, folder: Path, page: str) -> dict[str, str]:
             metric, _, key = quantity.replace(" ", "-").partition(".")
             name = metric if metric.startswith(key) else f"{metric}-{key}"
             _write(folder / f"distortion-{name}.svg", small_multiples(title, unit, _panels(study, quantity)))
-    tables = {"moves": (_moves_table(study), 1), "expectations": (_expectations_table(study), 2)}
-    parts = {name: earlier_runs.keep_rows(made, page, name, scored, keys) for name, (made, keys) in tables.items()}
-    unscored = _unscored_table(study)
-    parts["unscored"] = earlier_runs.keep_rows(unscored, page, "unscored", scored, 3)
+    _write_csv(folder / "expectations.csv", _list_expectations(study, folder / "expectations.csv", scored))
+    parts = {"moves": earlier_runs.keep_rows(_moves_table(study), page, "moves", scored, 1)}
     if scored >= earlier_runs.name_metrics(COMPARED):
         _write(folder / "voice-or-room.svg", _voice_or_room(study))
         parts["voice or room"] = _voice_or_room_table(study)
-    if "dnsmos" in scored:
-        parts["music heard"] = _music_table(study)
     return parts
 
 
@@ -313,13 +305,13 @@ def _voice_or_room_table(study: Study) -> str:
 
 
 def _moves_table(study: Study) -> str:
-    """Of every quantity and distortion, the median change at the strongest level and Spearman's coefficient."""
+    """Of each metric's first key and each distortion, the median change at the strongest level and Spearman's rho."""
     shown = [name for name in LEVELS if name not in CHANGES]
     rows = []
     for quantity in study.quantities:
-        metric, _, key = quantity.partition(".")
-        if "diarised" in metric or key.endswith(("_score", "_raw", "_min", "_max", "_reference")):
+        if quantity not in FIRST:
             continue
+        metric, _, key = quantity.partition(".")
         clean = list(study.of(quantity, CLEAN, 0.0).values())
         row = [f"`{metric}` {key}" if key != metric else f"`{metric}`", f"{np.median(clean):.3g}" if clean else ""]
         for distortion in shown:
@@ -330,57 +322,42 @@ def _moves_table(study: Study) -> str:
     return _table(["metric", "clean", *(name.replace("_", "-") for name in shown)], rows)
 
 
-def _expectations_table(study: Study) -> str:
-    rows = []
+def _list_expectations(study: Study, path: Path, scored: set[str]) -> list[dict[str, str]]:
+    """Each expectation with its outcome; those of metrics that only an earlier run scored are as its file has them."""
+    rows = [dict(row) for row in earlier_runs.read_other_rows(path, scored)]
+    earlier = {(row["metric"], row["key"], row["distortion"]) for row in rows}
     for expected in EXPECTATIONS:
+        metric, _, key = expected.quantity.partition(".")
+        if (metric, key, expected.distortion) in earlier:
+            continue
         changes = [study.changes(expected.quantity, expected.distortion, v) for v in LEVELS[expected.distortion]]
         if any(changes):
             held, figures = verdict(expected, changes, study.trend(expected.quantity, expected.distortion))
         else:
             held, figures = "not run here", ""
-        rows.append([f"`{expected.quantity}`", expected.distortion, expected.claim, figures, held])
-    return _table(["metric", "distortion", "should", "did: median change by level", "held"], rows)
-
-
-def _unscored_table(study: Study) -> str:
-    rows = []
-    for (name, distortion, level), reasons in study.unscored.items():
-        usual, _ = Counter(reasons).most_common(1)[0]
-        rows.append([f"`{name}`", distortion.replace("_", "-"), f"{level:g}", str(len(reasons)), usual])
-    return _table(["metric", "distortion", "level", "items", "reason"], rows) if rows else "Every item was scored."
-
-
-def _music_table(study: Study) -> str:
-    """Where music was heard, by distortion and level: `heard of items`."""
-    rows = [
-        [distortion.replace("_", "-"), f"{level:g}", f"{sum(heard)} of {len(heard)}"]
-        for (distortion, level), heard in study.stem.items()
-        if any(heard)
-    ]
-    return _table(["distortion", "level", "music heard"], rows)
+        place = {"metric": metric, "key": key, "distortion": expected.distortion}
+        rows.append(place | {"should": expected.claim, "did": figures, "held": held.strip("*")})
+    return rows
 
 
 def _not_run_table(study: Study) -> str:
-    rows = [[f"`{metric}`", why] for metric, why in study.not_run.items()]
-    if not rows:
+    if not study.not_run:
         return "Every metric was run."
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for metric, why in study.not_run.items():
+        by_reason[why].append(f"`{metric}`")
+    rows = [[", ".join(metrics), why] for why, metrics in by_reason.items()]
     return f"{_table(['metric', 'not run here'], rows)}\n{HOW_TO_RUN.format(metrics=','.join(study.not_run))}"
 
 
-def _corpus_table(folder: Path) -> str:
-    items = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    rows = [
-        [
-            i["name"],
-            i["kind"],
-            i["source"],
-            i["licence"],
-            "yes" if i["repeated"] else "",
-            "yes" if i["reference"] else "",
-        ]
-        for i in items
+def _list_corpus(folder: Path) -> list[dict[str, str]]:
+    """Each item with its source and licence."""
+    texts = ("name", "kind", "source", "licence")
+    marks = {"repeated": "one utterance repeated", "reference": "other recording"}
+    return [
+        {name: item[name] for name in texts} | {mark: "yes" if item[name] else "" for name, mark in marks.items()}
+        for item in json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     ]
-    return _table(["item", "speech", "source", "licence", "one utterance repeated", "other recording"], rows)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -200,20 +200,24 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def every_mix(outcomes: Sequence[Outcome]) -> str:
-    """One row a mix, as a Markdown table."""
-    lines = ["| speech | music | ratio | truth | smr | error |", "|---|---|---|---|---|---|"]
+    """One row a mix, as CSV."""
+    lines = ["speech,music,ratio,truth,smr,error,unscored"]
     for one in outcomes:
         scored = one.found is not None
-        shown = f"{one.truth:.2f} | {one.found:.2f} | {one.error:+.2f}" if scored else f"| | {one.reason}"
-        lines.append(f"| {one.speech} | {one.music} | {one.ratio:g} | {shown} |")
-    return "\n".join(lines)
+        shown = f"{one.truth:.2f},{one.found:.2f},{one.error:+.2f}," if scored else f',,,"{one.reason}"'
+        lines.append(f"{one.speech},{one.music},{one.ratio:g},{shown}")
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
     """Measure all mixes, print the table, and say whether the target is met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--music", type=Path, help="a folder of WAV files with music")
-    parser.add_argument("--page", type=Path, help="a page whose part between its two marks becomes the tables")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="a page whose part between its two marks becomes the tables; studies/smr.csv next to it gets every mix",
+    )
     parser.add_argument("--variant", default="standard", choices=("standard", "podeval"))
     parser.add_argument("--profile", default="embedded")
     chosen = parser.parse_args()
@@ -224,12 +228,13 @@ def main() -> None:
             ratio = RATIOS[(row + column) % len(RATIOS)]
             outcomes.append(outcome((speaker, track), said, music, ratio, chosen.variant, chosen.profile))
             print(f"{len(outcomes)} of {len(speeches) * len(tracks)}", end="\r", flush=True)
-    text = f"{verdict(outcomes)}\n\n{summary(outcomes)}\n\n{every_mix(outcomes)}"
-    print(text)
+    text = f"{verdict(outcomes)}\n\n{summary(outcomes)}"
+    print(f"{text}\n\n{every_mix(outcomes)}", end="")
     if chosen.page:
         before, mark, rest = chosen.page.read_text(encoding="utf-8").partition(MARKS[0])
         after = rest.partition(MARKS[1])[2]
         chosen.page.write_text(f"{before}{mark}\n{text}\n{MARKS[1]}{after}", encoding="utf-8")
+        (chosen.page.parent / "studies" / "smr.csv").write_text(every_mix(outcomes), encoding="utf-8")
 
 
 if __name__ == "__main__":

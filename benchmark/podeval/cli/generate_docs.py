@@ -57,14 +57,13 @@ def picture(checkout: Path) -> str:
     """Draw the floors as SVG, with a line from a room to each room on the next floor below that it imports."""
     rooms = floors(checkout)
     layers = [[room for room in rooms if rooms[room] == floor] for floor in sorted(set(rooms.values()))]
-    title = "The nine floors of the engine and the rooms on each"
     arrows = {
         (upper, lower)
         for module, others in imports(checkout / "benchmark" / "podeval").items()
         for upper, lower in ((room_of(module), room_of(other)) for other in others)
         if upper in rooms and lower in rooms and rooms[upper] - rooms[lower] == 1
     }
-    return draw_layers(layers, sorted(arrows), title)
+    return draw_layers(layers, sorted(arrows), "The nine floors of the engine and the rooms on each")
 
 
 def _imported(tree: ast.AST, modules: set[str]) -> set[str]:
@@ -252,7 +251,6 @@ def _quote(text: str) -> str:
 FULL_SIZE = Path(__file__).parents[1] / "systems" / "adapters" / "full_size.json"
 """Records of `studies/speed/full_size.py`: a line for each model of a published size and each device."""
 
-
 _OUTPUTS = "Reads audio, scripts or answers made elsewhere; no model is run, and the board says so."
 
 
@@ -282,9 +280,8 @@ def render_full_size_table() -> str:
         "| --- " * 10 + "|",
     ]
     for line in read_full_sizes():
-        memory = f"{line['memory_gb']:.1f} GB"
-        if "gpu_memory_gb" in line:
-            memory += f", GPU {line['gpu_memory_gb']:.1f} GB"
+        gpu = f", GPU {line['gpu_memory_gb']:.1f} GB" if "gpu_memory_gb" in line else ""
+        memory = f"{line['memory_gb']:.1f} GB{gpu}"
         size, commit = f"{line['parameters'] / 1e6:,.0f} million", f"`{line['commit'][:8]}`"
         lines.append(
             f"| `{line['task']}` | {line['published']} | {size} | {line['device']} | {line['dtype']} | {memory} | "
@@ -333,10 +330,10 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
         )
         for row in recompute_agreement(compare_systems)
     ]
-    printed = [
-        (one["paper"], one["table"], one["who"], one["about"], one["statistic"], _write_figure(one["value"]), one["n"])
-        for one in ({**one, "n": one["n"] or "not stated"} for one in list_printed_agreements())
-    ]
+    printed: dict[tuple[str, ...], str] = {}
+    for one in list_printed_agreements():
+        what = (f"{one['paper']}, {one['table']}", one["about"], one["statistic"], one["n"] or "not stated")
+        printed[what] = f"{printed.get(what, '')}, {one['who']} {_write_figure(one['value'])}".lstrip(", ")
     evidence = [
         (
             f"`{row['metric']}.{row['key']}`",
@@ -346,6 +343,7 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
             row["source"],
         )
         for row in read_human_agreements()
+        if not row["source"].startswith("public clips")
     ]
     unmeasured = [
         one.name
@@ -357,7 +355,9 @@ def render_validity_tables(checkout: Path) -> dict[str, str]:
             ("key", "SRCC of 6 systems [95 %]", "with one left out", "by chance", "within a category [95 %]", "n"),
             clips,
         ),
-        "printed agreement": _write_table(("paper", "table", "who", "about", "statistic", "value", "n"), printed),
+        "printed agreement": _write_table(
+            ("paper", "about", "statistic", "n", "values"), [(*k, v) for k, v in printed.items()]
+        ),
         "evidence": _write_table(("key", "agreement", "95 % interval", "n", "source"), evidence)
         + f"\nNever measured: {', '.join(f'`{name}`' for name in unmeasured)}.\n",
     }
